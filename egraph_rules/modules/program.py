@@ -20,7 +20,6 @@ from egraph_rules.modules.choice import Choice, Conversion, Offers, Opening, che
 from egraph_rules.modules.graph import Between, Graph, graph_of
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
-from egraph_rules.modules.specialized import specialized
 from egraph_rules.modules.stages import staged, unstaged
 from egraph_rules.modules.variants import Pricer, Variant, copying, filling
 from egraph_rules.optimization import Result
@@ -34,6 +33,7 @@ from ir.program.calls import callees, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
 from ir.schedule.storage import Storage
 from ir.semantics.verify import check_entry
+from ir.transform.calls.specialize import specialized
 from ir.traverse import walk
 
 VARIANTS = 12  # of a call: ways to keep its buffers that are searched

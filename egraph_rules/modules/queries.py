@@ -17,7 +17,6 @@ from egraph_rules.modules.graph import graph_of
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.pads import add_new, wanted_by
 from egraph_rules.modules.program import ModuleSearch, search_for
-from egraph_rules.modules.specialized import specialized
 from egraph_rules.modules.stages import staged
 from egraph_rules.optimization import optimize as optimize_function
 from ir.analysis.effects import EffectAnalysis, Effects, get
@@ -45,6 +44,7 @@ from ir.program.modules import ENTRY
 from ir.schedule.storage import Storage
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
+from ir.transform.calls.specialize import specialized
 from ir.transform.storage.parts import Part
 from ir.traverse import map_stmt, results_of, shape_vars
 

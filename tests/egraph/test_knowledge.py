@@ -9,10 +9,10 @@ from egraph_rules import optimize
 from egraph_rules.modules import program
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import ModuleResult
-from egraph_rules.modules.specialized import specialized
 from ir import interpret, parse, to_script
 from ir.nodes import Assume, Buffer, If, PrimFunc
 from ir.program.calls import callees
+from ir.transform.calls.specialize import specialized
 from ir.traverse import has_loads, walk
 
 SUMS = """

@@ -16,7 +16,6 @@ from egraph_rules.modules.candidates import storages
 from egraph_rules.modules.graph import Graph, graph_of
 from egraph_rules.modules.pads import wanted_by
 from egraph_rules.modules.program import ModuleSearch, search_for
-from egraph_rules.modules.specialized import specialized
 from egraph_rules.modules.stages import staged, unstaged
 from egraph_rules.modules.variants import Variant
 from ir import interpret, parse, verify
@@ -25,6 +24,7 @@ from ir.nodes import Module, PrimFunc, Undef, Var
 from ir.presburger.index_map import IndexMap
 from ir.program.calls import calls_in, without_calls
 from ir.schedule.storage import Storage
+from ir.transform.calls.specialize import specialized
 
 BLUR = """
 @T.prim_func

@@ -17,13 +17,13 @@ from egraph_rules.modules.candidates import storages
 from egraph_rules.modules.graph import Graph, graph_of
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.program import ModuleSearch, search_for
-from egraph_rules.modules.specialized import specialized
 from egraph_rules.modules.stages import staged, unstaged
 from ir import interpret, parse, to_script, verify
 from ir.errors import InterpretError, VerifyError
 from ir.nodes import Assume, Module, Store, Undef
 from ir.program.calls import callees, calls_in, without_calls
 from ir.schedule.storage import Storage
+from ir.transform.calls.specialize import specialized
 from ir.traverse import has_loads, walk
 from lower import compile
 

@@ -16,6 +16,7 @@ from ir.presburger.index_map import IndexMap
 from ir.program.calls import calls_in
 from ir.program.edit import names_in, refuse, replace_buffer
 from ir.sections import Section, passed
+from ir.transform.calls.specialize import specialized
 from ir.transform.storage.layout_records import check_sizes, with_layout
 from ir.transform.storage.padding import Filler, assumption, filler, index_names, padding_stage
 from ir.traverse import has_loads, map_stmt, results_of, walk
@@ -36,10 +37,35 @@ def _calls_of(module: Module, name: str) -> Iterator[tuple[PrimFunc, CallStmt]]:
 def across_calls(module: Module, home: PrimFunc, buffer: Buffer, index_map: IndexMap, pad_value: object) -> Module:
     """Keep a buffer in another way wherever calls pass it.
 
+    Calls that take sections of it get callees that take it whole, and where they find these.
+
     Raises:
-        ScheduleError: a call takes a section of it; or the padding would depend on its elements.
+        ScheduleError: where a section lies is not known, or it is passed for a parameter that changes; or the padding
+            would depend on the elements.
     """
-    return _Change(module, index_map, pad_value).of(home, buffer)
+    placed = _with_places(module, home, buffer)
+    return _Change(placed, index_map, pad_value).of(placed[home.name], buffer)
+
+
+def _with_places(module: Module, home: PrimFunc, buffer: Buffer) -> Module:
+    """The module with callees that take a buffer whole, and scalars for where they find the sections that they took."""
+    own = specialized(home, lambda call: any(s.buffer == buffer and not s.is_whole for _, s in passed(call)))
+    if own is home:
+        return module
+    taken, made = {f.name for f in module.funcs}, dict[str, PrimFunc]()
+
+    def on_stmt(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, CallStmt) or stmt.callee == module[stmt.callee.name]:
+            return stmt
+        known = next((f for f in made.values() if replace(f, name=stmt.callee.name) == stmt.callee), None)
+        callee = replace(stmt.callee, name=fresh(stmt.callee.name, taken)) if known is None else known
+        made[callee.name] = callee
+        return replace(stmt, callee=callee)
+
+    own = replace(own, body=map_stmt(own.body, on_stmt=on_stmt)).as_form_of(home)
+    funcs = [own if f is home else f for f in module.funcs]
+    at = funcs.index(own)
+    return replace(module, funcs=(*funcs[:at], *made.values(), *funcs[at:]))
 
 
 @dataclass

@@ -6,7 +6,7 @@ chosen where calls take sections of it. Of a buffer that a call takes twice the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -23,13 +23,15 @@ from ir.sections import Section, passed
 from ir.traverse import free_vars, has_loads, has_undef, stmt_children, substitute_expr
 
 
-def specialized(entry: PrimFunc) -> PrimFunc:
-    """A function whose callees know what can be told of the scalars and sections that they are passed."""
+def specialized(entry: PrimFunc, where: Callable[[CallStmt], bool] = lambda call: True) -> PrimFunc:
+    """A function whose callees know what can be told of the scalars and sections that they are passed; only of calls
+    `where` that is asked for."""
 
     def inside(stmt: Stmt, path: tuple[Stmt, ...]) -> Stmt:
         here = (*path, stmt)
         if isinstance(stmt, CallStmt):
-            return stmt if is_instruction(stmt.callee) else _Call(entry, stmt, here).specialized()
+            left = is_instruction(stmt.callee) or not where(stmt)
+            return stmt if left else _Call(entry, stmt, here).specialized()
         return with_children(stmt, [inside(part, here) for part in stmt_children(stmt)])
 
     body = inside(entry.body, ())
