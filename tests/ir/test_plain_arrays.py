@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loopsat
+from ir import interpret
+from ir.dtypes import DType
 from ir.errors import LoopsatError
+from ir.script.plain.signature import ArrayType
+from ir.script.plain.translate import translate
 from plain_runs import assert_same, read, run
 from profiles import few
 
@@ -394,3 +398,20 @@ def test_what_is_refused_says_what_to_write(code: str, text: str, function: Any,
     assert error.value.code == code
     assert text in str(error.value) and "^" in str(error.value)
     assert "help(ir.script)" not in str(error.value)
+
+
+def open_sizes(m):
+    n = len(m)
+    inner = m[2:] + m[:-2] - 2 * m[1:-1]
+    total = np.zeros(n)
+    for i in range(n - 2):
+        total[i] = (m[i : i + 3] * m[:3]).sum() + inner[i]
+    return inner, total, m[::-1], m[::-2], m.reshape(n, 1).flatten() + m
+
+
+def test_sizes_may_be_open() -> None:
+    m = np.array([3.0, 1.0, 4.0, 1.0, 5.0])
+    plain = translate(open_sizes, {"m": ArrayType(("n",), DType.FLOAT64)})
+    known = {name: np.zeros(s.shape) for name, s in zip(plain.results, open_sizes(m), strict=True)}
+    found = dict(zip([b.name for b in plain.func.buffers[1:]], interpret(plain.func, n=5, m=m, **known), strict=True))
+    assert_same(tuple(found[name] for name in plain.results), open_sizes(m))

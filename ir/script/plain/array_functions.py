@@ -34,7 +34,7 @@ def _arrays(read: Evaluator, value: Value, node: ast.Call) -> list[Array]:
 def _size(read: Evaluator, shape: Sequence[Number], node: ast.AST) -> Number:
     total: Number = 1
     for extent in shape:
-        total = read.numbers.binary("mul", total, extent, node)
+        total = extent if same(total, 1) else read.numbers.binary("mul", total, extent, node)
     return total
 
 
