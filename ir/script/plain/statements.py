@@ -18,11 +18,12 @@ from ir.script.plain.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, Value, in_both, shown
 from ir.script.plain.functions import frame_of
-from ir.script.plain.iterables import MAX_ITEMS, Items, Iterables
+from ir.script.plain.iterables import MAX_ITEMS, Items, Iterables, named_by
 from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.scans import scanned
 from ir.script.plain.stores import ArrayStores
+from ir.script.plain.turns import Cycle, alike, place_of
 from ir.script.plain.whiles import Whiles
 from ir.script.scope import Source
 from ir.traverse import buffers_written, walk
@@ -448,7 +449,7 @@ class Body:
         runs = (interval_of(count)[0] or 0) > 0
         dtype = max((numbers.dtype_of(v) for v in (first, count)), key=lambda d: d.bits)
         dtype = DType.INT64 if not dtype.is_signed else dtype
-        name = _variable(node.target, items.variable)
+        name = named_by(node.target, items.variable)
         entry = self.frame.assigned
         self._carry_in(node)
         with self.program.nested():
@@ -496,7 +497,7 @@ class Body:
         given: Mapping[str, Binding],
         there: Sequence[Binding],
         body: Stmt,
-    ) -> _Cycle | None:
+    ) -> Cycle | None:
         """What names of arrays stand for after each step, until it is as it was; None where nothing changes.
 
         The body has been written once since names stood for `given`, all of which is among what was `there`.
@@ -504,10 +505,10 @@ class Body:
         Raises:
             Again: a name stands for a new array, which the next translation carries from step to step.
         """
-        if _alike(self._arrays(), given):
+        if alike(self._arrays(), given):
             return None
         states = [given]
-        while (found := _place(states, now := {name: self.frame.bindings[name] for name in given})) is None:
+        while (found := place_of(states, now := {name: self.frame.bindings[name] for name in given})) is None:
             for name, array in now.items():
                 if any(array is other for other in there) and len(states) < MAX_STATES:
                     continue
@@ -523,7 +524,7 @@ class Body:
             states.append(now)
             self._step(node, item)  # to see what it makes of names
         self.frame.bindings.update(given)
-        return _Cycle(found, len(states) - found)
+        return Cycle(found, len(states) - found)
 
     def _key_of(self, node: ast.For) -> Key:
         return self.frame.path, f"{node.lineno}:{node.col_offset}"
@@ -553,7 +554,7 @@ class Body:
         for name, view in carriers.items():
             array = self.frame.bindings[name]
             assert isinstance(array, (View, Elementwise))
-            self._check_alike(name, view, array, node)
+            self._checkalike(name, view, array, node)
             moved = isinstance(array, View) and array is not view and array.buffer in buffers
             found[name] = self.arrays.kept(name, array, node) if moved else array
         for name, view in carriers.items():
@@ -561,7 +562,7 @@ class Body:
                 self.arrays.store(view, found[name], node)
             self.frame.bindings[name] = view
 
-    def _check_alike(self, name: str, one: View, other: Array, node: ast.For) -> None:
+    def _checkalike(self, name: str, one: View, other: Array, node: ast.For) -> None:
         dtype = self.read.dtype_of(other, node)
         alike = len(one.shape) == len(other.shape) and all(map(same, one.shape, other.shape))
         if not alike or dtype is not one.buffer.dtype:
@@ -571,7 +572,7 @@ class Body:
             message = f"`{name}` stands for arrays of different kinds before and after a step of the loop: {kinds}"
             raise self.read.error("rebinding", message, node, "give the two arrays two names")
 
-    def _rotated(self, node: ast.For, items: Items, name: str, cycle: _Cycle) -> None:
+    def _rotated(self, node: ast.For, items: Items, name: str, cycle: Cycle) -> None:
         """A loop with as many steps written out as it takes for names to stand for the same arrays again."""
         numbers, count, span = self.frame.numbers, items.count, self.source.span(node.iter)
         if not isinstance(count, int):
@@ -594,30 +595,3 @@ class Body:
             self.program.emit(For(head.var, head.start, head.extent, seq(*parts), span=span))
         for k in range(cycle.before + rounds * cycle.period, count):
             self.program.emit(step(k))
-
-
-@dataclass(frozen=True, slots=True)
-class _Cycle:
-    """After how many steps names stand for what they will again, and after how many more they do."""
-
-    before: int
-    period: int
-
-
-def _alike(one: Mapping[str, Binding], other: Mapping[str, Binding]) -> bool:
-    return all(one[name] is array for name, array in other.items())
-
-
-def _place(states: Sequence[Mapping[str, Binding]], state: Mapping[str, Binding]) -> int | None:
-    return next((k for k, known in enumerate(states) if _alike(state, known)), None)
-
-
-def _variable(target: ast.expr, place: tuple[int, ...] | None) -> str:
-    """What the variable of a loop is called: as the name that stands for it, if one does."""
-    if place is None:
-        return "i"
-    for k in place:
-        if not isinstance(target, (ast.Tuple, ast.List)) or k >= len(target.elts):
-            return "i"
-        target = target.elts[k]
-    return target.id if isinstance(target, ast.Name) else "i"
