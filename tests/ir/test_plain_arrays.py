@@ -223,6 +223,16 @@ def windows(m, k):
     return out
 
 
+def moved(x, by=2.0, to=0.0):
+    return x * by + to
+
+
+@case(np.arange(24.0).reshape(2, 3, 4), M)
+def turned(c, m):
+    total = moved(m[0, 1], to=1.0) + moved(by=3, x=m[1, 1])
+    return np.transpose(c, (2, 0, 1)), c.transpose(1, 0, 2), c.transpose(), c.transpose((0, -1, 1)), m[[0, 2]], total
+
+
 @case(np.array(3.0))
 def without_dimensions(x):
     return x[()] + x[...]
@@ -383,6 +393,39 @@ def rolled_by_nothing(v):
 @refused("unknown-function", "write its loops", V)
 def of_numpy_and_not_here(v):
     return np.gradient(v)
+
+
+@refused("arguments", "moved takes 3 arguments, 1 given, and side by name", V)
+def no_such_parameter(v):
+    return moved(v[0], side=1)
+
+
+@refused("arguments", "moved takes 3 arguments, 0 given, and by by name", V)
+def no_value(v):
+    return moved(by=v[0])
+
+
+@refused("arguments", "each once", M)
+def turned_twice(m):
+    return m.transpose(0, 0)
+
+
+@refused("arguments", "first, rest = A[0], A[1:]", V)
+def starred(v):
+    first, *rest = v
+    return first
+
+
+@refused("dtype-mismatch", "is no number", M)
+def place_in_a_name(m):
+    place = (1, 2)
+    return m[place]
+
+
+@refused("not-a-buffer", "loop over the places", M)
+def stored_to_some(m):
+    m[[0, 2]] = 1.0
+    return m
 
 
 @refused("arguments", "2 names for an array of shape (3,)", V)

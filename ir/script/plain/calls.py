@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -54,10 +54,37 @@ def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Valu
     function = inspect.unwrap(value) if callable(value) else value
     if not isinstance(function, FunctionType):
         raise _unknown(read, shown(node.func), value, node)
-    if any(isinstance(a, ast.Starred) for a in node.args) or node.keywords:
-        hint = "pass its arguments by position"
-        raise read.error("arguments", f"{function.__name__} is called with keywords or stars", node, hint)
-    return read.caller.call(function, [read.value(a) for a in node.args], node, alone=alone)
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+        hint = "write out each argument"
+        raise read.error("arguments", f"{function.__name__} is called with stars", node, hint)
+    args, named = [read.value(a) for a in node.args], {k.arg: read.value(k.value) for k in node.keywords if k.arg}
+    return read.caller.call(function, args, named, node, alone=alone)
+
+
+def arguments_of(
+    read: Evaluator,
+    function: FunctionType,
+    params: Sequence[str],
+    args: Sequence[Value],
+    named: Mapping[str, Value],
+    node: ast.Call,
+) -> list[Value]:
+    """A value for each parameter of a helper that is called.
+
+    Raises:
+        ParseError: there is none for one, or one too many.
+    """
+    defaults = function.__defaults__ or ()
+    optional = params[len(params) - len(defaults) :]
+    found = {p: read.known(v, node) for p, v in zip(optional, defaults, strict=True)}
+    given = dict(zip(params, args, strict=False))
+    wrong = any(name not in params or name in given for name in named)
+    found |= {**given, **named}
+    if wrong or len(args) > len(params) or len(found) < len(params):
+        got = f"{len(args)} given" + (f", and {', '.join(named)} by name" if named else "")
+        message = f"{function.__name__} takes {len(params)} arguments, {got}"
+        raise read.error("arguments", message, node, f"its parameters are {', '.join(params)}")
+    return [found[p] for p in params]
 
 
 def _unknown(read: Evaluator, name: str, value: object, node: ast.Call) -> Exception:
@@ -180,8 +207,9 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
         case "np.array" | "np.asarray":
             return _array(read, name, node)
         case "np.transpose":
-            array = read.array(_only(read, node, name))
-            return transposed(array, range(len(array.shape))[::-1])
+            args = _arguments(read, node, name, 1, 2, ("axes",))
+            stated = args[1:] or [k.value for k in node.keywords]
+            return _transposed(read, read.array(args[0]), tuple(map(read.value, stated)), node)
         case "range" | "loopsat.prange" | "enumerate" | "zip" | "reversed":
             hint = f"loop over it, as in `for i in {shown(node)}`"
             raise read.error("unsupported", f"`{shown(node)}` is no value", node, hint)
@@ -381,6 +409,19 @@ def _copied(read: Evaluator, array: Array) -> Elementwise:
     return Elementwise(array.shape, lambda i: read.element(array, i))
 
 
+def _transposed(read: Evaluator, array: Array, order: tuple[Value, ...], node: ast.Call) -> Array:
+    """An array with its axes in another order: turned around, if none is stated."""
+    first = order[0] if len(order) == 1 else None
+    order = first if isinstance(first, tuple) else order
+    if not order:
+        return transposed(array, range(len(array.shape))[::-1])
+    axes = [value % len(order) for value in order if isinstance(value, int)]
+    if sorted(axes) != list(range(len(array.shape))):
+        message = f"these are not the {len(array.shape)} axes of the array, each once"
+        raise read.error("arguments", message, node, "as in A.transpose(1, 0, 2)")
+    return transposed(array, axes)
+
+
 def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
     match name:
         case "copy":
@@ -389,8 +430,8 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
         case "astype":
             dtype = _dtype(read, _only(read, node, "astype"))
             return Elementwise(owner.shape, lambda i: read.numbers.convert(read.element(owner, i), dtype, node))
-        case "transpose" if not node.args:
-            return transposed(owner, range(len(owner.shape))[::-1])
+        case "transpose":
+            return _transposed(read, owner, tuple(map(read.value, _arguments(read, node, name, 0, 9))), node)
         case "dot":
             return read.caller.product(owner, read.array(_only(read, node, "dot")), node)
         case "item" if not node.args and not owner.shape:

@@ -448,7 +448,7 @@ class Evaluator:
     def part(self, array: Array, index: ast.expr, node: ast.AST) -> Array:
         """The part of an array that a subscript names; without dimensions it is an element."""
         nodes = index.elts if isinstance(index, ast.Tuple) else [index]
-        values = {id(n): self.value(n) for n in nodes if not self._is_axis(n)}
+        values = {id(n): self._place(n) for n in nodes if not self._is_axis(n)}
         if any(isinstance(v, (View, Elementwise)) and v.shape for v in values.values()):
             return self._gathered(array, nodes, values, node)
         items: list[Number | slice | None] = []
@@ -474,6 +474,13 @@ class Evaluator:
         if taken < rank or any(isinstance(i, slice) for i in items):
             items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
         return self._cut(array, items, node)
+
+    def _place(self, node: ast.expr) -> Value:
+        """An item of a subscript; a list that is written there is an array of indices."""
+        value = self.value(node)
+        return (
+            self.caller.table(value, None, node) if isinstance(node, ast.List) and isinstance(value, tuple) else value
+        )
 
     def row(self, array: Array, index: Number, node: ast.AST) -> Value:
         """The element or part of an array at an index of its first dimension."""

@@ -12,7 +12,7 @@ from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, cons
 from ir.script.expressions import BINARY
 from ir.script.plain import hints, library
 from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
-from ir.script.plain.calls import call
+from ir.script.plain.calls import arguments_of, call
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.expressions import Evaluator
@@ -77,19 +77,16 @@ class Body:
             return tuple(self._settled("result", value, last) for value in found)
         return self.read.array_or(last.value)
 
-    def call(self, function: FunctionType, args: Sequence[Value], node: ast.Call, *, alone: bool) -> Value:
+    def call(
+        self, function: FunctionType, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
+    ) -> Value:
         """Put a function that is called in place."""
         if function in self.callers or len(self.callers) > MAX_CALLS:
             hint = "write a loop instead"
             raise self.read.error("recursion", f"{function.__name__} calls itself", node, hint)
         path = (*self.frame.path, node.lineno * 1000 + node.col_offset)
         frame, body, params = frame_of(function, path, self.frame.numbers.exact)
-        defaults = function.__defaults__ or ()
-        missing = len(params) - len(args)
-        if missing < 0 or missing > len(defaults):
-            message = f"{function.__name__} takes {len(params)} arguments, {len(args)} given"
-            raise self.read.error("arguments", message, node)
-        given = [*args, *(self.read.known(v, node) for v in defaults[len(defaults) - missing :])]
+        given = arguments_of(self.read, function, params, args, named, node)
         short = len(body) == 1 and isinstance(body[0], ast.Return)
         if self.program.conditional and not short:
             hint = "call it in a statement of its own, before the condition"
@@ -191,6 +188,7 @@ class Body:
         if not isinstance(cell, Cell) or array or isinstance(value, (Named, tuple)):
             message = f"`{name}` changes in a loop or branch, so that it must be a number"
             hint = f"store into the elements of one array, as in {name}[:] = ..., or swap arrays at a loop's own level"
+            hint = "give each item a name of its own" if isinstance(value, tuple) else hint
             raise self.read.error("rebinding", message, node, hint)
         number = self.read.as_number(value, node)
         kind = self.program.learned.assign(cell.key, number, self.frame.numbers, node)
@@ -224,6 +222,8 @@ class Body:
         if isinstance(value, (View, Elementwise)) and value.shape and same(value.shape[0], count):
             value = tuple(self.read.row(value, k, node) for k in range(count))
         if not isinstance(value, tuple) or len(value) != count:
+            if any(isinstance(p, ast.Starred) for p in parts):
+                raise self.read.error("arguments", "a name with a star", node, "as in first, rest = A[0], A[1:]")
             found = f"{len(value)} values" if isinstance(value, tuple) else "one value"
             if isinstance(value, (View, Elementwise)):
                 found = f"an array of shape {shown_shape(value.shape)}"
