@@ -233,6 +233,21 @@ def turned(c, m):
     return np.transpose(c, (2, 0, 1)), c.transpose(1, 0, 2), c.transpose(), c.transpose((0, -1, 1)), m[[0, 2]], total
 
 
+@case(np.arange(24.0).reshape(2, 3, 4), M)
+def over_several_axes(c, m):
+    return (
+        c.sum(axis=(0, 2)),
+        np.max(c, axis=(-1, 1), keepdims=True),
+        np.mean(m, axis=(0, 1)),
+        c.mean(axis=(1, 2)),
+        m.sum(axis=(0,)),
+        np.std(m, axis=(0, 1)),
+        np.any(c > 20, axis=(0, 1)),
+        m.argmax(),
+        np.cumsum(m[0], axis=0),
+    )
+
+
 @case(np.array(3.0))
 def without_dimensions(x):
     return x[()] + x[...]
@@ -403,6 +418,11 @@ def no_such_parameter(v):
 @refused("arguments", "moved takes 3 arguments, 0 given, and by by name", V)
 def no_value(v):
     return moved(by=v[0])
+
+
+@refused("arguments", "along one axis", np.zeros((2, 2, 2)))
+def spread_over_two(c):
+    return np.var(c, axis=(0, 1))
 
 
 @refused("arguments", "each once", M)

@@ -439,7 +439,7 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
         case _ if name in (*_TOTALS, *_SCANS):
             _arguments(read, node, name, 0, 1, _options(name))
             axis = _keyword(node, "axis") or (node.args[0] if node.args else None)
-            return _reduced(read, name, owner, _axis(read, owner, axis), node)
+            return _reduced(read, name, owner, _axes(read, owner, axis), node)
         case _ if name in METHODS:
             least, most, arranged = METHODS[name]
             return arranged(read, [owner, *map(read.value, _arguments(read, node, name, least, most))], node)
@@ -458,20 +458,31 @@ def _reduction(read: Evaluator, name: str, node: ast.Call) -> Value:
     axis = _keyword(node, "axis") or (args[1] if len(args) > 1 else None)
     if name in ("sum", "any", "all") and len(array.shape) != 1:
         raise read.error("unsupported", f"Python's {name} is of one-dimensional arrays", node, f"write np.{name}")
-    return _reduced(read, short, array, _axis(read, array, axis), node)
+    return _reduced(read, short, array, _axes(read, array, axis), node)
 
 
-def _reduced(read: Evaluator, name: str, array: Array, axis: int | None, node: ast.Call) -> Value:
+def _reduced(read: Evaluator, name: str, array: Array, axes: tuple[int, ...] | None, node: ast.Call) -> Value:
+    """A reduction over all axes, or over some; the axes stay with an extent of one if the call says so."""
+    rank = len(array.shape)
+    own = tuple(range(rank)) if axes is None or len(axes) == rank else axes
     total = read.caller.scan if name in _SCANS else read.caller.reduce
-    found = total(name, array, axis, node)
+    found: Value = array
+    if len(own) == rank:
+        found = total(name, array, None if axes is None or rank != 1 else 0, node)
+    elif len(own) > 1 and name in _SCANS:
+        raise read.error("arguments", f"{name} is along one axis here", node, "reshape the array first")
+    else:
+        for axis in sorted(own, reverse=True):
+            assert isinstance(found, (View, Elementwise))
+            found = total(name, found, axis, node)
     keeps = _keyword(node, "keepdims")
     if keeps is None or read.condition(keeps) is False:
         return found
-    shape = tuple(1 if axis is None or k == axis else e for k, e in enumerate(array.shape))
+    shape = tuple(1 if k in own else e for k, e in enumerate(array.shape))
 
     def element(indices: Indices) -> Number:
         if isinstance(found, (View, Elementwise)):
-            return read.element(found, tuple(i for k, i in enumerate(indices) if k != axis), node)
+            return read.element(found, tuple(i for k, i in enumerate(indices) if k not in own), node)
         return read.as_number(found, node)
 
     return Elementwise(shape, element)
@@ -484,13 +495,14 @@ def _options(name: str) -> tuple[str, ...]:
     return ("axis", "keepdims", "ddof") if name in ("var", "std") else ("axis", "keepdims")
 
 
-def _axis(read: Evaluator, array: Array, node: ast.expr | None) -> int | None:
-    if node is None:
-        return None
-    value = read.value(node)
-    if isinstance(value, Named) and value.value is None:
+def _axes(read: Evaluator, array: Array, node: ast.expr | None) -> tuple[int, ...] | None:
+    """The axes that a call names, counted from the first one; None for all."""
+    value = Named(None) if node is None else read.value(node)
+    if node is None or (isinstance(value, Named) and value.value is None):
         return None
     rank = len(array.shape)
-    if isinstance(value, int) and -rank <= value < rank:
-        return value % rank
-    raise read.error("arguments", f"`{shown(node)}` is no axis of an array of {rank} dimensions", node)
+    found = value if isinstance(value, tuple) else (value,)
+    axes = {v % rank for v in found if isinstance(v, int) and -rank <= v < rank}
+    if len(axes) < len(found) or not axes:
+        raise read.error("arguments", f"`{shown(node)}` is no axis of an array of {rank} dimensions", node)
+    return tuple(sorted(axes))
