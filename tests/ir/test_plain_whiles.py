@@ -11,7 +11,7 @@ import pytest
 from ir import interpret
 from ir.dtypes import DType
 from ir.errors import LoopsatError
-from ir.nodes import For
+from ir.nodes import Alloc, For
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArrayType, ScalarType
 from ir.script.plain.translate import translate
@@ -296,6 +296,12 @@ def steps(function: Callable[..., Any], *args: Any) -> list[str]:
 def test_a_search_that_halves_takes_as_many_steps_as_its_length_has_bits() -> None:
     assert steps(binary_search, np.arange(1000.0), W) == ["4", "4", "10"]
     assert steps(inclusive_search, np.arange(1000.0), W) == ["10"]
+
+
+def test_what_is_known_in_each_step_leaves_no_cells() -> None:
+    func = read(stages, (V, W)).func
+    assert [s.buffer.name for s in walk(func.body) if isinstance(s, Alloc)] == []
+    assert steps(stages, V, W) == ["2", "1", "1"]
 
 
 def test_what_comes_nearer_by_one_takes_as_many_steps_as_it_is_away() -> None:
