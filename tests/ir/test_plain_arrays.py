@@ -248,6 +248,16 @@ def over_several_axes(c, m):
     )
 
 
+@case(M, V)
+def one_of_two(m, v):
+    out = np.zeros_like(m)
+    for i in range(len(m)):
+        row = m[i] if v[i] > 1 else -m[0]
+        v[i] = 9.0
+        out[i] = row
+    return out, v, (v if m[0, 1] > 5 else 2 * v)
+
+
 @case(np.array(3.0))
 def without_dimensions(x):
     return x[()] + x[...]
@@ -423,6 +433,11 @@ def no_value(v):
 @refused("arguments", "along one axis", np.zeros((2, 2, 2)))
 def spread_over_two(c):
     return np.var(c, axis=(0, 1))
+
+
+@refused("shape", "(4,) and (3,)", M, V)
+def one_of_two_shapes(m, v):
+    return m[0] if v[0] > 1 else v
 
 
 @refused("arguments", "each once", M)

@@ -114,6 +114,19 @@ def _choice(
     return read.numbers.select(cond, then(), other(), node)
 
 
+def one_of(read: Evaluator, cond: Number, arms: Sequence[Value], node: ast.AST) -> Value:
+    """`A if cond else B` of arrays of one shape.
+
+    Raises:
+        ParseError: their shapes differ, or are not known to be the same.
+    """
+    then, other = (arm.shape for arm in arms if isinstance(arm, (View, Elementwise)))
+    if len(then) != len(other) or not all(map(same, then, other)):
+        message = f"one of two arrays of shapes {shown_shape(then)} and {shown_shape(other)}"
+        raise read.error("shape", message, node, "write an `if` with two stores")
+    return read.lifted(lambda v: read.numbers.select(cond, v[0], v[1], node), arms, node)
+
+
 def _concatenate(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     arrays = _arrays(read, values[0], node)
     axis = _axis(read, values[1], len(arrays[0].shape), node, 0)

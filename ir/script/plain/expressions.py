@@ -16,6 +16,7 @@ from ir.errors import ParseError, suggest
 from ir.nodes import Binary, Expr, Load, Select, const
 from ir.script.expressions import BINARY, COMPARE, MAX_DEPTH
 from ir.script.plain import hints, library
+from ir.script.plain.array_functions import one_of
 from ir.script.plain.arrays import (
     Array,
     Elementwise,
@@ -391,8 +392,8 @@ class Evaluator:
             raise self.error("unsupported", f"the comparison `{shown(node)}`", node, hint)
         found: Number = False
         for item in b:
-            same = self.numbers.binary("eq", self.as_number(a, node), self.as_number(item, node), node)
-            found = same if found is False else self.numbers.binary("bitor", found, same, node)
+            equal = self.numbers.binary("eq", self.as_number(a, node), self.as_number(item, node), node)
+            found = equal if found is False else self.numbers.binary("bitor", found, equal, node)
         if isinstance(found, bool):
             return found is wanted
         return found if wanted else self.numbers.typer.unary("not", self.numbers.truth(found, node), node)
@@ -412,13 +413,16 @@ class Evaluator:
         cond = self.condition(node.test)
         if isinstance(cond, bool):
             return self.value(node.body if cond else node.orelse)
-        arms: list[Number] = []
+        arms: list[Value] = []
         for branch, holds in ((node.body, True), (node.orelse, False)):
             facts = len(self.program.facts)
             self._grant(cond, holds)
-            arms.append(self._under(cond, holds, lambda branch=branch: self.number(branch), node))
+            arms.append(self._under(cond, holds, lambda branch=branch: self.value(branch), node))
             del self.program.facts[facts:]
-        return self.numbers.select(cond, arms[0], arms[1], node)
+        if all(isinstance(v, (View, Elementwise)) for v in arms):
+            return one_of(self, cond, arms, node)
+        one, two = (self.as_number(v, p) for v, p in zip(arms, (node.body, node.orelse), strict=True))
+        return self.numbers.select(cond, one, two, node)
 
     # Elements --------------------------------------------------------------------------------------------------------
 
@@ -546,10 +550,9 @@ class Evaluator:
     def needs_value(self, value: Number) -> None:
         """Start again with the numbers of parameters in a value, where it decides about shapes and loops."""
         expr = expr_of(value)
-        if expr is not None:
-            names = frozenset(v.name for v in free_vars(expr)) & self.program.given
-            if names:
-                raise NeedsValue(names)
+        names = frozenset(v.name for v in free_vars(expr)) & self.program.given if expr is not None else frozenset()
+        if names:
+            raise NeedsValue(names)
 
     def _index(self, value: Number, extent: Number, node: ast.AST) -> Number:
         """An index as the loop IR has it: Python counts negative ones from the end."""
