@@ -158,7 +158,10 @@ def _print_json(options: argparse.Namespace, result: Result, rank: int, prices: 
         "cost_before": result.cost_before,
         "chosen": rank,
         "variants": [{"cost": cost, "program": to_script(func)} for func, cost in result.variants],
-        "decisions": [{"rule": d.rule, "place": d.place, "fact": d.fact} for d in report.decisions],
+        "decisions": [
+            {"rule": d.rule, "place": d.place, "fact": d.fact, "cost_before": d.before, "cost_after": d.after}
+            for d in report.decisions
+        ],
         "form": to_script(_form(options, best, prices)),
         "source": kernel.source,
         "forms": kernel.report,

@@ -265,7 +265,7 @@ class JitFunction(Shown, Generic[P]):
         special = self.specialization
         report = special.result.report
         decisions = [
-            f"{d.place}: {d.rule}, since {d.fact}" if d.fact else f"{d.place}: {d.rule}" for d in report.decisions
+            f"{d.rule}: {d.place.removesuffix(':')}{', since ' if d.fact else ''}{d.fact}" for d in report.decisions
         ]
         decisions = decisions or ["the program as it is written: no rule found anything cheaper"]
         return "\n".join([*decisions, "", *special.kernel.report])

@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loopsat
+from ir import interpret
+from ir.dtypes import DType
 from ir.errors import LoopsatError
+from ir.script.plain.signature import ArrayType
+from ir.script.plain.translate import translate
 from plain_runs import assert_same, read, run
 from profiles import few
 
@@ -219,6 +223,41 @@ def windows(m, k):
     return out
 
 
+def moved(x, by=2.0, to=0.0):
+    return x * by + to
+
+
+@case(np.arange(24.0).reshape(2, 3, 4), M)
+def turned(c, m):
+    total = moved(m[0, 1], to=1.0) + moved(by=3, x=m[1, 1])
+    return np.transpose(c, (2, 0, 1)), c.transpose(1, 0, 2), c.transpose(), c.transpose((0, -1, 1)), m[[0, 2]], total
+
+
+@case(np.arange(24.0).reshape(2, 3, 4), M)
+def over_several_axes(c, m):
+    return (
+        c.sum(axis=(0, 2)),
+        np.max(c, axis=(-1, 1), keepdims=True),
+        np.mean(m, axis=(0, 1)),
+        c.mean(axis=(1, 2)),
+        m.sum(axis=(0,)),
+        np.std(m, axis=(0, 1)),
+        np.any(c > 20, axis=(0, 1)),
+        m.argmax(),
+        np.cumsum(m[0], axis=0),
+    )
+
+
+@case(M, V)
+def one_of_two(m, v):
+    out = np.zeros_like(m)
+    for i in range(len(m)):
+        row = m[i] if v[i] > 1 else -m[0]
+        v[i] = 9.0
+        out[i] = row
+    return out, v, (v if m[0, 1] > 5 else 2 * v)
+
+
 @case(np.array(3.0))
 def without_dimensions(x):
     return x[()] + x[...]
@@ -381,6 +420,49 @@ def of_numpy_and_not_here(v):
     return np.gradient(v)
 
 
+@refused("arguments", "moved takes 3 arguments, 1 given, and side by name", V)
+def no_such_parameter(v):
+    return moved(v[0], side=1)
+
+
+@refused("arguments", "moved takes 3 arguments, 0 given, and by by name", V)
+def no_value(v):
+    return moved(by=v[0])
+
+
+@refused("arguments", "along one axis", np.zeros((2, 2, 2)))
+def spread_over_two(c):
+    return np.var(c, axis=(0, 1))
+
+
+@refused("shape", "(4,) and (3,)", M, V)
+def one_of_two_shapes(m, v):
+    return m[0] if v[0] > 1 else v
+
+
+@refused("arguments", "each once", M)
+def turned_twice(m):
+    return m.transpose(0, 0)
+
+
+@refused("arguments", "first, rest = A[0], A[1:]", V)
+def starred(v):
+    first, *rest = v
+    return first
+
+
+@refused("dtype-mismatch", "is no number", M)
+def place_in_a_name(m):
+    place = (1, 2)
+    return m[place]
+
+
+@refused("not-a-buffer", "loop over the places", M)
+def stored_to_some(m):
+    m[[0, 2]] = 1.0
+    return m
+
+
 @refused("arguments", "2 names for an array of shape (3,)", V)
 def taken_apart_otherwise(v):
     a, b = v
@@ -394,3 +476,20 @@ def test_what_is_refused_says_what_to_write(code: str, text: str, function: Any,
     assert error.value.code == code
     assert text in str(error.value) and "^" in str(error.value)
     assert "help(ir.script)" not in str(error.value)
+
+
+def open_sizes(m):
+    n = len(m)
+    inner = m[2:] + m[:-2] - 2 * m[1:-1]
+    total = np.zeros(n)
+    for i in range(n - 2):
+        total[i] = (m[i : i + 3] * m[:3]).sum() + inner[i]
+    return inner, total, m[::-1], m[::-2], m.reshape(n, 1).flatten() + m
+
+
+def test_sizes_may_be_open() -> None:
+    m = np.array([3.0, 1.0, 4.0, 1.0, 5.0])
+    plain = translate(open_sizes, {"m": ArrayType(("n",), DType.FLOAT64)})
+    known = {name: np.zeros(s.shape) for name, s in zip(plain.results, open_sizes(m), strict=True)}
+    found = dict(zip([b.name for b in plain.func.buffers[1:]], interpret(plain.func, n=5, m=m, **known), strict=True))
+    assert_same(tuple(found[name] for name in plain.results), open_sizes(m))

@@ -79,8 +79,8 @@ def statements(draw: st.DrawFn, depth: int, loops: int) -> list[str]:
     """Lines of a list of statements."""
     lines: list[str] = []
     for _ in range(draw(st.integers(1, 3))):
-        kind = draw(st.sampled_from(["store", "name", "update", "part", "if", "for", "exit"]))
-        if kind == "store" or (depth == 0 and kind in ("if", "for")):
+        kind = draw(st.sampled_from(["store", "name", "update", "part", "if", "for", "while", "exit"]))
+        if kind == "store" or (depth == 0 and kind in ("if", "for", "while")):
             target = draw(
                 st.sampled_from(["B[i]", "B[j]", "B[-1]", "M[i, j]", "I[i]", "F[j]", "B[i - 1]", "A[I[i] % 4]"])
             )
@@ -96,7 +96,9 @@ def statements(draw: st.DrawFn, depth: int, loops: int) -> list[str]:
         elif kind == "part":
             lines.append(draw(st.sampled_from([
                 "M[i] = B", "M[:, j] += A", "B[1:] = B[:-1]", "B[:] = A[::-1]", "B[:2] *= 2", "M[:] = M.T", "s += B.sum()",
-                "t = A @ B", "M[1:3, 0] = M[0, 1:3]", "M[i, j:] -= M[j, j:]", "A[:i] += A[i - 1]", "B[i:] = B[: 4 - i]", "M[1:] += M[:-1]", "B[:i] = 1", "s, t = t, s", "B[:] = np.where(A > B, A, s)",
+                "t = A @ B", "s, t, _, _ = A", "M[i] = s, t, s, 2", "B[0], B[1] = M[i, 2:]",
+                "B += np.roll(A, i)", "B[i:] += np.pad(A, 1)[i : i + 4 - i]",
+                "M[1:3, 0] = M[0, 1:3]", "M[i, j:] -= M[j, j:]", "A[:i] += A[i - 1]", "B[i:] = B[: 4 - i]", "M[1:] += M[:-1]", "B[:i] = 1", "s, t = t, s", "B[:] = np.where(A > B, A, s)",
             ])))  # fmt: skip
         elif kind == "exit":
             exits = ["continue", "break"] * (loops > 0) + ["return B, M, I, F, A, s, t, c"]
@@ -105,12 +107,40 @@ def statements(draw: st.DrawFn, depth: int, loops: int) -> list[str]:
             lines += [f"if {draw(conditions())}:", *indented(draw(statements(depth - 1, loops)))]
             if draw(st.booleans()):
                 lines += ["else:", *indented(draw(statements(depth - 1, loops)))]
+        elif kind == "while":
+            lines += draw(whiles(depth, loops))
         else:
             var = draw(st.sampled_from(["i", "j"]))
             span = draw(st.sampled_from(["range(4)", "range(n)", "range(1, n)", "range(3, -1, -1)", "range(0, 4, 2)",
                                          "range(i, 4)", "range(I[j] % 4)", "range(len(M))", "range(n - 2, 0, -1)"]))  # fmt: skip
             lines += [f"for {var} in {span}:", *indented(draw(statements(depth - 1, loops + 1)))]
+            if draw(st.booleans()):
+                lines += ["else:", "    s += 1"]
     return lines
+
+
+@st.composite
+def whiles(draw: st.DrawFn, depth: int, loops: int) -> list[str]:
+    """A `while` that ends in Python, by counters that nothing else changes."""
+    p, q = f"p{loops}", f"q{loops}"
+    first, last = draw(st.sampled_from(["0", "c", "i", "1"])), draw(st.sampled_from(["n", "4", "i + 2", "c % 5"]))
+    body = draw(statements(depth - 1, loops + 1))
+    near, far = f"{p} += 1", f"{q} -= 1"
+    step = draw(
+        st.sampled_from([
+            [near], [far], [f"if {draw(conditions())}:", f"    {near}", "else:", f"    {far}"],
+            [f"{p} = ({p} + {q}) // 2 + 1"], [near, "if b:", f"    {far}"], [f"{q} = {p} + ({q} - {p}) // 2"],
+        ])
+    )  # fmt: skip
+    test = draw(st.sampled_from([f"{p} < {q}", f"{p} < {q} and s < 9", f"not {q} <= {p}"]))
+    if draw(st.booleans()):
+        test, step = f"{p} < 30", [f"{p} = 2 * {p} + 1"]
+        first = draw(st.sampled_from(["0", "1"]))
+    end = ["else:", "    t += 1"] if draw(st.booleans()) else []
+    within = [*step, *body] if draw(st.booleans()) else [*body, *step]
+    if "continue" in "".join(body):
+        within = [*step, *body]
+    return [f"{p} = {first}", f"{q} = {last}", f"while {test}:", *indented(within), *end]
 
 
 def indented(lines: list[str]) -> list[str]:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ir import interpret
 from ir.dtypes import DType
 from ir.errors import LoopsatError
-from ir.nodes import For
+from ir.nodes import Alloc, For
 from ir.script.plain.program import NeedsValue
-from ir.script.plain.signature import ScalarType
+from ir.script.plain.signature import ArrayType, ScalarType
 from ir.script.plain.translate import translate
 from ir.traverse import walk
 from plain_runs import assert_same, read, run
@@ -297,6 +298,12 @@ def test_a_search_that_halves_takes_as_many_steps_as_its_length_has_bits() -> No
     assert steps(inclusive_search, np.arange(1000.0), W) == ["10"]
 
 
+def test_what_is_known_in_each_step_leaves_no_cells() -> None:
+    func = read(stages, (V, W)).func
+    assert [s.buffer.name for s in walk(func.body) if isinstance(s, Alloc)] == []
+    assert steps(stages, V, W) == ["2", "1", "1"]
+
+
 def test_what_comes_nearer_by_one_takes_as_many_steps_as_it_is_away() -> None:
     assert steps(two_ends, V, W) == ["4"]
     assert steps(merged, V, W)[0] == "9"
@@ -365,6 +372,13 @@ def greatest_common_divisor(a, b):
 
 
 INT = ScalarType(DType.INT64, True)
+
+
+def test_sizes_may_be_open() -> None:
+    types = {"v": ArrayType(("n",), DType.FLOAT64), "x": ArrayType(("m",), DType.FLOAT64)}
+    func = translate(binary_search, types).func
+    out = np.zeros(4, np.int64)
+    assert_same(interpret(func, v=V, x=W, n=5, m=4, **{func.buffers[-1].name: out})[0], binary_search(V, W))
 
 
 def test_what_has_nothing_to_do_with_the_condition_is_not_looked_at() -> None:

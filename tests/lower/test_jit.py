@@ -143,6 +143,28 @@ def test_it_shows_what_it_made() -> None:
     assert "stablehlo" in scale.lower(X, 3.0).as_text()
     with pytest.raises(LoopsatError, match="has not been called"):
         loopsat.jit(PROGRAMS[0][0]).source  # noqa: B018
+    assert "not called yet" in str(loopsat.jit(PROGRAMS[0][0]))
+
+
+def test_explanations_name_rules_and_places_or_say_that_there_is_nothing_to_explain() -> None:
+    @loopsat.jit
+    def doubled(x):
+        return x + x
+
+    @loopsat.jit
+    def left_out(x):
+        for i in range(len(x)):
+            if i >= 1:
+                x[i] = 2 * x[i] - x[i]
+        return x
+
+    doubled(X)
+    assert doubled.explain().startswith("the program as it is written: no rule found anything cheaper\n\n")
+    left_out(X)
+    first = left_out.explain().splitlines()[0]
+    assert (
+        first.startswith("loops.useful_iterations: for i in T.serial(4)") and ", since " in first and "::" not in first
+    )
 
 
 def test_one_program_for_all_sizes() -> None:

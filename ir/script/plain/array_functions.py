@@ -34,7 +34,7 @@ def _arrays(read: Evaluator, value: Value, node: ast.Call) -> list[Array]:
 def _size(read: Evaluator, shape: Sequence[Number], node: ast.AST) -> Number:
     total: Number = 1
     for extent in shape:
-        total = read.numbers.binary("mul", total, extent, node)
+        total = extent if same(total, 1) else read.numbers.binary("mul", total, extent, node)
     return total
 
 
@@ -112,6 +112,19 @@ def _choice(
     if isinstance(cond, bool):
         return then() if cond else other()
     return read.numbers.select(cond, then(), other(), node)
+
+
+def one_of(read: Evaluator, cond: Number, arms: Sequence[Value], node: ast.AST) -> Value:
+    """`A if cond else B` of arrays of one shape.
+
+    Raises:
+        ParseError: their shapes differ, or are not known to be the same.
+    """
+    then, other = (arm.shape for arm in arms if isinstance(arm, (View, Elementwise)))
+    if len(then) != len(other) or not all(map(same, then, other)):
+        message = f"one of two arrays of shapes {shown_shape(then)} and {shown_shape(other)}"
+        raise read.error("shape", message, node, "write an `if` with two stores")
+    return read.lifted(lambda v: read.numbers.select(cond, v[0], v[1], node), arms, node)
 
 
 def _concatenate(read: Evaluator, values: list[Value], node: ast.Call) -> Value:

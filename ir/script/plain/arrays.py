@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ir.nodes import Buffer, Const, Expr
-from ir.presburger.polynomials import polynomial, written
+from ir.nodes import Buffer, Cast, Const, Expr
+from ir.presburger.polynomials import Polynomial, polynomial, written
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.scope import Source
+from ir.traverse import map_expr
 
 Indices = tuple[Number, ...]
 Proof = Callable[[Number, Number], bool]  # whether the first number is known to be at most the second
@@ -48,11 +49,21 @@ def whole(buffer: Buffer, shape: tuple[Number, ...]) -> View:
 
 
 def same(a: Number, b: Number) -> bool:
-    """Whether two numbers are known to be equal."""
+    """Whether two numbers are known to be equal, as sums of products of the same terms."""
     x, y = expr_of(a), expr_of(b)
-    if x is not None and y is not None:
-        return x.same(y)
-    return x is y and bool(a == b)
+    if x is None or y is None:
+        return x is y and bool(a == b)
+    return x.same(y) or (x.dtype.is_integer and y.dtype.is_integer and _summed(x) == _summed(y))
+
+
+def _summed(expr: Expr) -> Polynomial:
+    """A sum of products whose terms do not tell in which width they are worked out."""
+    return polynomial(map_expr(expr, lambda e: e.operand if isinstance(e, Cast) and _widens(e) else e))
+
+
+def _widens(cast: Cast) -> bool:
+    source, dtype = cast.operand.dtype, cast.dtype
+    return source.is_signed and dtype.is_signed and source.bits <= dtype.bits
 
 
 @dataclass(slots=True)
@@ -94,6 +105,10 @@ class Slicing:
         if isinstance(extent, int) and all(b is None or isinstance(b, int) for b in bounds):
             found = range(extent)[slice(item.start, item.stop, step)]
             return found.start, step, len(found)
+        if step < 0 and item.start is None and item.stop is None:
+            last = self.numbers.binary("sub", extent, 1, node)
+            up = self.numbers.binary("add", extent, -step - 1, node) if step < -1 else extent
+            return last, step, up if step == -1 else self.numbers.binary("floordiv", up, -step, node)
         if step < 0:
             raise self.source.error("slice", "a slice of negative step must have bounds that are numbers", node)
         start = 0 if item.start is None else self._bound(item.start, extent, node)
@@ -143,13 +158,15 @@ class _Cut:
             if axis.source is None:
                 found.append(axis.start)
                 continue
-            moved = self.numbers.binary("mul", indices[axis.source], axis.step, self.node)
-            moved = indices[axis.source] if axis.step == 1 else moved
-            found.append(moved if same(axis.start, 0) else self._sum(axis.start, moved))
+            size = abs(axis.step)
+            moved = indices[axis.source]
+            moved = moved if size == 1 else self.numbers.binary("mul", moved, size, self.node)
+            if axis.step < 0:
+                moved = self.numbers.binary("sub", axis.start, moved, self.node)
+            elif not same(axis.start, 0):
+                moved = self.numbers.binary("add", axis.start, moved, self.node)
+            found.append(moved)
         return tuple(found)
-
-    def _sum(self, start: Number, moved: Number) -> Number:
-        return self.numbers.binary("add", start, moved, self.node)
 
     def of(self, array: _Part) -> _Part:
         """The part of an array."""

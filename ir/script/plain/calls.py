@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -54,10 +54,37 @@ def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Valu
     function = inspect.unwrap(value) if callable(value) else value
     if not isinstance(function, FunctionType):
         raise _unknown(read, shown(node.func), value, node)
-    if any(isinstance(a, ast.Starred) for a in node.args) or node.keywords:
-        hint = "pass its arguments by position"
-        raise read.error("arguments", f"{function.__name__} is called with keywords or stars", node, hint)
-    return read.caller.call(function, [read.value(a) for a in node.args], node, alone=alone)
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+        hint = "write out each argument"
+        raise read.error("arguments", f"{function.__name__} is called with stars", node, hint)
+    args, named = [read.value(a) for a in node.args], {k.arg: read.value(k.value) for k in node.keywords if k.arg}
+    return read.caller.call(function, args, named, node, alone=alone)
+
+
+def arguments_of(
+    read: Evaluator,
+    function: FunctionType,
+    params: Sequence[str],
+    args: Sequence[Value],
+    named: Mapping[str, Value],
+    node: ast.Call,
+) -> list[Value]:
+    """A value for each parameter of a helper that is called.
+
+    Raises:
+        ParseError: there is none for one, or one too many.
+    """
+    defaults = function.__defaults__ or ()
+    optional = params[len(params) - len(defaults) :]
+    found = {p: read.known(v, node) for p, v in zip(optional, defaults, strict=True)}
+    given = dict(zip(params, args, strict=False))
+    wrong = any(name not in params or name in given for name in named)
+    found |= {**given, **named}
+    if wrong or len(args) > len(params) or len(found) < len(params):
+        got = f"{len(args)} given" + (f", and {', '.join(named)} by name" if named else "")
+        message = f"{function.__name__} takes {len(params)} arguments, {got}"
+        raise read.error("arguments", message, node, f"its parameters are {', '.join(params)}")
+    return [found[p] for p in params]
 
 
 def _unknown(read: Evaluator, name: str, value: object, node: ast.Call) -> Exception:
@@ -180,8 +207,9 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
         case "np.array" | "np.asarray":
             return _array(read, name, node)
         case "np.transpose":
-            array = read.array(_only(read, node, name))
-            return transposed(array, range(len(array.shape))[::-1])
+            args = _arguments(read, node, name, 1, 2, ("axes",))
+            stated = args[1:] or [k.value for k in node.keywords]
+            return _transposed(read, read.array(args[0]), tuple(map(read.value, stated)), node)
         case "range" | "loopsat.prange" | "enumerate" | "zip" | "reversed":
             hint = f"loop over it, as in `for i in {shown(node)}`"
             raise read.error("unsupported", f"`{shown(node)}` is no value", node, hint)
@@ -381,6 +409,19 @@ def _copied(read: Evaluator, array: Array) -> Elementwise:
     return Elementwise(array.shape, lambda i: read.element(array, i))
 
 
+def _transposed(read: Evaluator, array: Array, order: tuple[Value, ...], node: ast.Call) -> Array:
+    """An array with its axes in another order: turned around, if none is stated."""
+    first = order[0] if len(order) == 1 else None
+    order = first if isinstance(first, tuple) else order
+    if not order:
+        return transposed(array, range(len(array.shape))[::-1])
+    axes = [value % len(order) for value in order if isinstance(value, int)]
+    if sorted(axes) != list(range(len(array.shape))):
+        message = f"these are not the {len(array.shape)} axes of the array, each once"
+        raise read.error("arguments", message, node, "as in A.transpose(1, 0, 2)")
+    return transposed(array, axes)
+
+
 def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
     match name:
         case "copy":
@@ -389,8 +430,8 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
         case "astype":
             dtype = _dtype(read, _only(read, node, "astype"))
             return Elementwise(owner.shape, lambda i: read.numbers.convert(read.element(owner, i), dtype, node))
-        case "transpose" if not node.args:
-            return transposed(owner, range(len(owner.shape))[::-1])
+        case "transpose":
+            return _transposed(read, owner, tuple(map(read.value, _arguments(read, node, name, 0, 9))), node)
         case "dot":
             return read.caller.product(owner, read.array(_only(read, node, "dot")), node)
         case "item" if not node.args and not owner.shape:
@@ -398,7 +439,7 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
         case _ if name in (*_TOTALS, *_SCANS):
             _arguments(read, node, name, 0, 1, _options(name))
             axis = _keyword(node, "axis") or (node.args[0] if node.args else None)
-            return _reduced(read, name, owner, _axis(read, owner, axis), node)
+            return _reduced(read, name, owner, _axes(read, owner, axis), node)
         case _ if name in METHODS:
             least, most, arranged = METHODS[name]
             return arranged(read, [owner, *map(read.value, _arguments(read, node, name, least, most))], node)
@@ -417,20 +458,31 @@ def _reduction(read: Evaluator, name: str, node: ast.Call) -> Value:
     axis = _keyword(node, "axis") or (args[1] if len(args) > 1 else None)
     if name in ("sum", "any", "all") and len(array.shape) != 1:
         raise read.error("unsupported", f"Python's {name} is of one-dimensional arrays", node, f"write np.{name}")
-    return _reduced(read, short, array, _axis(read, array, axis), node)
+    return _reduced(read, short, array, _axes(read, array, axis), node)
 
 
-def _reduced(read: Evaluator, name: str, array: Array, axis: int | None, node: ast.Call) -> Value:
+def _reduced(read: Evaluator, name: str, array: Array, axes: tuple[int, ...] | None, node: ast.Call) -> Value:
+    """A reduction over all axes, or over some; the axes stay with an extent of one if the call says so."""
+    rank = len(array.shape)
+    own = tuple(range(rank)) if axes is None or len(axes) == rank else axes
     total = read.caller.scan if name in _SCANS else read.caller.reduce
-    found = total(name, array, axis, node)
+    found: Value = array
+    if len(own) == rank:
+        found = total(name, array, None if axes is None or rank != 1 else 0, node)
+    elif len(own) > 1 and name in _SCANS:
+        raise read.error("arguments", f"{name} is along one axis here", node, "reshape the array first")
+    else:
+        for axis in sorted(own, reverse=True):
+            assert isinstance(found, (View, Elementwise))
+            found = total(name, found, axis, node)
     keeps = _keyword(node, "keepdims")
     if keeps is None or read.condition(keeps) is False:
         return found
-    shape = tuple(1 if axis is None or k == axis else e for k, e in enumerate(array.shape))
+    shape = tuple(1 if k in own else e for k, e in enumerate(array.shape))
 
     def element(indices: Indices) -> Number:
         if isinstance(found, (View, Elementwise)):
-            return read.element(found, tuple(i for k, i in enumerate(indices) if k != axis), node)
+            return read.element(found, tuple(i for k, i in enumerate(indices) if k not in own), node)
         return read.as_number(found, node)
 
     return Elementwise(shape, element)
@@ -443,13 +495,14 @@ def _options(name: str) -> tuple[str, ...]:
     return ("axis", "keepdims", "ddof") if name in ("var", "std") else ("axis", "keepdims")
 
 
-def _axis(read: Evaluator, array: Array, node: ast.expr | None) -> int | None:
-    if node is None:
-        return None
-    value = read.value(node)
-    if isinstance(value, Named) and value.value is None:
+def _axes(read: Evaluator, array: Array, node: ast.expr | None) -> tuple[int, ...] | None:
+    """The axes that a call names, counted from the first one; None for all."""
+    value = Named(None) if node is None else read.value(node)
+    if node is None or (isinstance(value, Named) and value.value is None):
         return None
     rank = len(array.shape)
-    if isinstance(value, int) and -rank <= value < rank:
-        return value % rank
-    raise read.error("arguments", f"`{shown(node)}` is no axis of an array of {rank} dimensions", node)
+    found = value if isinstance(value, tuple) else (value,)
+    axes = {v % rank for v in found if isinstance(v, int) and -rank <= v < rank}
+    if len(axes) < len(found) or not axes:
+        raise read.error("arguments", f"`{shown(node)}` is no axis of an array of {rank} dimensions", node)
+    return tuple(sorted(axes))

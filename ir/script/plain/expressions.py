@@ -16,6 +16,7 @@ from ir.errors import ParseError, suggest
 from ir.nodes import Binary, Expr, Load, Select, const
 from ir.script.expressions import BINARY, COMPARE, MAX_DEPTH
 from ir.script.plain import hints, library
+from ir.script.plain.array_functions import one_of
 from ir.script.plain.arrays import (
     Array,
     Elementwise,
@@ -391,8 +392,8 @@ class Evaluator:
             raise self.error("unsupported", f"the comparison `{shown(node)}`", node, hint)
         found: Number = False
         for item in b:
-            same = self.numbers.binary("eq", self.as_number(a, node), self.as_number(item, node), node)
-            found = same if found is False else self.numbers.binary("bitor", found, same, node)
+            equal = self.numbers.binary("eq", self.as_number(a, node), self.as_number(item, node), node)
+            found = equal if found is False else self.numbers.binary("bitor", found, equal, node)
         if isinstance(found, bool):
             return found is wanted
         return found if wanted else self.numbers.typer.unary("not", self.numbers.truth(found, node), node)
@@ -412,13 +413,16 @@ class Evaluator:
         cond = self.condition(node.test)
         if isinstance(cond, bool):
             return self.value(node.body if cond else node.orelse)
-        arms: list[Number] = []
+        arms: list[Value] = []
         for branch, holds in ((node.body, True), (node.orelse, False)):
             facts = len(self.program.facts)
             self._grant(cond, holds)
-            arms.append(self._under(cond, holds, lambda branch=branch: self.number(branch), node))
+            arms.append(self._under(cond, holds, lambda branch=branch: self.value(branch), node))
             del self.program.facts[facts:]
-        return self.numbers.select(cond, arms[0], arms[1], node)
+        if all(isinstance(v, (View, Elementwise)) for v in arms):
+            return one_of(self, cond, arms, node)
+        one, two = (self.as_number(v, p) for v, p in zip(arms, (node.body, node.orelse), strict=True))
+        return self.numbers.select(cond, one, two, node)
 
     # Elements --------------------------------------------------------------------------------------------------------
 
@@ -448,7 +452,7 @@ class Evaluator:
     def part(self, array: Array, index: ast.expr, node: ast.AST) -> Array:
         """The part of an array that a subscript names; without dimensions it is an element."""
         nodes = index.elts if isinstance(index, ast.Tuple) else [index]
-        values = {id(n): self.value(n) for n in nodes if not self._is_axis(n)}
+        values = {id(n): self._place(n) for n in nodes if not self._is_axis(n)}
         if any(isinstance(v, (View, Elementwise)) and v.shape for v in values.values()):
             return self._gathered(array, nodes, values, node)
         items: list[Number | slice | None] = []
@@ -474,6 +478,13 @@ class Evaluator:
         if taken < rank or any(isinstance(i, slice) for i in items):
             items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
         return self._cut(array, items, node)
+
+    def _place(self, node: ast.expr) -> Value:
+        """An item of a subscript; a list that is written there is an array of indices."""
+        value = self.value(node)
+        return (
+            self.caller.table(value, None, node) if isinstance(node, ast.List) and isinstance(value, tuple) else value
+        )
 
     def row(self, array: Array, index: Number, node: ast.AST) -> Value:
         """The element or part of an array at an index of its first dimension."""
@@ -539,10 +550,9 @@ class Evaluator:
     def needs_value(self, value: Number) -> None:
         """Start again with the numbers of parameters in a value, where it decides about shapes and loops."""
         expr = expr_of(value)
-        if expr is not None:
-            names = frozenset(v.name for v in free_vars(expr)) & self.program.given
-            if names:
-                raise NeedsValue(names)
+        names = frozenset(v.name for v in free_vars(expr)) & self.program.given if expr is not None else frozenset()
+        if names:
+            raise NeedsValue(names)
 
     def _index(self, value: Number, extent: Number, node: ast.AST) -> Number:
         """An index as the loop IR has it: Python counts negative ones from the end."""

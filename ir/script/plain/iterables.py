@@ -281,3 +281,14 @@ def _reach(start: Number, stop: Number, falls: bool) -> Interval:
         return interval_of(start)[0], None if high is None else high - 1
     low = interval_of(stop)[0]
     return None if low is None else low + 1, interval_of(start)[1]
+
+
+def named_by(target: ast.expr, place: tuple[int, ...] | None) -> str:
+    """What the variable of a loop is called: as the name that stands for it, if one does."""
+    if place is None:
+        return "i"
+    for k in place:
+        if not isinstance(target, (ast.Tuple, ast.List)) or k >= len(target.elts):
+            return "i"
+        target = target.elts[k]
+    return target.id if isinstance(target, ast.Name) else "i"

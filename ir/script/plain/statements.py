@@ -12,17 +12,18 @@ from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, cons
 from ir.script.expressions import BINARY
 from ir.script.plain import hints, library
 from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
-from ir.script.plain.calls import call
+from ir.script.plain.calls import arguments_of, call
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, Value, in_both, shown
 from ir.script.plain.functions import frame_of
-from ir.script.plain.iterables import MAX_ITEMS, Items, Iterables
+from ir.script.plain.iterables import MAX_ITEMS, Items, Iterables, named_by
 from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.scans import scanned
 from ir.script.plain.stores import ArrayStores
+from ir.script.plain.turns import Cycle, alike, place_of
 from ir.script.plain.whiles import Whiles
 from ir.script.scope import Source
 from ir.traverse import buffers_written, walk
@@ -76,19 +77,16 @@ class Body:
             return tuple(self._settled("result", value, last) for value in found)
         return self.read.array_or(last.value)
 
-    def call(self, function: FunctionType, args: Sequence[Value], node: ast.Call, *, alone: bool) -> Value:
+    def call(
+        self, function: FunctionType, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
+    ) -> Value:
         """Put a function that is called in place."""
         if function in self.callers or len(self.callers) > MAX_CALLS:
             hint = "write a loop instead"
             raise self.read.error("recursion", f"{function.__name__} calls itself", node, hint)
         path = (*self.frame.path, node.lineno * 1000 + node.col_offset)
         frame, body, params = frame_of(function, path, self.frame.numbers.exact)
-        defaults = function.__defaults__ or ()
-        missing = len(params) - len(args)
-        if missing < 0 or missing > len(defaults):
-            message = f"{function.__name__} takes {len(params)} arguments, {len(args)} given"
-            raise self.read.error("arguments", message, node)
-        given = [*args, *(self.read.known(v, node) for v in defaults[len(defaults) - missing :])]
+        given = arguments_of(self.read, function, params, args, named, node)
         short = len(body) == 1 and isinstance(body[0], ast.Return)
         if self.program.conditional and not short:
             hint = "call it in a statement of its own, before the condition"
@@ -190,6 +188,7 @@ class Body:
         if not isinstance(cell, Cell) or array or isinstance(value, (Named, tuple)):
             message = f"`{name}` changes in a loop or branch, so that it must be a number"
             hint = f"store into the elements of one array, as in {name}[:] = ..., or swap arrays at a loop's own level"
+            hint = "give each item a name of its own" if isinstance(value, tuple) else hint
             raise self.read.error("rebinding", message, node, hint)
         number = self.read.as_number(value, node)
         kind = self.program.learned.assign(cell.key, number, self.frame.numbers, node)
@@ -223,6 +222,8 @@ class Body:
         if isinstance(value, (View, Elementwise)) and value.shape and same(value.shape[0], count):
             value = tuple(self.read.row(value, k, node) for k in range(count))
         if not isinstance(value, tuple) or len(value) != count:
+            if any(isinstance(p, ast.Starred) for p in parts):
+                raise self.read.error("arguments", "a name with a star", node, "as in first, rest = A[0], A[1:]")
             found = f"{len(value)} values" if isinstance(value, tuple) else "one value"
             if isinstance(value, (View, Elementwise)):
                 found = f"an array of shape {shown_shape(value.shape)}"
@@ -448,7 +449,7 @@ class Body:
         runs = (interval_of(count)[0] or 0) > 0
         dtype = max((numbers.dtype_of(v) for v in (first, count)), key=lambda d: d.bits)
         dtype = DType.INT64 if not dtype.is_signed else dtype
-        name = _variable(node.target, items.variable)
+        name = named_by(node.target, items.variable)
         entry = self.frame.assigned
         self._carry_in(node)
         with self.program.nested():
@@ -496,7 +497,7 @@ class Body:
         given: Mapping[str, Binding],
         there: Sequence[Binding],
         body: Stmt,
-    ) -> _Cycle | None:
+    ) -> Cycle | None:
         """What names of arrays stand for after each step, until it is as it was; None where nothing changes.
 
         The body has been written once since names stood for `given`, all of which is among what was `there`.
@@ -504,10 +505,10 @@ class Body:
         Raises:
             Again: a name stands for a new array, which the next translation carries from step to step.
         """
-        if _alike(self._arrays(), given):
+        if alike(self._arrays(), given):
             return None
         states = [given]
-        while (found := _place(states, now := {name: self.frame.bindings[name] for name in given})) is None:
+        while (found := place_of(states, now := {name: self.frame.bindings[name] for name in given})) is None:
             for name, array in now.items():
                 if any(array is other for other in there) and len(states) < MAX_STATES:
                     continue
@@ -523,7 +524,7 @@ class Body:
             states.append(now)
             self._step(node, item)  # to see what it makes of names
         self.frame.bindings.update(given)
-        return _Cycle(found, len(states) - found)
+        return Cycle(found, len(states) - found)
 
     def _key_of(self, node: ast.For) -> Key:
         return self.frame.path, f"{node.lineno}:{node.col_offset}"
@@ -553,7 +554,7 @@ class Body:
         for name, view in carriers.items():
             array = self.frame.bindings[name]
             assert isinstance(array, (View, Elementwise))
-            self._check_alike(name, view, array, node)
+            self._checkalike(name, view, array, node)
             moved = isinstance(array, View) and array is not view and array.buffer in buffers
             found[name] = self.arrays.kept(name, array, node) if moved else array
         for name, view in carriers.items():
@@ -561,7 +562,7 @@ class Body:
                 self.arrays.store(view, found[name], node)
             self.frame.bindings[name] = view
 
-    def _check_alike(self, name: str, one: View, other: Array, node: ast.For) -> None:
+    def _checkalike(self, name: str, one: View, other: Array, node: ast.For) -> None:
         dtype = self.read.dtype_of(other, node)
         alike = len(one.shape) == len(other.shape) and all(map(same, one.shape, other.shape))
         if not alike or dtype is not one.buffer.dtype:
@@ -571,7 +572,7 @@ class Body:
             message = f"`{name}` stands for arrays of different kinds before and after a step of the loop: {kinds}"
             raise self.read.error("rebinding", message, node, "give the two arrays two names")
 
-    def _rotated(self, node: ast.For, items: Items, name: str, cycle: _Cycle) -> None:
+    def _rotated(self, node: ast.For, items: Items, name: str, cycle: Cycle) -> None:
         """A loop with as many steps written out as it takes for names to stand for the same arrays again."""
         numbers, count, span = self.frame.numbers, items.count, self.source.span(node.iter)
         if not isinstance(count, int):
@@ -594,30 +595,3 @@ class Body:
             self.program.emit(For(head.var, head.start, head.extent, seq(*parts), span=span))
         for k in range(cycle.before + rounds * cycle.period, count):
             self.program.emit(step(k))
-
-
-@dataclass(frozen=True, slots=True)
-class _Cycle:
-    """After how many steps names stand for what they will again, and after how many more they do."""
-
-    before: int
-    period: int
-
-
-def _alike(one: Mapping[str, Binding], other: Mapping[str, Binding]) -> bool:
-    return all(one[name] is array for name, array in other.items())
-
-
-def _place(states: Sequence[Mapping[str, Binding]], state: Mapping[str, Binding]) -> int | None:
-    return next((k for k, known in enumerate(states) if _alike(state, known)), None)
-
-
-def _variable(target: ast.expr, place: tuple[int, ...] | None) -> str:
-    """What the variable of a loop is called: as the name that stands for it, if one does."""
-    if place is None:
-        return "i"
-    for k in place:
-        if not isinstance(target, (ast.Tuple, ast.List)) or k >= len(target.elts):
-            return "i"
-        target = target.elts[k]
-    return target.id if isinstance(target, ast.Name) else "i"

@@ -13,7 +13,7 @@ from types import FunctionType
 
 from ir.dtypes import DType
 from ir.errors import ParseError, Span
-from ir.nodes import Alloc, Assume, Binary, Buffer, Cast, Expr, PrimFunc, Store, Var, const
+from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, PrimFunc, Stmt, Store, Var, const
 from ir.presburger.sets import exclusive
 from ir.script.plain.arrays import Elementwise, View, whole
 from ir.script.plain.frames import Named, Value
@@ -21,7 +21,7 @@ from ir.script.plain.program import Again, Learned, NeedsValue, Program
 from ir.script.plain.promotion import Number, Weak
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.statements import Body, frame_of
-from ir.traverse import buffers_written, children, map_expr, map_stmt, stmt_exprs, walk
+from ir.traverse import buffers_written, children, loads, map_expr, map_stmt, stmt_exprs, walk
 
 _MAX_PASSES = 1000
 OPEN_FROM = 2  # sizes below that are numbers: arrays of one element are broadcast, and empty ones have no last element
@@ -118,9 +118,24 @@ def _once(
     outputs = [w.buffer for _, w in program.lines.wraps if isinstance(w, Alloc) and w.buffer.name in results]
     program.lines.wraps = [(k, w) for k, w in program.lines.wraps if not (isinstance(w, Alloc) and w.buffer in outputs)]
     params_and_outputs = (*parameters, *outputs)
-    func = PrimFunc(function.__name__, params_and_outputs, program.lines.stmt(), span=frame.source.span(place))
+    whole_body = _without_unread(program.lines.stmt())
+    func = PrimFunc(function.__name__, params_and_outputs, whole_body, span=frame.source.span(place))
     single = len(results) == 1 and not isinstance(value, tuple)
     return Plain(_narrowed(func), tuple(results), single)
+
+
+def _without_unread(body: Stmt) -> Stmt:
+    """A body without the cells that are given numbers only and never read: what they hold was known all the time."""
+    read = {load.buffer for stmt in walk(body) for expr in stmt_exprs(stmt) for load in loads(expr)}
+    given = {s.buffer for s in walk(body) if isinstance(s, Store) and not isinstance(s.value, Const)}
+    cells = {s.buffer for s in walk(body) if isinstance(s, Alloc) and not s.buffer.shape} - read - given
+
+    def kept(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Alloc) and stmt.buffer in cells:
+            return stmt.body
+        return SKIP if isinstance(stmt, Store) and stmt.buffer in cells else stmt
+
+    return map_stmt(body, on_stmt=kept) if cells else body
 
 
 def _written(program: Program, parameters: list[Var | Buffer]) -> list[Buffer]:

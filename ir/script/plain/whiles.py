@@ -14,7 +14,7 @@ from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell
 from ir.script.plain.iterables import Items
 from ir.script.plain.measures import Measure, measure
-from ir.script.plain.program import Key
+from ir.script.plain.program import Again, Key
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
 from ir.traverse import map_expr
 
@@ -79,6 +79,8 @@ class Whiles:
         found = measure(body, flags, starts, self.read.program.facts)
         count = None if found is None else self._count(found, cells, entry, ending)
         if count is None or (isinstance(count, int) and count > _MAX_STEPS):
+            if self.read.program.learned.changed:  # cells are narrower here than they will be
+                raise Again
             for cell in cells.values():  # with the numbers of the call it may be decided step by step
                 if cell.key in entry:
                     self.read.needs_value(entry[cell.key])
