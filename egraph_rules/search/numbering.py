@@ -71,6 +71,7 @@ class Numbering:
     twins: list[Twin[Part]] = field(default_factory=lambda: list[Twin[Part]]())  # nests that repeat another one
     repeats: dict[tuple[int, int, int], int] = field(default_factory=dict[tuple[int, int, int], int])  # which, by place
     _numbers: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
+    _by_identity: dict[int, tuple[Expr, int]] = field(default_factory=lambda: dict[int, tuple[Expr, int]]())
     _lists: dict[tuple[int, ...], int] = field(default_factory=lambda: {(): 0})
     _authored: AuthorNames | None = None
 
@@ -84,6 +85,12 @@ class Numbering:
 
     def expr(self, expr: Expr) -> int:
         """The number of a canonical expression."""
+        known = self._by_identity.get(id(expr))
+        if known is None:  # the expression is kept, so that its identity stays its own
+            known = self._by_identity[id(expr)] = expr, self._numbered(expr)
+        return known[1]
+
+    def _numbered(self, expr: Expr) -> int:
         match cast(AnyExpr, expr):
             case Const(value=value, dtype=dtype):
                 found, new = self._new(("const", *expr._key()), expr)  # pyright: ignore[reportPrivateUsage]
