@@ -57,11 +57,10 @@ FLOAT_UNARY_OPS: tuple[UnaryOp, ...] = (*FLOAT_FUNCTIONS, *ROUNDING_OPS)
 class Expr(Node):
     """Base of expressions. Every expression has a `dtype`."""
 
-    __slots__ = ("_dtype", "_hash")
+    __slots__ = ("_hash",)
     dtype: DType
     span: Span | None
     _hash: int  # remembered: nodes never change, and dictionaries ask again and again
-    _dtype: DType  # remembered where it is that of an operand, which may be deep
 
     def brief(self) -> str:
         """Its dtype and text."""
@@ -70,15 +69,6 @@ class Expr(Node):
     def _key(self) -> tuple[object, ...]:
         """The fields that structural equality and hashing compare."""
         raise NotImplementedError
-
-    def _dtype_of(self, operand: Expr) -> DType:
-        """The dtype of an operand, as the node's own."""
-        try:
-            return self._dtype
-        except AttributeError:
-            found = operand.dtype
-            object.__setattr__(self, "_dtype", found)
-            return found
 
     def same(self, other: object) -> bool:
         """Structural equality, spans ignored; floats compare by bits, so NaN equals itself and -0.0 is not 0.0."""
@@ -247,7 +237,7 @@ class Unary(Expr):
 
     @property
     def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._dtype_of(self.operand)
+        return self.operand.dtype
 
     def _key(self) -> tuple[object, ...]:
         return (self.op, self.operand)
@@ -267,7 +257,7 @@ class Binary(Expr):
 
     @property
     def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return DType.BOOL if self.op in COMPARE_OPS or self.op in LOGICAL_OPS else self._dtype_of(self.lhs)
+        return DType.BOOL if self.op in COMPARE_OPS or self.op in LOGICAL_OPS else self.lhs.dtype
 
     def _key(self) -> tuple[object, ...]:
         return (self.op, self.lhs, self.rhs)
@@ -304,7 +294,7 @@ class Select(Expr):
 
     @property
     def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._dtype_of(self.then)
+        return self.then.dtype
 
     def _key(self) -> tuple[object, ...]:
         return (self.cond, self.then, self.other)

@@ -71,8 +71,8 @@ class Repeated(Generic[T]):
         new, old = self.contexts.facts(facts), self.contexts.facts(first.facts)
         if self.contexts.place(facts) != self.contexts.place(first.facts) or not new.same_place(old):
             return None
-        told = [told_of(f.known, buffers_) for f, buffers_ in ((new, buffers), (old, first.buffers))]
-        named = _matched(*told, dict(zip(buffers, first.buffers, strict=True)))
+        told = told_of(new.known, buffers), told_of(old.known, first.buffers)
+        named = _matched(told[0], told[1], dict(zip(buffers, first.buffers, strict=True)))
         if len({*named.values()}) < len(named) or not all(self.contexts.alike(a, b) for a, b in named.items()):
             return None
         known = {(named.get(b, b), with_buffers_in(v, named)): r for (b, v), r in told[0].items()}

@@ -31,6 +31,7 @@ from ir.nodes import (
     NEGATED,
     SKIP,
     Alloc,
+    AnyStmt,
     Binary,
     BinaryOp,
     Block,
@@ -415,7 +416,7 @@ class Rebuilder:
             if base is not None and local not in buffers:
                 name = unused(twin.buffers[base].name + local.name.removeprefix(base.name), taken)
                 buffers[local] = replace(local, name=name)
-        return map_stmt(with_buffers(built, buffers), on_stmt=lambda s: replace(s, span=None))  # not that of the first
+        return map_stmt(with_buffers(built, buffers), on_stmt=_nowhere)  # nor where the first one stands
 
     def scope_of(self, choice: Choice, scope: dict[Var, Expr]) -> dict[Var, Expr]:
         """The names inside a loop or binding."""
@@ -445,6 +446,11 @@ class Rebuilder:
         taken = self.reserved | {v.name for v in scope.values() if isinstance(v, Var)}
         var = Var(unused(wanted, taken), level.dtype)
         return var, {**scope, level: var}
+
+
+def _nowhere(stmt: Stmt) -> Stmt:
+    """A statement without the place in the source that it came from."""
+    return replace(cast(AnyStmt, stmt), span=None)
 
 
 def branch(cond: Expr, yes: Stmt, no: Stmt) -> Stmt:
