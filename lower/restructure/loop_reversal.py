@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement
-from ir.nodes import Expr, Var
-from ir.traverse import free_vars, substitute_expr
+from ir.nodes import Binary, Expr, Var
+from ir.traverse import free_vars, map_expr, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear, to_expr
 from lower.nest.nodes import ArrayStatement, Box, Node, Plan, SequentialLoop, Versions
@@ -93,7 +93,12 @@ def _reversed(axis: Loop, box: Box) -> Loop:
 def _turned(node: ArrayStatement, old: Loop, new: Loop, box: Box) -> ArrayStatement:
     """A statement along an axis that runs the other way."""
     place = to_expr(_mirror(box, linear(old.var)), old.var)
-    statement: Statement = mapped(node.statement, lambda e: substitute_expr(e, {old.var: place}))
+
+    def short(e: Expr) -> Expr:
+        counts = isinstance(e, Binary) and e.op in ("add", "sub") and e.dtype.is_signed and not e.dtype.is_float
+        return to_expr(linear(e), e) if counts and old.var in free_vars(e) else e
+
+    statement: Statement = mapped(node.statement, lambda e: map_expr(substitute_expr(e, {old.var: place}), short))
     loops = tuple(new if o is old else o for o in statement.loops)
     return replace(
         node, statement=replace(statement, loops=loops), axes=tuple(new if o is old else o for o in node.axes)
