@@ -1119,6 +1119,258 @@ def levenshtein_band(a, b):
     return lax.fori_loop(2, 201, step, D).astype(jnp.int32)
 
 
+def hamming_matrix(A, B):
+    return lax.population_count(A[:, None] ^ B[None]).astype(jnp.int32)
+
+
+def leading_zeros(A):
+    return lax.clz(A).astype(jnp.int32)
+
+
+def gray_decode(G):
+    x = G
+    for s in (1, 2, 4, 8, 16):
+        x = x ^ (x >> s)
+    return x
+
+
+def morton_codes(X, Y):
+    def sp(x):
+        x = x & 0xFFFF
+        for s, m in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
+            x = (x | (x << s)) & m
+        return x
+
+    return sp(X) | (sp(Y) << 1)
+
+
+def upwind(U, a, b):
+    a = a[1:-1, 1:-1]
+    b = b[1:-1, 1:-1]
+
+    def step(_, U):
+        c = U[1:-1, 1:-1]
+        v = c - 0.1 * a * jnp.where(a > 0, c - U[:-2, 1:-1], U[2:, 1:-1] - c)
+        v = v - 0.1 * b * jnp.where(b > 0, c - U[1:-1, :-2], U[1:-1, 2:] - c)
+        return U.at[1:-1, 1:-1].set(v)
+
+    return lax.fori_loop(0, 20, step, U)
+
+
+def mac_projection(u, v):
+    div = u[1:] - u[:-1] + v[:, 1:] - v[:, :-1]
+
+    def step(_, p):
+        P = jnp.pad(p, 1, mode="edge")
+        return 0.25 * (P[:-2, 1:-1] + P[2:, 1:-1] + P[1:-1, :-2] + P[1:-1, 2:] - div)
+
+    p = lax.fori_loop(0, 20, step, jnp.zeros_like(div))
+    return u.at[1:-1].add(-(p[1:] - p[:-1])), v.at[:, 1:-1].add(-(p[:, 1:] - p[:, :-1])), p
+
+
+def red_black_3d(U, F):
+    n = 32
+    i = jnp.arange(1, n + 1)
+    par = (i[:, None, None] + i[:, None] + i) % 2
+    c = slice(1, -1)
+
+    def half(U, col):
+        v = (U[:-2, c, c] + U[2:, c, c] + U[c, :-2, c] + U[c, 2:, c] + U[c, c, :-2] + U[c, c, 2:] - F[c, c, c]) * (
+            1 / 6
+        )
+        return U.at[c, c, c].set(jnp.where(par == col, v, U[c, c, c]))
+
+    return lax.fori_loop(0, 4, lambda _, U: half(half(U, 0), 1), U)
+
+
+def restrict_prolong(F):
+    w = np.array([0.25, 0.5, 0.25], np.float32)
+    C = F[::2, ::2]
+    inner = sum(w[a] * w[b] * F[1 + a : 254 + a : 2, 1 + b : 254 + b : 2] for a in range(3) for b in range(3))
+    C = C.at[1:-1, 1:-1].set(inner)
+    R = jnp.repeat(C, 2, 0)
+    R = 0.5 * (R[:-1] + jnp.concatenate([R[1:], R[-1:]], 0)[:-1])
+    Q = jnp.repeat(R, 2, 1)
+    Q = 0.5 * (Q[:, :-1] + Q[:, 1:])
+    return C, Q
+
+
+def perona_malik(image):
+    def step(_, image):
+        P = jnp.pad(image, 1, mode="edge")
+        n, s, w, e = P[:-2, 1:-1] - image, P[2:, 1:-1] - image, P[1:-1, :-2] - image, P[1:-1, 2:] - image
+        return image + 0.2 * (n / (1 + n * n) + s / (1 + s * s) + w / (1 + w * w) + e / (1 + e * e))
+
+    return lax.fori_loop(0, 10, step, image)
+
+
+def last_minimum(X):
+    return X.min(1), (499 - jnp.argmin(X[:, ::-1], 1)).astype(jnp.int32)
+
+
+def rank_sort(x):
+    return jnp.sort(x)
+
+
+def row_histograms(x):
+    return (x[:, :, None] == jnp.arange(16)).sum(1, dtype=jnp.int32)
+
+
+def scatter_means(k, X):
+    n = jnp.zeros(64).at[k].add(1.0)
+    return jnp.zeros((64, 32)).at[k].add(X) / jnp.maximum(n, 1.0)[:, None]
+
+
+def csc_product(ptr, row, val, x):
+    xs = jnp.repeat(x, jnp.diff(ptr), total_repeat_length=10000)
+    return jnp.zeros(1000, jnp.float32).at[row].add(val * xs)
+
+
+def conv1d_blocked_tails(X, W):
+    nx = (254) // 2 + 1
+    c = 32
+    x = jnp.moveaxis(X, 2, 1).reshape(c, 257)[:30]
+    w = W.transpose(0, 4, 1, 3, 2).reshape(32, c, 3)[:30, :30]
+    y = lax.conv_general_dilated(x[None], w, (2,), "VALID")[0]
+    y = jnp.pad(y, ((0, 2), (0, 0)))
+    return y.reshape(8, 4, nx).transpose(0, 2, 1)
+
+
+def deconv1d_gather(X, W):
+    return lax.conv_general_dilated(X[None], W[:, :, ::-1].transpose(1, 0, 2), (1,), [(2, 2)], lhs_dilation=(2,))[0]
+
+
+def im2col_product(X, W):
+    return lax.conv_general_dilated(X[None], W.reshape(16, 8, 3, 3), (1, 1), "SAME")[0]
+
+
+def streaming_attention(Q, K, V):
+    i = jnp.arange(256)
+    s = Q @ K.T * 0.25 - 0.1 * (i[:, None] - i)
+    s = jnp.where(i[:, None] >= i, s, -jnp.inf)
+    return jax.nn.softmax(s, -1) @ V
+
+
+def local_attention(Q, K, V):
+    n = 512
+    Kp = jnp.pad(K, ((4, 4), (0, 0)))
+    Vp = jnp.pad(V, ((4, 4), (0, 0)))
+    i = jnp.arange(n)[:, None] + jnp.arange(9)
+    s = jnp.stack([(Q * Kp[w : w + n]).sum(1) for w in range(9)], 1)
+    p = jnp.where((i >= 4) & (i < n + 4), jnp.exp(0.1 * s), 0.0)
+    p = p / p.sum(1, keepdims=True)
+    return sum(p[:, w, None] * Vp[w : w + n] for w in range(9))
+
+
+def linear_attention(Q, K, V):
+    i = jnp.arange(256)
+    e = i[:, None] - i
+    return ((Q @ K.T) * jnp.where(e >= 0, 0.95 ** jnp.maximum(e, 0), 0.0)) @ V
+
+
+def cross_lengths(Q, K, V, n):
+    s = jnp.exp(0.1 * jnp.einsum("bid,bjd->bij", Q, K))
+    s = jnp.where(jnp.arange(100) < n[:, None, None], s, 0.0)
+    return jnp.einsum("bij,bjd->bid", s, V) / s.sum(-1, keepdims=True)
+
+
+def int8_conv(X, W, m):
+    x = X.astype(jnp.float32) - 3
+    w = W.astype(jnp.float32)
+    a = lax.conv_general_dilated(x[None], w, (1, 1), "VALID")[0]
+    return jnp.clip(jnp.round(a * m[:, None, None]), -128, 127).astype(jnp.int8)
+
+
+def q4_matvec(Q, s, x):
+    X = x.reshape(16, 2, 16)
+    lo = (Q & 15).astype(jnp.int32) - 8
+    hi = (Q >> 4).astype(jnp.int32) - 8
+    a = (lo.astype(jnp.float32) * X[:, 0] + hi.astype(jnp.float32) * X[:, 1]).sum(2)
+    return (s * a).sum(1)
+
+
+def affine_gaps(a, b):
+    n, m = 150, 140
+
+    def shifted(v, x):
+        return jnp.concatenate([jnp.full(1, x), v[:-1]])
+
+    i = jnp.arange(n + 1)
+
+    def st(c, d):
+        h2, h1, e1, f1 = c
+        j = d - i
+        ok = (i >= 1) & (j >= 1) & (j <= m)
+        s = jnp.where(a[jnp.clip(i - 1, 0, n - 1)] == b[jnp.clip(j - 1, 0, m - 1)], 2.0, -1.0)
+        e = jnp.maximum(e1 - 1, h1 - 3)
+        f = jnp.maximum(shifted(f1, -1000.0) - 1, shifted(h1, 0.0) - 3)
+        h = jnp.maximum(jnp.maximum(e, f), jnp.maximum(0.0, shifted(h2, 0.0) + s))
+        h = jnp.where(ok, h, 0.0)
+        e = jnp.where(ok, e, -1000.0)
+        f = jnp.where(ok, f, -1000.0)
+        return (h1, h, e, f), h
+
+    z = jnp.zeros(n + 1)
+    w = jnp.full(n + 1, -1000.0)
+    _, D = lax.scan(st, (z, z, w, w), jnp.arange(1, n + m + 1))
+    D = jnp.concatenate([z[None], D])
+    j = jnp.arange(m + 1)
+    return D[i[:, None] + j, i[:, None]]
+
+
+def subset_sums(a):
+    def st(i, R):
+        P = jnp.concatenate([jnp.zeros(4001, bool), R])
+        return R | lax.dynamic_slice(P, (4001 - a[i],), (4001,))
+
+    return lax.fori_loop(0, 50, st, jnp.arange(4001) == 0)
+
+
+def sor_dense(A, b):
+    n = 200
+
+    def row(i, x):
+        s = b[i] - A[i] @ x + A[i, i] * x[i]
+        return x.at[i].set(-0.2 * x[i] + 1.2 * s / A[i, i])
+
+    return lax.fori_loop(0, 5, lambda _, x: lax.fori_loop(0, n, row, x), jnp.zeros(n))
+
+
+def walsh_hadamard(x):
+    for s in range(12):
+        y = x.reshape(-1, 2, 1 << s)
+        x = jnp.stack([y[:, 0] + y[:, 1], y[:, 0] - y[:, 1]], 1).reshape(-1)
+    return x
+
+
+def distance_transform(M):
+    D = jnp.where(M, 0, 10000).astype(jnp.int32)
+
+    def sweep(D, ax):
+        i = lax.broadcasted_iota(jnp.int32, D.shape, ax)
+        a = lax.cummin(D - i, ax) + i
+        return lax.cummin(a + i, ax, reverse=True) - i
+
+    return sweep(sweep(D, 0), 1)
+
+
+def label_spread(M):
+    n = 128
+    big = 10**9
+    L = jnp.arange(n * n, dtype=jnp.int32).reshape(n, n)
+
+    def st(_, L):
+        P = jnp.pad(jnp.where(M, L, big), 1, constant_values=big)
+        m = jnp.minimum(jnp.minimum(P[:-2, 1:-1], P[2:, 1:-1]), jnp.minimum(P[1:-1, :-2], P[1:-1, 2:]))
+        return jnp.where(M, jnp.minimum(L, m), L)
+
+    return lax.fori_loop(0, 10, st, L)
+
+
+def nearest_resize(X):
+    return X[np.arange(300) * 2 // 3][:, np.arange(330) * 2 // 3]
+
+
 def _padded(a, m, v=0):
     a = a.copy()
     a[~np.broadcast_to(m, a.shape)] = v
@@ -1438,6 +1690,69 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
         "x": d.floats(128),
     },
     "levenshtein_band": lambda d: {"a": d.below(4, 100), "b": d.below(4, 100)},
+    "hamming_matrix": lambda draw: {
+        "A": draw.rng.integers(0, 2**32, 256, dtype=np.uint32),
+        "B": draw.rng.integers(0, 2**32, 250, dtype=np.uint32),
+    },
+    "leading_zeros": lambda draw: {
+        "A": draw.rng.integers(0, 2**32, 65536, dtype=np.uint32) >> draw.rng.integers(0, 32, 65536, dtype=np.uint32)
+    },
+    "gray_decode": lambda draw: {"G": draw.rng.integers(0, 2**32, 65536, dtype=np.uint32)},
+    "morton_codes": lambda draw: {
+        "X": draw.rng.integers(0, 2**16, 65536, dtype=np.uint32),
+        "Y": draw.rng.integers(0, 2**16, 65536, dtype=np.uint32),
+    },
+    "upwind": lambda draw: {"U": draw.floats(128, 126), "a": draw.floats(128, 126), "b": draw.floats(128, 126)},
+    "mac_projection": lambda draw: {"u": draw.floats(129, 128), "v": draw.floats(128, 129)},
+    "red_black_3d": lambda draw: {"U": draw.floats(34, 34, 34), "F": draw.floats(34, 34, 34)},
+    "restrict_prolong": lambda draw: {"F": draw.floats(257, 257)},
+    "perona_malik": lambda draw: {"image": draw.floats(128, 100)},
+    "last_minimum": lambda draw: {"X": np.round(draw.floats(256, 500) * 4) / 4},
+    "rank_sort": lambda draw: {"x": draw.floats(1000)},
+    "row_histograms": lambda draw: {"x": draw.below(16, 128, 300)},
+    "scatter_means": lambda draw: {"k": draw.below(64, 2000), "X": draw.floats(2000, 32)},
+    "csc_product": lambda draw: {
+        "ptr": draw.offsets(1001, 10000) if 1000 > 1 else np.array([0, 10000], np.int32),
+        "row": draw.below(1000, 10000),
+        "val": draw.floats(10000),
+        "x": draw.floats(1000),
+    },
+    "conv1d_blocked_tails": lambda draw: {"X": draw.floats(8, 257, 4), "W": draw.floats(8, 8, 3, 4, 4)},
+    "deconv1d_gather": lambda draw: {"X": draw.floats(16, 200), "W": draw.floats(16, 16, 4)},
+    "im2col_product": lambda draw: {"X": draw.floats(8, 32, 32), "W": draw.floats(16, 72)},
+    "streaming_attention": lambda draw: {
+        "Q": draw.floats(256, 32),
+        "K": draw.floats(256, 32),
+        "V": draw.floats(256, 32),
+    },
+    "local_attention": lambda draw: {"Q": draw.floats(512, 32), "K": draw.floats(512, 32), "V": draw.floats(512, 32)},
+    "linear_attention": lambda draw: {"Q": draw.floats(256, 32), "K": draw.floats(256, 32), "V": draw.floats(256, 32)},
+    "cross_lengths": lambda draw: {
+        "Q": draw.floats(4, 64, 32),
+        "K": draw.floats(4, 100, 32),
+        "V": draw.floats(4, 100, 32),
+        "n": 1 + draw.below(100, 4),
+    },
+    "int8_conv": lambda draw: {
+        "X": (draw.below(256, 16, 30, 30) - 128).astype(np.int8),
+        "W": (draw.below(256, 16, 16, 3, 3) - 128).astype(np.int8),
+        "m": draw.unit(16) * 0.001,
+    },
+    "q4_matvec": lambda draw: {
+        "Q": draw.below(256, 256, 16, 16).astype(np.uint8),
+        "s": draw.floats(256, 16),
+        "x": draw.floats(512),
+    },
+    "affine_gaps": lambda draw: {"a": draw.below(4, 150), "b": draw.below(4, 140)},
+    "subset_sums": lambda draw: {"a": 1 + draw.below(200, 50)},
+    "sor_dense": lambda draw: {
+        "A": draw.floats(200, 200) + 3 * 200 * np.eye(200, dtype=np.float32),
+        "b": draw.floats(200),
+    },
+    "walsh_hadamard": lambda draw: {"x": draw.floats(4096)},
+    "distance_transform": lambda draw: {"M": draw.rng.random((200, 220)) < 0.1},
+    "label_spread": lambda draw: {"M": draw.rng.random((128, 128)) < 0.7},
+    "nearest_resize": lambda draw: {"X": draw.floats(200, 220)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -1589,4 +1904,34 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     local_contrast,
     bsr_matvec,
     levenshtein_band,
+    hamming_matrix,
+    leading_zeros,
+    gray_decode,
+    morton_codes,
+    upwind,
+    mac_projection,
+    red_black_3d,
+    restrict_prolong,
+    perona_malik,
+    last_minimum,
+    rank_sort,
+    row_histograms,
+    scatter_means,
+    csc_product,
+    conv1d_blocked_tails,
+    deconv1d_gather,
+    im2col_product,
+    streaming_attention,
+    local_attention,
+    linear_attention,
+    cross_lengths,
+    int8_conv,
+    q4_matvec,
+    affine_gaps,
+    subset_sums,
+    sor_dense,
+    walsh_hadamard,
+    distance_transform,
+    label_spread,
+    nearest_resize,
 )

@@ -2267,3 +2267,489 @@ def levenshtein_band(a: T.Buffer((100,), "int32"), b: T.Buffer((100,), "int32"),
                     T.min(D[i - 1, j] + 1, D[i, j - 1] + 1),
                     D[i - 1, j - 1] + T.if_then_else(a[i - 1] == b[j - 1], 0, 1),
                 )
+
+
+@T.prim_func
+def hamming_matrix(A: T.Buffer((256,), "uint32"), B: T.Buffer((250,), "uint32"), D: T.Buffer((256, 250), "int32")):
+    for i, j in T.grid(256, 250):
+        D[i, j] = 0
+        for b in range(32):
+            D[i, j] += T.cast(((A[i] ^ B[j]) >> T.cast(b, "uint32")) & T.uint32(1), "int32")
+
+
+@T.prim_func
+def leading_zeros(A: T.Buffer((65536,), "uint32"), R: T.Buffer((65536,), "int32")):
+    for i in range(65536):
+        R[i] = 32
+        for b in range(32):
+            if (A[i] >> T.cast(b, "uint32")) & T.uint32(1) == T.uint32(1):
+                R[i] = 31 - b
+
+
+@T.prim_func
+def gray_decode(G: T.Buffer((65536,), "uint32"), B: T.Buffer((65536,), "uint32")):
+    for i in range(65536):
+        B[i] = G[i]
+        for s in range(1, 32):
+            B[i] = B[i] ^ (G[i] >> T.cast(s, "uint32"))
+
+
+@T.prim_func
+def morton_codes(X: T.Buffer((65536,), "uint32"), Y: T.Buffer((65536,), "uint32"), M: T.Buffer((65536,), "uint32")):
+    for i in range(65536):
+        M[i] = T.uint32(0)
+        for b in range(16):
+            M[i] = (
+                M[i]
+                | (((X[i] >> T.cast(b, "uint32")) & T.uint32(1)) << T.cast(2 * b, "uint32"))
+                | (((Y[i] >> T.cast(b, "uint32")) & T.uint32(1)) << T.cast(2 * b + 1, "uint32"))
+            )
+
+
+@T.prim_func
+def upwind(U: T.Buffer((128, 126), "float32"), a: T.Buffer((128, 126), "float32"), b: T.Buffer((128, 126), "float32")):
+    V = T.alloc_buffer((128, 126), "float32")
+    for t in range(20):
+        for i, j in T.grid(126, 124):
+            if a[i + 1, j + 1] > 0.0:
+                V[i + 1, j + 1] = U[i + 1, j + 1] - 0.1 * a[i + 1, j + 1] * (U[i + 1, j + 1] - U[i, j + 1])
+            else:
+                V[i + 1, j + 1] = U[i + 1, j + 1] - 0.1 * a[i + 1, j + 1] * (U[i + 2, j + 1] - U[i + 1, j + 1])
+            if b[i + 1, j + 1] > 0.0:
+                V[i + 1, j + 1] = V[i + 1, j + 1] - 0.1 * b[i + 1, j + 1] * (U[i + 1, j + 1] - U[i + 1, j])
+            else:
+                V[i + 1, j + 1] = V[i + 1, j + 1] - 0.1 * b[i + 1, j + 1] * (U[i + 1, j + 2] - U[i + 1, j + 1])
+        for i, j in T.grid(126, 124):
+            U[i + 1, j + 1] = V[i + 1, j + 1]
+
+
+@T.prim_func
+def mac_projection(
+    u: T.Buffer((129, 128), "float32"), v: T.Buffer((128, 129), "float32"), p: T.Buffer((128, 128), "float32")
+):
+    div = T.alloc_buffer((128, 128), "float32")
+    q = T.alloc_buffer((128, 128), "float32")
+    for i, j in T.grid(128, 128):
+        div[i, j] = u[i + 1, j] - u[i, j] + v[i, j + 1] - v[i, j]
+        p[i, j] = 0.0
+    for t in range(20):
+        for i, j in T.grid(128, 128):
+            q[i, j] = 0.25 * (
+                p[T.max(i - 1, 0), j]
+                + p[T.min(i + 1, 127), j]
+                + p[i, T.max(j - 1, 0)]
+                + p[i, T.min(j + 1, 127)]
+                - div[i, j]
+            )
+        for i, j in T.grid(128, 128):
+            p[i, j] = q[i, j]
+    for i, j in T.grid(127, 128):
+        u[i + 1, j] = u[i + 1, j] - (p[i + 1, j] - p[i, j])
+    for i, j in T.grid(128, 127):
+        v[i, j + 1] = v[i, j + 1] - (p[i, j + 1] - p[i, j])
+
+
+@T.prim_func
+def red_black_3d(U: T.Buffer((34, 34, 34), "float32"), F: T.Buffer((34, 34, 34), "float32")):
+    for t in range(4):
+        for color in range(2):
+            for i in range(1, 33):
+                for j in range(1, 33):
+                    for k in range(1, 33):
+                        if (i + j + k) % 2 == color:
+                            U[i, j, k] = (
+                                U[i - 1, j, k]
+                                + U[i + 1, j, k]
+                                + U[i, j - 1, k]
+                                + U[i, j + 1, k]
+                                + U[i, j, k - 1]
+                                + U[i, j, k + 1]
+                                - F[i, j, k]
+                            ) / 6.0
+
+
+@T.prim_func
+def restrict_prolong(
+    F: T.Buffer((257, 257), "float32"),
+    C: T.Buffer((129, 129), "float32"),
+    G: T.Buffer((257, 257), "float32"),
+):
+    for i, j in T.grid(129, 129):
+        if i > 0 and i < 128 and j > 0 and j < 128:
+            C[i, j] = 0.0
+            for a, b in T.grid(3, 3):
+                C[i, j] += F[2 * i + a - 1, 2 * j + b - 1] * (
+                    T.if_then_else(a == 1, 0.5, 0.25) * T.if_then_else(b == 1, 0.5, 0.25)
+                )
+        else:
+            C[i, j] = F[2 * i, 2 * j]
+    for i, j in T.grid(257, 257):
+        G[i, j] = 0.25 * (
+            C[i // 2, j // 2] + C[(i + 1) // 2, j // 2] + C[i // 2, (j + 1) // 2] + C[(i + 1) // 2, (j + 1) // 2]
+        )
+
+
+@T.prim_func
+def perona_malik(image: T.Buffer((128, 100), "float32")):
+    O = T.alloc_buffer((128, 100), "float32")
+    for t in range(10):
+        for y, x in T.grid(128, 100):
+            n: T.float32 = image[T.max(y - 1, 0), x] - image[y, x]
+            s: T.float32 = image[T.min(y + 1, 127), x] - image[y, x]
+            w: T.float32 = image[y, T.max(x - 1, 0)] - image[y, x]
+            e: T.float32 = image[y, T.min(x + 1, 99)] - image[y, x]
+            O[y, x] = image[y, x] + 0.2 * (
+                n / (1.0 + n * n) + s / (1.0 + s * s) + w / (1.0 + w * w) + e / (1.0 + e * e)
+            )
+        for y, x in T.grid(128, 100):
+            image[y, x] = O[y, x]
+
+
+@T.prim_func
+def last_minimum(X: T.Buffer((256, 500), "float32"), V: T.Buffer((256,), "float32"), P: T.Buffer((256,), "int32")):
+    for i in range(256):
+        V[i] = X[i, 0]
+        P[i] = 0
+        for j in range(1, 500):
+            if X[i, j] <= V[i]:
+                V[i] = X[i, j]
+                P[i] = j
+
+
+@T.prim_func
+def rank_sort(x: T.Buffer((1000,), "float32"), y: T.Buffer((1000,), "float32")):
+    for i in range(1000):
+        r = T.alloc_buffer((1,), "int32")
+        r[0] = 0
+        for j in range(1000):
+            if x[j] < x[i] or (x[j] == x[i] and j < i):
+                r[0] += 1
+        y[r[0]] = x[i]
+
+
+@T.prim_func
+def row_histograms(x: T.Buffer((128, 300), "int32"), H: T.Buffer((128, 16), "int32")):
+    for i, j in T.grid(128, 300):
+        T.assume(x[i, j] >= 0 and x[i, j] < 16)
+    for i, b in T.grid(128, 16):
+        H[i, b] = 0
+    for i, j in T.grid(128, 300):
+        H[i, x[i, j]] += 1
+
+
+@T.prim_func
+def scatter_means(k: T.Buffer((2000,), "int32"), X: T.Buffer((2000, 32), "float32"), M: T.Buffer((64, 32), "float32")):
+    n = T.alloc_buffer((64,), "float32")
+    for i in range(2000):
+        T.assume(k[i] >= 0 and k[i] < 64)
+    for b in range(64):
+        n[b] = 0.0
+        for c in range(32):
+            M[b, c] = 0.0
+    for i in range(2000):
+        n[k[i]] += 1.0
+        for c in range(32):
+            M[k[i], c] += X[i, c]
+    for b, c in T.grid(64, 32):
+        M[b, c] = M[b, c] / T.max(n[b], 1.0)
+
+
+@T.prim_func
+def csc_product(
+    ptr: T.Buffer((1001,), "int32"),
+    row: T.Buffer((10000,), "int32"),
+    val: T.Buffer((10000,), "float32"),
+    x: T.Buffer((1000,), "float32"),
+    y: T.Buffer((1000,), "float32"),
+):
+    T.assume(ptr[0] == 0 and ptr[1000] == 10000)
+    for j in range(1000):
+        T.assume(ptr[j] <= ptr[j + 1] and ptr[j] >= 0 and ptr[j] <= 10000)
+    for e in range(10000):
+        T.assume(row[e] >= 0 and row[e] < 1000)
+    for i in range(1000):
+        y[i] = 0.0
+    for j in range(1000):
+        for e in range(ptr[j], ptr[j + 1]):
+            y[row[e]] += val[e] * x[j]
+
+
+@T.prim_func
+def conv1d_blocked_tails(
+    X: T.Buffer((8, 257, 4), "float32"),
+    W: T.Buffer((8, 8, 3, 4, 4), "float32"),
+    Y: T.Buffer((8, (254) // 2 + 1, 4), "float32"),
+):
+    for ob, x, oi in T.grid(8, (254) // 2 + 1, 4):
+        if 4 * ob + oi < 30:
+            Y[ob, x, oi] = 0.0
+            for cb, k, ci in T.grid(8, 3, 4):
+                if 4 * cb + ci < 30:
+                    Y[ob, x, oi] += X[cb, 2 * x + k, ci] * W[ob, cb, k, ci, oi]
+        else:
+            Y[ob, x, oi] = 0.0
+
+
+@T.prim_func
+def deconv1d_gather(
+    X: T.Buffer((16, 200), "float32"), W: T.Buffer((16, 16, 4), "float32"), Y: T.Buffer((16, 400), "float32")
+):
+    for o, p in T.grid(16, 400):
+        Y[o, p] = 0.0
+        for c, k in T.grid(16, 4):
+            if (p + 1 - k) % 2 == 0 and p + 1 - k >= 0 and (p + 1 - k) // 2 < 200:
+                Y[o, p] += X[c, (p + 1 - k) // 2] * W[c, o, k]
+
+
+@T.prim_func
+def im2col_product(
+    X: T.Buffer((8, 32, 32), "float32"), W: T.Buffer((16, 72), "float32"), Y: T.Buffer((16, 32, 32), "float32")
+):
+    P = T.alloc_buffer((72, 1024), "float32")
+    for r, p in T.grid(72, 1024):
+        yy: T.int32 = p // 32 + r % 9 // 3 - 1
+        xx: T.int32 = p % 32 + r % 3 - 1
+        P[r, p] = T.if_then_else(yy >= 0 and yy < 32 and xx >= 0 and xx < 32, X[r // 9, yy, xx], 0.0)
+    for o, y, x in T.grid(16, 32, 32):
+        Y[o, y, x] = 0.0
+        for r in range(72):
+            Y[o, y, x] += W[o, r] * P[r, y * 32 + x]
+
+
+@T.prim_func
+def streaming_attention(
+    Q: T.Buffer((256, 32), "float32"),
+    K: T.Buffer((256, 32), "float32"),
+    V: T.Buffer((256, 32), "float32"),
+    O: T.Buffer((256, 32), "float32"),
+):
+    for i in range(256):
+        m = T.alloc_buffer((1,), "float32")
+        l = T.alloc_buffer((1,), "float32")
+        acc = T.alloc_buffer((32,), "float32")
+        m[0] = -1e30
+        l[0] = 0.0
+        for d in range(32):
+            acc[d] = 0.0
+        for j in range(256):
+            if j <= i:
+                s = T.alloc_buffer((1,), "float32")
+                s[0] = 0.0
+                for d in range(32):
+                    s[0] += Q[i, d] * K[j, d]
+                s[0] = s[0] * 0.25 - 0.1 * T.cast(i - j, "float32")
+                mn: T.float32 = T.max(m[0], s[0])
+                a: T.float32 = T.exp(m[0] - mn)
+                p: T.float32 = T.exp(s[0] - mn)
+                l[0] = l[0] * a + p
+                for d in range(32):
+                    acc[d] = acc[d] * a + p * V[j, d]
+                m[0] = mn
+        for d in range(32):
+            O[i, d] = acc[d] / l[0]
+
+
+@T.prim_func
+def local_attention(
+    Q: T.Buffer((512, 32), "float32"),
+    K: T.Buffer((512, 32), "float32"),
+    V: T.Buffer((512, 32), "float32"),
+    O: T.Buffer((512, 32), "float32"),
+):
+    P = T.alloc_buffer((512, 9), "float32")
+    for i in range(512):
+        l = T.alloc_buffer((1,), "float32")
+        l[0] = 0.0
+        for w in range(9):
+            if i + w >= 4 and i + w < 516:
+                P[i, w] = 0.0
+                for d in range(32):
+                    P[i, w] += Q[i, d] * K[i + w - 4, d]
+                P[i, w] = T.exp(P[i, w] * 0.1)
+            else:
+                P[i, w] = 0.0
+            l[0] += P[i, w]
+        for d in range(32):
+            O[i, d] = 0.0
+            for w in range(9):
+                if i + w >= 4 and i + w < 516:
+                    O[i, d] += P[i, w] / l[0] * V[i + w - 4, d]
+
+
+@T.prim_func
+def linear_attention(
+    Q: T.Buffer((256, 32), "float32"),
+    K: T.Buffer((256, 32), "float32"),
+    V: T.Buffer((256, 32), "float32"),
+    O: T.Buffer((256, 32), "float32"),
+):
+    M = T.alloc_buffer((32, 32), "float32")
+    for d, e in T.grid(32, 32):
+        M[d, e] = 0.0
+    for t in range(256):
+        for d, e in T.grid(32, 32):
+            M[d, e] = 0.95 * M[d, e] + K[t, d] * V[t, e]
+        for e in range(32):
+            O[t, e] = 0.0
+            for d in range(32):
+                O[t, e] += Q[t, d] * M[d, e]
+
+
+@T.prim_func
+def cross_lengths(
+    Q: T.Buffer((4, 64, 32), "float32"),
+    K: T.Buffer((4, 100, 32), "float32"),
+    V: T.Buffer((4, 100, 32), "float32"),
+    n: T.Buffer((4,), "int32"),
+    O: T.Buffer((4, 64, 32), "float32"),
+):
+    P = T.alloc_buffer((4, 64, 100), "float32")
+    for b in range(4):
+        T.assume(n[b] >= 1 and n[b] <= 100)
+    for b, i in T.grid(4, 64):
+        z = T.alloc_buffer((1,), "float32")
+        z[0] = 0.0
+        for j in range(n[b]):
+            P[b, i, j] = 0.0
+            for d in range(32):
+                P[b, i, j] += Q[b, i, d] * K[b, j, d]
+            P[b, i, j] = T.exp(0.1 * P[b, i, j])
+            z[0] += P[b, i, j]
+        for d in range(32):
+            O[b, i, d] = 0.0
+            for j in range(n[b]):
+                O[b, i, d] += P[b, i, j] * V[b, j, d]
+            O[b, i, d] = O[b, i, d] / z[0]
+
+
+@T.prim_func
+def int8_conv(
+    X: T.Buffer((16, 30, 30), "int8"),
+    W: T.Buffer((16, 16, 3, 3), "int8"),
+    m: T.Buffer((16,), "float32"),
+    Y: T.Buffer((16, 28, 28), "int8"),
+):
+    for o, y, x in T.grid(16, 28, 28):
+        a = T.alloc_buffer((1,), "int32")
+        a[0] = 0
+        for c, dy, dx in T.grid(16, 3, 3):
+            a[0] += (T.cast(X[c, y + dy, x + dx], "int32") - 3) * T.cast(W[o, c, dy, dx], "int32")
+        Y[o, y, x] = T.cast(T.max(T.min(T.round(T.cast(a[0], "float32") * m[o]), 127.0), -128.0), "int8")
+
+
+@T.prim_func
+def q4_matvec(
+    Q: T.Buffer((256, 16, 16), "uint8"),
+    s: T.Buffer((256, 16), "float32"),
+    x: T.Buffer((512,), "float32"),
+    y: T.Buffer((256,), "float32"),
+):
+    for i in range(256):
+        y[i] = 0.0
+        for g in range(16):
+            a = T.alloc_buffer((1,), "float32")
+            a[0] = 0.0
+            for k in range(16):
+                a[0] += T.cast(T.cast(Q[i, g, k] & T.uint8(15), "int32") - 8, "float32") * x[32 * g + k]
+                a[0] += T.cast(T.cast(Q[i, g, k] >> T.uint8(4), "int32") - 8, "float32") * x[32 * g + 16 + k]
+            y[i] += s[i, g] * a[0]
+
+
+@T.prim_func
+def affine_gaps(a: T.Buffer((150,), "int32"), b: T.Buffer((140,), "int32"), H: T.Buffer((151, 141), "float32")):
+    E = T.alloc_buffer((151, 141), "float32")
+    F = T.alloc_buffer((151, 141), "float32")
+    for j in range(141):
+        H[0, j] = 0.0
+        F[0, j] = -1000.0
+    for i in range(1, 151):
+        H[i, 0] = 0.0
+        E[i, 0] = -1000.0
+        for j in range(1, 141):
+            E[i, j] = T.max(E[i, j - 1] - 1.0, H[i, j - 1] - 3.0)
+            F[i, j] = T.max(F[i - 1, j] - 1.0, H[i - 1, j] - 3.0)
+            H[i, j] = T.max(
+                T.max(E[i, j], F[i, j]), T.max(0.0, H[i - 1, j - 1] + T.if_then_else(a[i - 1] == b[j - 1], 2.0, -1.0))
+            )
+
+
+@T.prim_func
+def subset_sums(a: T.Buffer((50,), "int32"), R: T.Buffer((4001,), "bool")):
+    for i in range(50):
+        T.assume(a[i] >= 1 and a[i] <= 4000)
+    for w in range(4001):
+        R[w] = w == 0
+    for i in range(50):
+        for w in range(4001 - a[i]):
+            if R[4000 - w - a[i]]:
+                R[4000 - w] = True
+
+
+@T.prim_func
+def sor_dense(A: T.Buffer((200, 200), "float32"), b: T.Buffer((200,), "float32"), x: T.Buffer((200,), "float32")):
+    for i in range(200):
+        x[i] = 0.0
+    for t in range(5):
+        for i in range(200):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = b[i]
+            for j in range(200):
+                if j != i:
+                    s[0] -= A[i, j] * x[j]
+            x[i] = -0.2 * x[i] + 1.2 * s[0] / A[i, i]
+
+
+@T.prim_func
+def walsh_hadamard(x: T.Buffer((4096,), "float32")):
+    t = T.alloc_buffer((4096,), "float32")
+    for s in range(12):
+        for i in range(4096):
+            h: T.int32 = 1 << s
+            t[i] = T.if_then_else((i // h) % 2 == 0, x[i] + x[T.min(i + h, 4095)], x[T.max(i - h, 0)] - x[i])
+        for i in range(4096):
+            x[i] = t[i]
+
+
+@T.prim_func
+def distance_transform(M: T.Buffer((200, 220), "bool"), D: T.Buffer((200, 220), "int32")):
+    for i, j in T.grid(200, 220):
+        D[i, j] = T.if_then_else(M[i, j], 0, 10000)
+    for i in range(1, 200):
+        for j in range(220):
+            D[i, j] = T.min(D[i, j], D[i - 1, j] + 1)
+    for i in range(1, 200):
+        for j in range(220):
+            D[199 - i, j] = T.min(D[199 - i, j], D[200 - i, j] + 1)
+    for j in range(1, 220):
+        for i in range(200):
+            D[i, j] = T.min(D[i, j], D[i, j - 1] + 1)
+    for j in range(1, 220):
+        for i in range(200):
+            D[i, 219 - j] = T.min(D[i, 219 - j], D[i, 220 - j] + 1)
+
+
+@T.prim_func
+def label_spread(M: T.Buffer((128, 128), "bool"), L: T.Buffer((128, 128), "int32")):
+    O = T.alloc_buffer((128, 128), "int32")
+    for i, j in T.grid(128, 128):
+        L[i, j] = i * 128 + j
+    for t in range(10):
+        for i, j in T.grid(128, 128):
+            O[i, j] = L[i, j]
+            if M[i, j]:
+                if i > 0 and M[i - 1, j]:
+                    O[i, j] = T.min(O[i, j], L[i - 1, j])
+                if i < 127 and M[i + 1, j]:
+                    O[i, j] = T.min(O[i, j], L[i + 1, j])
+                if j > 0 and M[i, j - 1]:
+                    O[i, j] = T.min(O[i, j], L[i, j - 1])
+                if j < 127 and M[i, j + 1]:
+                    O[i, j] = T.min(O[i, j], L[i, j + 1])
+        for i, j in T.grid(128, 128):
+            L[i, j] = O[i, j]
+
+
+@T.prim_func
+def nearest_resize(X: T.Buffer((200, 220), "float32"), Y: T.Buffer((300, 330), "float32")):
+    for y, x in T.grid(300, 330):
+        Y[y, x] = X[2 * y // 3, 2 * x // 3]

@@ -27,7 +27,7 @@ from lower.array.job import (
     verdict,
 )
 from lower.array.padded_reads import Copy, alone, padded_reads
-from lower.array.reduce import neutral, reduction
+from lower.array.reduce import in_floats, neutral, reduction
 from lower.array.values import Translator, Value, dtype_code, ordered, typed
 from lower.array.views import Axis, contiguous, reads_data
 from lower.emission.available_expressions import Recall
@@ -422,13 +422,15 @@ class ValueWriter:
 
     def _numbers_throughout(self, what: Convolution) -> bool:
         """Whether all elements of the image along its window are numbers."""
-        (window,) = what.windows
-        indices = list(what.image.indices)
-        for d, (index, size) in enumerate(zip(indices, what.image.buffer.shape, strict=True)):
+        (window,), image = what.windows, what.image
+        if not isinstance(image, Load):
+            return False
+        indices = list(image.indices)
+        for d, (index, size) in enumerate(zip(indices, image.buffer.shape, strict=True)):
             if window.joint.var in free_vars(index):
                 indices[d] = window.joint.var
                 along = Axis(window.joint.var, number(0), self.bounds.linear(size))
-                whole = Load(what.image.buffer, tuple(indices), what.image.span)
+                whole = Load(image.buffer, tuple(indices), image.span)
                 return self.finite.throughout(whole, (*what.batch, along), self.around.boxes)
         return False
 
@@ -454,18 +456,19 @@ class ValueWriter:
             self._use(replace(job, axes=axes, guards=()))
             bare = self._unpadded(what) if load is what.image else None
             value = self.translator.expr(load) if bare is None else bare[0]
+            value = in_floats(value) if what.exact else value
             padding = padding if bare is None else bare[1]
             codes.append(self._merged(value, first, what.channels))
         narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)
         options: dict[str, Arg] = {}
         if any(w.dilation > 1 for w in what.windows):
             options["rhs_dilation"] = tuple(w.dilation for w in what.windows)
-        if dtype is DType.FLOAT32:
-            options["precision"] = text(self.policy.precision)
+        if dtype is DType.FLOAT32 or what.exact:
+            options["precision"] = text(HIGHEST if what.exact else self.policy.precision)
         if narrow:
             options["preferred_element_type"] = dotted("jnp.float32")
         code = call("lax.conv_general_dilated", *codes, tuple(w.stride for w in what.windows), padding, **options)
-        code = method(code, "astype", dtype_code(dtype)) if narrow else code
+        code = method(code, "astype", dtype_code(dtype)) if narrow or what.exact else code
         self._use(job, chosen)
         if len(what.batch) > 1 or len(what.outs) > 1:
             code = method(code, "reshape", *self._extents(what.axes))
@@ -477,6 +480,8 @@ class ValueWriter:
     def _unpadded(self, what: Convolution) -> tuple[Value, list[tuple[int, int]]] | None:
         """The image of a convolution and the zeros around it, which the library adds as it reads, or None."""
         load = what.image
+        if not isinstance(load, Load):
+            return None
         first, held = self._pending(load)
         shape = buffer_shape(load.buffer, self.bounds)
         if held is not None:

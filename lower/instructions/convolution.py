@@ -6,15 +6,15 @@ of both. Owns how one is recognised and what its forms cost, not how they are wr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 
 from egraph_rules.cost.target import Target
 from ir.floats import Floats
-from ir.nodes import Binary, Expr, Load
-from ir.traverse import free_vars, substitute_expr
+from ir.nodes import Binary, Expr, Load, Var
+from ir.traverse import children, free_vars, loads, substitute_expr
 from lower.analysis import freedoms
 from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import NUMBERS
@@ -25,10 +25,11 @@ from lower.array.views import Axis
 from lower.instructions.sliding_windows import Sliding, joined, sliding_tap
 from lower.program.build import ALL, NEW_AXIS
 from lower.program.nodes import JaxExpr, Subscript
+from lower.tensor.exact import EXACT, magnitude
 
 CONVOLUTION = freedoms.Form(
     "instructions.convolution",
-    "sum of X[s * y + d * r, c] * W[r, c, k] over r, c  =  conv_general_dilated(X, W)",
+    "sum of f(X[s * y + d * r, c]) * g(W[r, c, k]) over r, c  =  conv_general_dilated(f(X), g(W))",
     "that is its definition",
     Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS,
 )
@@ -66,15 +67,16 @@ def banded(x, w, width, precision="highest"):
 @dataclass(frozen=True, slots=True)
 class Convolution:
     """`sum of image * filter`; `image` is over batch, channels and the joint axes of `windows`, `kernel` over outs,
-    channels and taps."""
+    channels and taps. Both are functions of one element; `exact` are integers whose sums float32 has exactly."""
 
-    image: Load
-    kernel: Load
+    image: Expr
+    kernel: Expr
     batch: tuple[Axis, ...]
     outs: tuple[Axis, ...]
     channels: tuple[Axis, ...]
     windows: tuple[Sliding, ...]
     floats: bool
+    exact: bool
 
     @property
     def image_axes(self) -> tuple[Axis, ...]:
@@ -123,11 +125,11 @@ class Convolution:
         places = n * _positions([w.kept for w in self.windows], t)
         taps = _positions([w.tap for w in self.windows], t)
         work = places * o * c * taps
-        product = t.contraction if self.floats else t.load + t.arith
+        product = t.contraction if self.floats or self.exact else t.load + t.arith
         patches = places * (t.convolution_position + c * taps * t.convolution_patch)
         copies = places * (o + c) * t.convolution_patch
         result = {Form.PRODUCTS: work * product + taps * (copies + t.kernel)}
-        if self.floats:
+        if self.floats or self.exact:
             result[Form.LIBRARY] = patches + work * product + t.kernel
         if self.one_filter:
             matrix = (taps + 2 * self.width) * self.width * (2 * t.load + t.store)
@@ -150,7 +152,8 @@ def convolution(job: Job, chosen: Sequence[Axis], bounds: Bounds) -> Convolution
     value = job.value
     if not (isinstance(value, Binary) and value.op == "mul" and job.op in ("add", "sub")):
         return None
-    if not (isinstance(value.lhs, Load) and isinstance(value.rhs, Load)):
+    variables = {a.var for a in job.axes}
+    if not (_of_one_element(value.lhs, variables) and _of_one_element(value.rhs, variables)):
         return None
     for image, kernel in ((value.rhs, value.lhs), (value.lhs, value.rhs)):
         found = _recognised(job, image, kernel, chosen, bounds)
@@ -159,10 +162,27 @@ def convolution(job: Job, chosen: Sequence[Axis], bounds: Bounds) -> Convolution
     return None
 
 
-def _recognised(job: Job, image: Load, kernel: Load, chosen: Sequence[Axis], bounds: Bounds) -> Convolution | None:
+def _of_one_element(expr: Expr, variables: Collection[Var]) -> bool:
+    """Whether an expression depends on its place by one element only."""
+    if isinstance(expr, Load):
+        return True
+    below = children(expr)
+    return not (isinstance(expr, Var) and expr in variables) and (
+        len({*loads(expr)}) <= 1 and all(_of_one_element(e, variables) for e in below)
+    )
+
+
+def _is_exact(job: Job, image: Expr, kernel: Expr, reduced: Sequence[Axis]) -> bool:
+    """Whether float32 has all sums of products of integers."""
+    most = [magnitude(e) for e in (image, kernel)]
+    if not job.value.dtype.is_signed or None in most or not all(a.extent.is_const for a in reduced):
+        return False
+    return prod(m for m in (*most, *(a.extent.const for a in reduced)) if m is not None) <= EXACT
+
+
+def _recognised(job: Job, image: Expr, kernel: Expr, chosen: Sequence[Axis], bounds: Bounds) -> Convolution | None:
     reduced = job.reduced()
     kept = [a for a in job.axes if a not in reduced]
-    shifted: Expr = image
     windows: list[Sliding] = []
     part = replace(job, value=image, guards=())
     for tap in chosen:
@@ -170,7 +190,7 @@ def _recognised(job: Job, image: Load, kernel: Load, chosen: Sequence[Axis], bou
             backward = {tap.var: to_expr(tap.low * 2 + tap.extent - 1, tap.var)}
             backward = {tap.var: Binary("sub", backward[tap.var], tap.var)}
             part = replace(part, value=substitute_expr(part.value, backward))
-            kernel = Load(kernel.buffer, tuple(substitute_expr(i, backward) for i in kernel.indices), kernel.span)
+            kernel = substitute_expr(kernel, backward)
         sliding = sliding_tap(part, tap, bounds)
         next_part = None if sliding is None else joined(part, sliding, bounds)
         if sliding is None or next_part is None:
@@ -178,7 +198,6 @@ def _recognised(job: Job, image: Load, kernel: Load, chosen: Sequence[Axis], bou
         windows.append(sliding)
         part = next_part
     shifted = part.value
-    assert isinstance(shifted, Load)
     inside, weights = free_vars(shifted), free_vars(kernel)
     partners = [w.kept for w in windows]
     others = [a for a in kept if a not in partners]
@@ -194,18 +213,14 @@ def _recognised(job: Job, image: Load, kernel: Load, chosen: Sequence[Axis], bou
         return None  # they are merged to one axis
     if not (taps_there and joints_there and shared) or len(batch) + len(outs) != len(others) or set(batch) & set(outs):
         return None
-    return Convolution(shifted, kernel, batch, outs, channels, tuple(windows), job.value.dtype.is_float)
+    floats, exact = job.value.dtype.is_float, _is_exact(job, image, kernel, reduced)
+    return Convolution(shifted, kernel, batch, outs, channels, tuple(windows), floats, exact)
 
 
 def _backward(job: Job, tap: Axis, bounds: Bounds) -> bool:
     """Whether an image is read backward as a tap goes forward."""
-    value = job.value
-    assert isinstance(value, Load)
-    for index in value.indices:
-        form = bounds.linear(index)
-        if form.terms.get(tap.var, 0) < 0:
-            return True
-    return False
+    forms = (bounds.linear(index) for load in loads(job.value) for index in load.indices)
+    return any(form.terms.get(tap.var, 0) < 0 for form in forms)
 
 
 def leading(code: JaxExpr, before: int, after: int) -> JaxExpr:

@@ -25,6 +25,7 @@ from lower.nest.nodes import Plan
 from lower.nest.normalize import Program, normalize
 from lower.nest.undef_products import UNDEF_PRODUCTS, absorb_undef
 from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING, phased
+from lower.restructure.loop_reversal import LOOP_REVERSAL, forward
 from lower.restructure.plan import PLANNING, plan
 from lower.restructure.stage_unrolling import STAGES, with_stages
 from lower.restructure.triangular_blocking import TRIANGULAR_BLOCKING, in_tiles
@@ -141,6 +142,11 @@ PASSES = (
         PLANNING,
         "where all is known of statements; each alternative is taken where its price is lower",
         lambda nests: replace(nests, plan=plan(nests.program, nests.target)),
+    ),
+    Pass(
+        LOOP_REVERSAL,
+        "as soon as it is known what is an axis, before anything is said of how arrays lie along it",
+        _on_plan(forward),
     ),
     Pass(
         DIMENSION_ORDER,

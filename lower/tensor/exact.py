@@ -18,7 +18,7 @@ def largest(term: Term, leaves: Sequence[Expr], axes: Callable[[int], Sequence[A
     parts = [largest(a, leaves, axes) for a in term.args]
     match term.op:
         case "Leaf":
-            return _magnitude(leaves[term.number]) if term.number < len(leaves) else None
+            return magnitude(leaves[term.number]) if term.number < len(leaves) else None
         case "Ones":
             return 1
         case "Flag":
@@ -41,7 +41,7 @@ def _positions(axes: Sequence[Axis]) -> int | None:
     return prod(a.extent.const for a in axes) if all(a.extent.is_const for a in axes) else None
 
 
-def _magnitude(expr: Expr) -> int | None:
+def magnitude(expr: Expr) -> int | None:
     """How far from zero an integer can be, by its dtype and what it comes from."""
     match expr:
         case Const(value=value):
@@ -49,11 +49,16 @@ def _magnitude(expr: Expr) -> int | None:
         case Cast(operand=operand) if operand.dtype is DType.BOOL:
             return 1
         case Cast(dtype=dtype, operand=operand) if operand.dtype.is_integer:
-            inner, most = _magnitude(operand), max(-dtype.min, dtype.max)
+            inner, most = magnitude(operand), max(-dtype.min, dtype.max)
             return inner if inner is not None and dtype.min <= -inner and inner <= dtype.max else most  # it may wrap
         case Select(then=a, other=b):
-            both = [_magnitude(e) for e in (a, b)]
+            both = [magnitude(e) for e in (a, b)]
             return None if None in both else max(m for m in both if m is not None)
+        case Binary(op="add" | "sub" | "mul" as op, lhs=a, rhs=b) if expr.dtype.is_signed:
+            first, second = magnitude(a), magnitude(b)
+            if first is None or second is None:
+                return None
+            return first * second if op == "mul" else first + second
         case Binary(op="floormod", rhs=Const(value=n)) if n > 0:
             return int(n) - 1
         case Load(buffer=buffer) if buffer.dtype.is_integer:

@@ -42,6 +42,7 @@ class Case:
     groups: Literal[1, 2]
     tail: Literal[False, True]
     form: Literal["library", "products", "slices", "banded", "padded once", "padded alone"]
+    image: Literal["plain", "rectified", "shifted"] = "plain"
 
     def __str__(self) -> str:
         return "-".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self))
@@ -68,6 +69,7 @@ class Case:
 
 
 AXES = get_type_hints(Case)
+IMAGES = {"plain": "{}", "rectified": "T.max({}, 0.0)", "shifted": "({} - 0.5)"}
 
 
 def grid() -> Iterator[Case]:
@@ -122,7 +124,7 @@ def program(case: Case) -> str:
     image = shape([*g_sizes, c_sizes[0], *[case.size] * case.rank, *c_sizes[1:]])
     weights = shape([*g_sizes, o_sizes[0], c_sizes[0], *[case.taps] * case.rank, *c_sizes[1:], *o_sizes[1:]])
     result = shape([*g_sizes, o_sizes[0], *[case.places] * case.rank, *o_sizes[1:]])
-    x = ", ".join([*group, cs[0], *at, *cs[1:]])
+    x = IMAGES[case.image].format(f"X[{', '.join([*group, cs[0], *at, *cs[1:]])}]")
     w = ", ".join([*group, outs[0], cs[0], *taps, *cs[1:], *outs[1:]])
     y = ", ".join([*group, outs[0], *places, *outs[1:]])
     kept, kept_sizes = [*group, *outs, *places], [*g_sizes, *o_sizes, *[case.places] * case.rank]
@@ -135,7 +137,7 @@ def program(case: Case) -> str:
         f"            Y[{y}] = 0.0",
         f"            for {', '.join([*cs, *taps])} in T.grid({', '.join(map(str, sizes))}):",
         f"                if {' and '.join([*c_guards, *guards]) or 'True'}:",
-        f"                    Y[{y}] = Y[{y}] + X[{x}] * W[{w}]",
+        f"                    Y[{y}] = Y[{y}] + {x} * W[{w}]",
     ]
     return "\n".join(lines) + "\n"
 
@@ -157,7 +159,7 @@ def reference(case: Case, image: np.ndarray, weights: np.ndarray) -> np.ndarray:
     weights = unblocked(weights, case.blocked in ("inputs", "both"), 2, case.channels).astype(float)
     total = np.zeros((case.groups, case.channels, *[case.places] * case.rank))
     for tap in product(range(case.taps), repeat=case.rank):
-        part = image
+        part = {"plain": image, "rectified": np.maximum(image, 0.0), "shifted": image - 0.5}[case.image]
         for d, k in enumerate(tap):
             at = case.stride * np.arange(case.places) + case.dilation * k - case.pad
             inside = (at >= 0) & (at < case.size) if case.border == "guard" else np.ones_like(at, bool)
@@ -223,6 +225,38 @@ def test_the_reference_is_the_interpreter(border: Any) -> None:
 
 def test_positions_of_a_window_that_go_round_by_another_multiple_than_it_does() -> None:
     check(Case(2, "", "wrap", 1, 2, 1, False, "products"))
+
+
+@pytest.mark.parametrize("image", ["plain", "rectified", "shifted"])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_the_library_takes_functions_of_an_image(image: Any, dilation: Any) -> None:
+    assert "conv_general_dilated" in check(Case(2, "", "", 2, dilation, 1, False, "library", image))
+
+
+INTEGERS = """
+@T.prim_func
+def f(
+    X: T.Buffer(({count}, 9, 8), "{dtype}"), W: T.Buffer((3, {count}, 3, 2), "int8"), Y: T.Buffer((3, 7, 7), "int32")
+):
+    for o, y, x in T.grid(3, 7, 7):
+        Y[o, y, x] = 0
+        for c, a, b in T.grid({count}, 3, 2):
+            Y[o, y, x] += (T.cast(X[c, y + a, x + b], "int32") - 3) * T.cast(W[o, c, a, 1 - b], "int32")
+"""
+
+
+@pytest.mark.parametrize(("dtype", "count", "exact"), [("int8", 5, True), ("int8", 200, False), ("int16", 5, False)])
+def test_sums_of_integers_that_floats_have_are_convolutions(dtype: str, count: int, exact: bool) -> None:
+    func = parse(INTEGERS.format(dtype=dtype, count=count)).funcs[0]
+    rng, least = np.random.default_rng(0), np.iinfo(dtype).min
+    x, w = (rng.integers(least // 2, -least // 2, (count, 9, 8)), rng.integers(-128, 128, (3, count, 3, 2)))
+    emitted = emit_function(func, target=LIBRARY)
+    assert ("conv_general_dilated" in emitted.source) == exact
+    space: dict[str, Any] = {}
+    exec(emitted.source, space)
+    (found,) = space["f"](x.astype(dtype), w.astype(np.int8))
+    taps = [(x[:, a : a + 7, 1 - b : 8 - b] - 3, w[:, :, a, b]) for a in range(3) for b in range(2)]
+    assert np.array_equal(found, sum(np.einsum("oc,cyx->oyx", f, part) for part, f in taps))
 
 
 @pytest.mark.parametrize(("rank", "stride"), [(1, 2), (2, 1), (3, 1)])

@@ -116,6 +116,14 @@ for y, x in T.grid(7, 6):
         f"A: T.Buffer((7, 5), {F}), C: T.Buffer((5,), {F})",
         "for j in range(5):\n    for i in range(1, 7):\n        A[i, j] = A[i, j] / (2.0 + A[i - 1, j] * A[i - 1, j])",
     ),
+    "loop_reversal": (
+        'X: T.Buffer((9,), "int32"), n: T.Buffer((3,), "int32"), Y: T.Buffer((9,), "int32")',
+        """for t in range(3):
+    T.assume(n[t] >= 1 and n[t] < 9)
+for t in range(3):
+    for j in range(9 - n[t]):
+        Y[8 - j] = T.max(Y[8 - j], X[8 - n[t] - j] + t)""",
+    ),
     "dimension_order": (
         'X: T.Buffer((7, 7), "int32")',
         "for k, i, j in T.grid(7, 7, 7):\n    X[i, j] = T.min(X[i, j], X[i, k] + X[k, j])",

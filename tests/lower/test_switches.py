@@ -143,6 +143,13 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     "structure.copy_in_out": ("lu", CPU),
     "structure.transposed_copy": ("adi", CPU),
     "structure.dimension_order": ("adi", CPU),
+    "structure.loop_reversal": (
+        (
+            'A: T.Buffer((9,), "float32"), B: T.Buffer((9,), "float32")',
+            "for i in T.serial(9):\n    B[8 - i] = A[8 - i] * 2.0",
+        ),
+        CPU,
+    ),
     "structure.delinearization": (
         (
             "a: T.handle, b: T.handle",
