@@ -11,9 +11,27 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from egraph_rules.contexts.facts import IMPOSSIBLE
-from egraph_rules.contexts.ranges import Ranges
+from egraph_rules.contexts.ranges import MAX_FOLLOWED, Ranges
+from ir.analysis.evaluated import may_fail
 from ir.functions import inlined
-from ir.nodes import Binary, Buffer, Call, Compare, Const, Expr, For, If, Select, Seq, Stmt, Store, Unary, Var, const
+from ir.nodes import (
+    Binary,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    const,
+)
 from ir.operators import is_singular
 from ir.traverse import all_exprs, buffers_written, children, has_loads, has_undef, loads, substitute_expr
 
@@ -36,12 +54,17 @@ class Regular:
     def __init__(self, contexts: Contexts, ranges: Ranges) -> None:
         self._contexts = contexts
         self._ranges = ranges
+        self._followed = 0  # from how many elements to the next the expression at hand came
 
     def of(self, facts: int, expr: Expr) -> bool:
-        """Whether an expression has a finite result if all that it reads is finite."""
+        """Whether an expression certainly has a finite result: the program computes it, or it cannot have another."""
         if expr.dtype.is_float and self._is_known(facts, expr):
             return True
+        if may_fail(expr) and self._contexts.computes(facts, expr):
+            return True
         match expr:
+            case Load():
+                return not expr.dtype.is_float or self._is_finite_element(facts, expr)
             case Call():
                 return all(self.of(facts, a) for a in expr.args) and self.of(facts, inlined(expr))
             case Select(cond=cond, then=then, other=other):
@@ -78,6 +101,18 @@ class Regular:
         ends = min(low, least) > -math.inf or max(high, most) < math.inf
         return ends or self.of(facts, a) or self.of(facts, b)
 
+    def _is_finite_element(self, facts: int, load: Load) -> bool:
+        """Whether an element is a number, or what it is known to hold is one."""
+        if self._contexts.is_number(facts, load):
+            return True
+        held = self._contexts.contents(facts, load.buffer, load.indices) if self._followed < MAX_FOLLOWED else None
+        if held is None or has_undef(held):
+            return False
+        self._followed += 1
+        found = self.of(facts, held)
+        self._followed -= 1
+        return found
+
     def _operation(self, facts: int, expr: Expr) -> bool:
         match expr:
             case Binary(op="div", rhs=divisor) if expr.dtype.is_float:
@@ -102,29 +137,31 @@ def computed(contexts: Contexts, facts: int, loop: For) -> Iterator[Expr]:
     """What a loop computes in its first iterations and does not change is finite, and no zero where it divides by it.
 
     `facts` hold before the loop, the conditions in all iterations. Loops within are in their first iterations too.
+    The program has to compute it there: the loop may be one that is only asked about.
     """
     if any(may_fail(e) for e in all_exprs(loop.body)):
-        written = buffers_written(loop.body)
-        for expr in dict.fromkeys(_computed(contexts, facts, loop, {}, written)):
-            if has_loads(expr) and may_fail(expr) and _steady(expr, written):
-                yield _is_finite(expr)
-            if isinstance(expr, Binary) and expr.op == "div" and has_loads(expr.rhs) and _steady(expr.rhs, written):
-                yield Binary("ne", expr.rhs, const(0.0, expr.dtype))
+        written, runs = buffers_written(loop.body), contexts.runs(facts, loop)
+        for expr, first in dict.fromkeys(_computed(contexts, facts, loop, {}, written)):
+            steady = has_loads(expr) and _steady(expr, written)
+            divides = isinstance(expr, Binary) and expr.op == "div" and has_loads(expr.rhs)
+            divisor = expr.rhs if divides and _steady(expr.rhs, written) else None
+            says = may_fail(expr) and (steady or divisor is not None)
+            if says and (runs or contexts.computes(facts, expr, first)):
+                if steady:
+                    yield _is_finite(expr)
+                if divisor is not None:
+                    yield Binary("ne", divisor, const(0.0, expr.dtype))
 
 
 def _is_finite(expr: Expr) -> Expr:
     return Binary("lt", Unary("abs", expr), Const(math.inf, expr.dtype))
 
 
-def may_fail(expr: Expr) -> bool:
-    """Whether an operation may have no finite result although its operands are finite."""
-    return isinstance(expr, (Binary, Unary)) and is_singular(expr.op, expr.dtype)
-
-
 def _computed(
     contexts: Contexts, facts: int, stmt: Stmt, first: dict[Var, Expr], written: Collection[Buffer]
-) -> Iterator[Expr]:
-    """The values that a statement certainly computes, where loops that are under way have their `first` values."""
+) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    """The values that a statement certainly computes, where loops that are under way have their `first` values, and
+    these."""
     match stmt:
         case For(var=var, start=start, extent=extent, body=body):
             runs = substitute_expr(extent, first) > const(0, extent.dtype)
@@ -140,7 +177,7 @@ def _computed(
                 yield from _computed(contexts, facts, part, first, written)
         case Store(value=value):
             for part in _parts(contexts, facts, substitute_expr(value, first), written):
-                yield part
+                yield part, tuple(first.values())
         case _:
             pass
 
