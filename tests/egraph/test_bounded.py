@@ -6,7 +6,7 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from egraph_rules.engine.phases import Budget
 from egraph_rules.engine.rounds import Program, Rounds
 from ir import parse
 from ir.dtypes import DType
-from ir.nodes import BinaryOp, Expr, Var, binary
+from ir.nodes import BinaryOp, Expr, Select, Var, binary
 from ir.presburger import sets as pb
 from lower.analysis.linear_forms import linear
 from tests.compare import assert_refines
@@ -85,6 +85,24 @@ def test_nests_of_minima_and_maxima_take_little_memory_and_work() -> None:
     found = json.loads(done.stdout)
     assert found["megabytes"] < MEGABYTES
     assert found["steps"] < STEPS
+
+
+@pytest.mark.parametrize("levels", [6, 200])
+@pytest.mark.parametrize("kind", ["choices", "quotients", "a sum"])
+def test_expressions_with_many_nodes_are_not_looked_into(kind: str, levels: int) -> None:
+    """Where parts are shared there are twice as many of them with each level."""
+    x, y = Var("x", DType.INT32), Var("y", DType.INT32)
+    steps: dict[str, Callable[[Expr, int], Expr]] = {
+        "choices": lambda e, k: Select(x < y + k, e + 1, e - x),
+        "quotients": lambda e, k: binary("max", e + x, e // (k + 2) % 7),
+        "a sum": lambda e, k: e + x * k,
+    }
+    expr = reduce(steps[kind], range(levels), x)
+    before = pb.steps()
+    prove(expr <= y)
+    prove(x <= y, given=[expr <= y])
+    assert simplify(expr) is expr or levels == 6
+    assert pb.steps() - before < STEPS
 
 
 @pytest.mark.fuzz

@@ -30,7 +30,7 @@ READS = (
     "(A[r, o, i] - S[r])",
     "2.0",
     "T.exp(B[o, i])",
-    "A[r, o, i] / C[r, 4 * o + i]",
+    "A[r, o, i] / (C[r, 4 * o + i] * C[r, 4 * o + i] + 1.0)",
     "A[r, o, i] * T.exp(C[0, i])",
     "Y[r, o, i]",
 )
