@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from egraph_rules import Term, optimize, prove, rule, simplify
 from egraph_rules.authoring.rule import INTEGER
 from egraph_rules.contexts.smt import Open, decide
+from egraph_rules.contexts.values import Values
 from egraph_rules.engine.engine import Engine
 from egraph_rules.engine.phases import Budget
 from egraph_rules.engine.rounds import Program, Rounds
@@ -222,6 +224,33 @@ def f(A: T.Buffer((8,), "int32"), D: T.Buffer((8,), "int32")):
         return optimize(parse(text).funcs[0]).report.questions
 
     assert questions(40) < 2.5 * questions(20)
+
+
+@pytest.mark.parametrize(
+    ("joined", "part", "asked"),
+    [(" and ", "A[{k}] > {k}", (Values, "put_in")), (" or ", "n == {k}", (pb.Condition, "negated"))],
+    ids=["conjuncts of data", "disjuncts of variables"],
+)
+def test_long_conditions_are_looked_at_in_proportion(
+    joined: str, part: str, asked: tuple[type, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part is asked about alone, and not again for each of the chains that begin with it."""
+    calls, old = [0], getattr(*asked)
+
+    def counted(*args: Any, **named: Any) -> Any:
+        calls[0] += 1
+        return old(*args, **named)
+
+    monkeypatch.setattr(*asked, counted)
+
+    def questions(length: int) -> int:
+        calls[0] = 0
+        cond = joined.join(part.format(k=k) for k in range(length))
+        text = f'@T.prim_func\ndef f(A: T.Buffer((64,), "int32"), n: T.int32):\n    if {cond}:\n        A[0] = 1\n'
+        optimize(parse(text).funcs[0])
+        return calls[0]
+
+    assert questions(32) < 3 * questions(16)
 
 
 def test_bounds_of_nested_expressions_are_found_once_for_each_part() -> None:
