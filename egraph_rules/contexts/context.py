@@ -28,10 +28,9 @@ from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priori
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed
 from egraph_rules.contexts.induction import still_held
-from egraph_rules.contexts.numbers import Numbers
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
-from egraph_rules.contexts.regular import Regular, computed
+from egraph_rules.contexts.regular import Numbers, Regular, computed
 from egraph_rules.contexts.spoiling import few, less, of_use, relied, same_regions, there, told_of
 from egraph_rules.contexts.truths import Prover, Truths
 from egraph_rules.contexts.values import Value, Values

@@ -472,5 +472,6 @@ def tangled_first(w: Writer) -> Stmt:
 
 TANGLED = (
     tangled_sequence, tangled_stores, tangled_copies, tangled_branch, tangled_guards, tangled_loop, tangled_nest,
-    tangled_loops, tangled_binding, tangled_local, tangled_uses, tangled_first,
+    tangled_loops, tangled_binding, tangled_local,
 )  # fmt: skip
+FOLLOWING = (tangled_uses, tangled_first)
