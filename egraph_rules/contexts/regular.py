@@ -168,8 +168,8 @@ def computed(contexts: Contexts, facts: int, loop: For) -> Iterator[Expr]:
         written, runs = buffers_written(loop.body), contexts.runs(facts, loop)
         for expr, first in dict.fromkeys(_computed(contexts, facts, loop, {}, written)):
             steady = has_loads(expr) and _steady(expr, written)
-            divides = isinstance(expr, Binary) and expr.op == "div" and has_loads(expr.rhs)
-            divisor = expr.rhs if divides and _steady(expr.rhs, written) else None
+            divisor = expr.rhs if isinstance(expr, Binary) and expr.op == "div" and has_loads(expr.rhs) else None
+            divisor = divisor if divisor is not None and _steady(divisor, written) else None
             says = may_fail(expr) and (steady or divisor is not None)
             if says and (runs or contexts.computes(facts, expr, first)):
                 if steady:
