@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import islice
 
 from egraph_rules.contexts.candidates import Known, may_have_forms, smaller
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
@@ -36,7 +37,7 @@ from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.nodes import Binary, Const, Expr, Var, binary, const
 from ir.presburger import sets as pb
-from ir.traverse import conjunction, free_vars, node_count, walk_expr
+from ir.traverse import conjunction, free_vars, nesting, node_count, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=500_000)
 _OWN = 8  # conditions on a variable that are asked for its range
@@ -49,12 +50,15 @@ _STEPS = 30_000  # of z3 for one question on the way
 _ALONE = 120_000  # and for one that is asked for its own sake
 _PROOF_WORK = 200_000  # of a search for a form that is easier to prove; none for what has more nodes than
 _SEARCHED = 100
+_NODES = 4_000  # of an expression: what has more, shared parts counted each time, is left as it is
+_DEEP = 150  # expressions within each other: all that looks at them is recursive
 
 
 @pb.exclusive
 def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     """Whether a boolean expression is always True or always False where all of `given` hold; None if not proven.
 
+    None too for what has thousands of nodes, or hundreds within each other; given ones of that kind say nothing.
     Signed arithmetic is taken to stay in its range, as leaving it is a fault; a divisor that may be zero is not proven.
 
     Raises:
@@ -62,20 +66,22 @@ def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     """
     place = _Place(given)
     _require_bool(cond)
-    return _proven(cond, place)
+    return None if _is_large(cond) else _proven(cond, place)
 
 
 @pb.exclusive
 def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iterable[str] | None = None) -> Expr:
     """The cheapest expression found that equals `expr` where all of `given` hold; never larger than `expr`.
 
-    The result is a fixed point: simplifying it again gives it back.
+    The result is a fixed point: simplifying it again gives it back. So does what has thousands of nodes.
 
     Raises:
         LoopsatError: a given condition is not boolean, or they contradict each other.
     """
     policy = floats_named(floats)
     place = _Place(given, policy)
+    if _is_large(expr):
+        return expr
     prices = Prices(CPU)
     best = _settled(expr, place)
     place.allow(_WHOLE)
@@ -89,6 +95,11 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
         best = _smaller(new, place, prices, place.half())
     place.allow(float("inf"))
     return best if best is expr else _settled(best, place)
+
+
+def _is_large(expr: Expr) -> bool:
+    """Whether an expression has too many nodes, or too many within each other, to be looked into."""
+    return len(list(islice(walk_expr(expr), _NODES + 1))) > _NODES or nesting(expr) > _DEEP
 
 
 def _proven(cond: Expr, place: _Place) -> bool | None:
@@ -168,11 +179,12 @@ class _Place:
         conditions = tuple(given)
         for cond in conditions:
             _require_bool(cond)
+        self.given = tuple((c, True) for c in conditions if not _is_large(c))
+        for cond, _ in self.given:
             self.facts = self.contexts.assume(self.facts, cond, True)
             if self.facts == IMPOSSIBLE:
                 message = "the given conditions contradict each other, so anything would follow"
                 raise LoopsatError("contradiction", message)
-        self.given = tuple((c, True) for c in conditions)
 
     def begin(self, work: float = _BUDGET.work) -> Patience:
         """Let a search begin, with a budget of its own: so what it finds does not depend on those before."""

@@ -33,6 +33,7 @@ from egraph_rules.search.numbering import Numbering, Part
 from egraph_rules.search.saturate import Outcome, saturate
 from ir.analysis.definedness import defined_buffers
 from ir.analysis.effects import EffectAnalysis
+from ir.analysis.evaluated import Evaluated
 from ir.errors import RuleError, ScheduleError, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
@@ -364,6 +365,11 @@ class _Search:
     cost_before: float = 0.0
     patient: bool = True
     contexts: dict[Hashable, Contexts] = field(default_factory=lambda: dict[Hashable, Contexts]())
+    source: Evaluated = field(init=False)
+
+    def __post_init__(self) -> None:
+        written = lower_blocks(self.func.as_written).body
+        self.source = Evaluated(Numbering().number(written).stmt)
 
     def contexts_of(self, body: Stmt) -> Contexts:
         """Contexts for a program; those of an earlier search if they rest on the same, since most of it stays."""
@@ -375,7 +381,7 @@ class _Search:
         if key not in self.contexts:
             effects = EffectAnalysis(self._over, followed, defined, self.floats)
             self.contexts[key] = Contexts(
-                effects, over=self._over, floats=self.floats, defined=defined, decides=decides
+                effects, over=self._over, floats=self.floats, defined=defined, decides=decides, source=self.source
             )
         found = self.contexts[key]
         found.conflicts = 0

@@ -108,3 +108,31 @@ def test_bad_input_is_no_defect(arguments: list[str], capsys: pytest.CaptureFixt
     except SystemExit as stop:
         assert stop.code == 2
     assert "internal error" not in capsys.readouterr().err
+
+
+def test_a_full_disk_behind_the_output_is_no_defect() -> None:
+    full = Path("/dev/full")
+    if not full.is_char_device():
+        pytest.skip("there is no device that is always full")
+    with full.open("wb") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "loopsat", "rules"], stdout=file, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert b"cannot write the output: No space left" in done.stderr
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """As where `-o /dev/null` is given by somebody who may replace it."""
+    pipe, link, kept = tmp_path / "pipe", tmp_path / "link.py", tmp_path / "kept.py"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    kept.write_text("")
+    link.symlink_to(kept)
+    for output in (pipe, link):
+        assert main(["optimize", str(SMALL), "--emit", "jax", "-o", str(output)]) == 0
+    assert pipe.is_fifo()
+    assert b"import jax" in os.read(reader, 100_000)
+    os.close(reader)
+    assert link.is_symlink()
+    assert "import jax" in kept.read_text()

@@ -35,9 +35,9 @@ def recorded() -> Iterator[Reads]:
 
 
 def with_nan_where_unread(func: PrimFunc, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Inputs with NaN in all elements of float parameters that the program reads at no time."""
+    """Inputs with NaN in all elements of float parameters that the program, its assumptions included, never reads."""
     with recorded() as reads:
-        interpret(func, **{name: np.copy(value) for name, value in inputs.items()})
+        interpret(func, sanitize=True, **{name: np.copy(value) for name, value in inputs.items()})
     found = {name: np.copy(value) for name, value in inputs.items()}
     for buffer in func.buffers:
         if buffer.dtype.is_float:

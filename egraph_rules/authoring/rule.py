@@ -198,7 +198,8 @@ def rule(
         )
         question, asked = question_of(name, conditions)
         dtype = operand_dtype(name, (pattern, replacement, *(c for c in conditions if isinstance(c, Expr))))
-        program = _Translator(name, on, dtype).translate(pattern, replacement, conditions, asked)
+        numbers = Floats.FINITE in floats and Floats.FINITE_UNDEF not in floats
+        program = _Translator(name, on, dtype, numbers=numbers).translate(pattern, replacement, conditions, asked)
         return Rule(name, law, because, floats, program, on, pattern, replacement, conditions, question, asked, dtype)
 
     return build
@@ -312,10 +313,15 @@ _SIGNS = {
 
 
 class _Translator:
-    """Writes one egglog rule: the pattern flattened into atoms, numbers computed in the query."""
+    """Writes one egglog rule: the pattern flattened into atoms, numbers computed in the query.
 
-    def __init__(self, name: str, kinds: Kinds, dtype: DType | None) -> None:
+    The freedom `finite` is about what programs read and compute. So where a rule takes it, its floats have to be
+    `numbers`, whatever the author asks for: of other elements, which are never read, nobody says that they are finite.
+    """
+
+    def __init__(self, name: str, kinds: Kinds, dtype: DType | None, *, numbers: bool) -> None:
         self.name = name
+        self.numbers = numbers
         self.kinds = kinds
         self.atoms: list[str] = [] if dtype is None else [f'(= t "{dtype}")']
         self.fresh = 0
@@ -331,6 +337,9 @@ class _Translator:
                 self.atoms.append(f"(defined {self.bound[show(cond.term)]})")
             elif is_number(cond):
                 self._check(cond)
+        terms = dict.fromkeys(e for e in walk_expr(pattern) if isinstance(e, Term) and e.dtype.is_float)
+        needed = (f"(defined {self.bound[show(term)]})" for term in terms if self.numbers)
+        self.atoms += [atom for atom in needed if atom not in self.atoms]
         if not asked:
             return self._rule(self.atoms, self._actions(root, replacement))
         row = self._row(asked)

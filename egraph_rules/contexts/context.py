@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import islpy as isl
@@ -29,15 +30,15 @@ from egraph_rules.contexts.handed import counted, handed
 from egraph_rules.contexts.induction import still_held
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
-from egraph_rules.contexts.regular import Regular, computed
+from egraph_rules.contexts.regular import Numbers, Regular, computed
 from egraph_rules.contexts.spoiling import few, less, of_use, relied, same_regions, there, told_of
 from egraph_rules.contexts.truths import Prover, Truths
 from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
-from ir.analysis.definedness import writes_defined
 from ir.analysis.effects import EffectAnalysis, LoopSets, before, steady_buffers
+from ir.analysis.evaluated import Evaluated
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
@@ -78,16 +79,19 @@ class Contexts:
         floats: Floats = DEFAULT_FLOATS,
         defined: Collection[Buffer] = (),
         decides: bool = True,
+        source: Evaluated | None = None,
     ) -> None:
         """Start without any context; `operations` of isl are the budget of a question, `floats` the policy.
 
         `defined` are the buffers that never hold anything arbitrary; of others it is followed where they do not, unless
-        the program `decides` nothing: without a branch or selection nobody asks.
+        the program `decides` nothing: without a branch or selection nobody asks. Where the policy says that what a
+        program computes is finite, that is what `source` evaluates; without, it is whatever is asked about.
         Once there is no time left (`over`), what has not been answered yet is unknown, and new contexts are weak.
         """
         self.effects = effects
         self.over = over
         self._defined = frozenset(defined)
+        self._numbers = Numbers(self, self._defined, source if Floats.FINITE in floats else None)
         self._decides = decides
         self.floats = floats
         self._values = Values(self, floats)
@@ -122,7 +126,8 @@ class Contexts:
 
     def root(self, domain: isl.Set, priority: Priority) -> int:
         """Facts at function entry."""
-        return self.add_facts(Facts(domain, {}, (), priority))
+        numbers = self._numbers.at_entry() if self._decides else {}
+        return self.add_facts(Facts(domain, numbers, (), priority))
 
     def facts(self, number: int) -> Facts:
         """What an id of facts stands for."""
@@ -342,7 +347,7 @@ class Contexts:
             handed(f, loop, self.effects, self._defined),
         )
         defined = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
-        if defined and self._defines(f, loop.body, domain):
+        if defined and self._numbers.defines(f.entering(loop), loop.body, domain):
             known = held.joined(known, defined)
         conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, body.may))
         if Floats.FINITE in self.floats:
@@ -402,8 +407,8 @@ class Contexts:
             counted(f, stmt, self._defined),
             self._stored_number(facts, stmt),
         )
-        followed = {b: r for b, r in done.must.items() if b not in self._defined and b.dtype is not DType.BOOL}
-        if not (self._decides and followed and self._defines(f, stmt, f.domain)):
+        followed = {b: r for b, r in done.must.items() if self._numbers.of(b) is None and b.dtype is not DType.BOOL}
+        if not (self._decides and followed and self._numbers.defines(f, stmt, f.domain)):
             return told
         kept = {(b, v): r for (b, v), r in f.known.items() if b in done.may and held.says_defined(b, v)}
         return held.joined(told, kept, {(b, TRUE): r for b, r in followed.items()})
@@ -413,18 +418,6 @@ class Contexts:
         spot = pb.point(stmt.indices) if isinstance(stmt, Store) and has_loads(stmt.value) else None
         number = None if spot is None else self.value(facts, cast(Store, stmt).value)
         return {(cast(Store, stmt).buffer, number): spot} if spot is not None and isinstance(number, Const) else {}
-
-    def _defines(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
-        """Whether all that a statement writes is no undef, by what is known before it."""
-        if not writes_defined(stmt):
-            return False
-        for buffer, region in self.effects.of(stmt).reads.items():
-            defined = self._box(buffer) if buffer in self._defined else f.known.get((buffer, TRUE))
-            read = region.intersect_params(domain)
-            if not (read.is_empty() if defined is None else read.is_subset(defined)):
-                return False
-        fresh = ((self.effects.of(s.body).reads, s.buffer) for s in walk(stmt) if isinstance(s, Alloc))
-        return all(fx.get(read, local).is_empty() for read, local in fresh)
 
     def _let(self, facts: int, stmt: Let) -> int:
         f = self._facts[facts]
@@ -566,6 +559,20 @@ class Contexts:
 
         where = ("data", facts) if any(map(has_loads, indices)) else self.place(facts)
         return bool(self.ask(("bounds", where, buffer, indices), prove, False))
+
+    def is_number(self, facts: int, load: Load) -> bool:
+        """Whether an element is defined and, of floats that are taken to be finite, the program looks at it."""
+        return self._numbers.has(facts, load)
+
+    def computes(self, facts: int, expr: Expr, inner: Sequence[Expr] = ()) -> bool:
+        """Whether the program that was given computes an operation wherever the facts hold, in `inner` loops there."""
+        return self._numbers.computes(facts, expr, inner)
+
+    def runs(self, facts: int, stmt: Stmt) -> bool:
+        """Whether the program that was given runs a statement wherever the facts hold."""
+        f = self._facts[facts]
+        question = partial(self._numbers.runs, f, stmt, f.domain)
+        return bool(self.ask(("runs", facts, self.identity(stmt)), question, False))
 
     def is_defined(self, facts: int, load: Load) -> bool:
         """Whether an element is defined: its buffer holds nothing else, or something is known to hold of it."""

@@ -103,6 +103,14 @@ class Faults:
 
     def total(self, facts: int, expr: Expr) -> bool:
         """Whether evaluating an expression cannot fault."""
+        if not isinstance(expr, Binary):
+            return self._is_total(facts, expr)
+        key = facts, expr  # of a chain, every part is asked about for itself
+        if key not in self._total_exprs:
+            self._total_exprs[key] = self._is_total(facts, expr)
+        return self._total_exprs[key]
+
+    def _is_total(self, facts: int, expr: Expr) -> bool:
         match cast(AnyExpr, expr):
             case Const() | Var() | Undef():
                 return True
@@ -128,11 +136,8 @@ class Faults:
                 )
                 return (exact or self._contexts.fits(facts, expr)) and self.total(facts, a)
             case Binary() as node:
-                key = facts, node
-                if key not in self._total_exprs:
-                    parts = self.total(facts, node.lhs) and self.total(facts, node.rhs)
-                    self._total_exprs[key] = parts and self._operator_total(facts, node)
-                return self._total_exprs[key]
+                parts = self.total(facts, node.lhs) and self.total(facts, node.rhs)
+                return parts and self._operator_total(facts, node)
             case other:
                 assert_never(other)
 

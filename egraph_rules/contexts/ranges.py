@@ -61,7 +61,15 @@ class Ranges:
         return known if known is not None and is_plain(low, expr.dtype) and self._defined(facts, expr) else None
 
     def _defined(self, facts: int, *exprs: Expr) -> bool:
-        return all(self._contexts.defined(facts, e) and self._contexts.regular(facts, e) for e in exprs)
+        contexts = self._contexts
+        return all(
+            contexts.defined(facts, e) and (contexts.regular(facts, e) or self._is_compared(facts, e)) for e in exprs
+        )
+
+    def _is_compared(self, facts: int, expr: Expr) -> bool:
+        """Whether a comparison is known to hold of an element, which it does of no NaN; it may be infinite."""
+        known = told(self._contexts.facts(facts), expr) if isinstance(expr, Load) else ()
+        return any(isinstance(c, Binary) and c.op in ("lt", "le", "gt", "ge", "eq") for c in known)
 
     def of(self, facts: int, expr: Expr) -> Ends:
         """The least and the greatest number that a float can be, infinite where there is none."""

@@ -1,4 +1,4 @@
-"""Where float expressions have a finite result.
+"""Which floats are numbers: elements that the program reads or computes, and where expressions have a finite result.
 
 The freedom `finite` is about what the program computes. Where it divides only under a guard, nobody has promised that
 the quotient is a number elsewhere, and zero times it need not be zero. Sums and products that overflow do not count.
@@ -7,15 +7,58 @@ the quotient is a number elsewhere, and zero times it need not be zero. Sums and
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
-from egraph_rules.contexts.facts import IMPOSSIBLE
-from egraph_rules.contexts.ranges import Ranges
+import islpy as isl
+
+from egraph_rules.contexts.elements import place
+from egraph_rules.contexts.facts import IMPOSSIBLE, Facts
+from egraph_rules.contexts.ranges import MAX_FOLLOWED, Ranges
+from ir.analysis import effects as fx
+from ir.analysis.contents import Contents
+from ir.analysis.definedness import is_defined, writes_defined
+from ir.analysis.effects import LoopSets
+from ir.analysis.evaluated import Evaluated, may_fail
+from ir.dtypes import DType
 from ir.functions import inlined
-from ir.nodes import Binary, Buffer, Call, Compare, Const, Expr, For, If, Select, Seq, Stmt, Store, Unary, Var, const
+from ir.nodes import (
+    TRUE,
+    Alloc,
+    Binary,
+    Buffer,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    const,
+)
 from ir.operators import is_singular
-from ir.traverse import all_exprs, buffers_written, children, has_loads, has_undef, loads, substitute_expr
+from ir.presburger import sets as pb
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    children,
+    has_loads,
+    has_undef,
+    loads,
+    stmt_children,
+    substitute_expr,
+    walk,
+    walk_expr,
+)
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -36,12 +79,17 @@ class Regular:
     def __init__(self, contexts: Contexts, ranges: Ranges) -> None:
         self._contexts = contexts
         self._ranges = ranges
+        self._followed = 0  # from how many elements to the next the expression at hand came
 
     def of(self, facts: int, expr: Expr) -> bool:
-        """Whether an expression has a finite result if all that it reads is finite."""
+        """Whether an expression certainly has a finite result: the program computes it, or it cannot have another."""
         if expr.dtype.is_float and self._is_known(facts, expr):
             return True
+        if may_fail(expr) and self._contexts.computes(facts, expr):
+            return True
         match expr:
+            case Load():
+                return not expr.dtype.is_float or self._is_finite_element(facts, expr)
             case Call():
                 return all(self.of(facts, a) for a in expr.args) and self.of(facts, inlined(expr))
             case Select(cond=cond, then=then, other=other):
@@ -78,6 +126,18 @@ class Regular:
         ends = min(low, least) > -math.inf or max(high, most) < math.inf
         return ends or self.of(facts, a) or self.of(facts, b)
 
+    def _is_finite_element(self, facts: int, load: Load) -> bool:
+        """Whether an element is a number, or what it is known to hold is one."""
+        if self._contexts.is_number(facts, load):
+            return True
+        held = self._contexts.contents(facts, load.buffer, load.indices) if self._followed < MAX_FOLLOWED else None
+        if held is None or has_undef(held):
+            return False
+        self._followed += 1
+        found = self.of(facts, held)
+        self._followed -= 1
+        return found
+
     def _operation(self, facts: int, expr: Expr) -> bool:
         match expr:
             case Binary(op="div", rhs=divisor) if expr.dtype.is_float:
@@ -102,29 +162,31 @@ def computed(contexts: Contexts, facts: int, loop: For) -> Iterator[Expr]:
     """What a loop computes in its first iterations and does not change is finite, and no zero where it divides by it.
 
     `facts` hold before the loop, the conditions in all iterations. Loops within are in their first iterations too.
+    The program has to compute it there: the loop may be one that is only asked about.
     """
     if any(may_fail(e) for e in all_exprs(loop.body)):
-        written = buffers_written(loop.body)
-        for expr in dict.fromkeys(_computed(contexts, facts, loop, {}, written)):
-            if has_loads(expr) and may_fail(expr) and _steady(expr, written):
-                yield _is_finite(expr)
-            if isinstance(expr, Binary) and expr.op == "div" and has_loads(expr.rhs) and _steady(expr.rhs, written):
-                yield Binary("ne", expr.rhs, const(0.0, expr.dtype))
+        written, runs = buffers_written(loop.body), contexts.runs(facts, loop)
+        for expr, first in dict.fromkeys(_computed(contexts, facts, loop, {}, written)):
+            steady = has_loads(expr) and _steady(expr, written)
+            divisor = expr.rhs if isinstance(expr, Binary) and expr.op == "div" and has_loads(expr.rhs) else None
+            divisor = divisor if divisor is not None and _steady(divisor, written) else None
+            says = may_fail(expr) and (steady or divisor is not None)
+            if says and (runs or contexts.computes(facts, expr, first)):
+                if steady:
+                    yield _is_finite(expr)
+                if divisor is not None:
+                    yield Binary("ne", divisor, const(0.0, expr.dtype))
 
 
 def _is_finite(expr: Expr) -> Expr:
     return Binary("lt", Unary("abs", expr), Const(math.inf, expr.dtype))
 
 
-def may_fail(expr: Expr) -> bool:
-    """Whether an operation may have no finite result although its operands are finite."""
-    return isinstance(expr, (Binary, Unary)) and is_singular(expr.op, expr.dtype)
-
-
 def _computed(
     contexts: Contexts, facts: int, stmt: Stmt, first: dict[Var, Expr], written: Collection[Buffer]
-) -> Iterator[Expr]:
-    """The values that a statement certainly computes, where loops that are under way have their `first` values."""
+) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    """The values that a statement certainly computes, where loops that are under way have their `first` values, and
+    these."""
     match stmt:
         case For(var=var, start=start, extent=extent, body=body):
             runs = substitute_expr(extent, first) > const(0, extent.dtype)
@@ -140,7 +202,7 @@ def _computed(
                 yield from _computed(contexts, facts, part, first, written)
         case Store(value=value):
             for part in _parts(contexts, facts, substitute_expr(value, first), written):
-                yield part
+                yield part, tuple(first.values())
         case _:
             pass
 
@@ -162,3 +224,127 @@ def _parts(contexts: Contexts, facts: int, expr: Expr, written: Collection[Buffe
             inner = children(expr)
     for part in inner:
         yield from _parts(contexts, facts, part, written)
+
+
+class Numbers:
+    """Answers for all contexts of one search; without a `source`, all that is defined is a number."""
+
+    def __init__(self, contexts: Contexts, defined: frozenset[Buffer], source: Evaluated | None) -> None:
+        self._contexts = contexts
+        self._defined = defined
+        self._source = source
+
+    def of(self, buffer: Buffer) -> isl.Set | None:
+        """Elements that are numbers whenever anybody looks; None for a buffer of which it is followed which are."""
+        if buffer not in self._defined:
+            return None
+        if self._source is None or not buffer.dtype.is_float:
+            return pb.box(buffer.shape)
+        if buffer not in self._source.written:
+            return self._source.reads(buffer)
+        return None if buffer in self._source.matters else pb.nothing(len(buffer.shape))
+
+    def at_entry(self) -> Contents:
+        """What is known at the start of buffers that are followed."""
+        if self._source is None:
+            return {}
+        followed = sorted((b for b in self._defined if self.of(b) is None), key=lambda b: b.name)
+        return {(b, TRUE): self._source.reads(b) for b in followed}
+
+    def has(self, facts: int, load: Load) -> bool:
+        """Whether an element is defined and, of floats, finite."""
+        contexts = self._contexts
+        if self._source is None or not load.dtype.is_float:
+            return contexts.is_defined(facts, load)
+        if not contexts.in_bounds(facts, load.buffer, load.indices):
+            return False
+        always = self.of(load.buffer)
+        if always is not None and not any(map(has_loads, load.indices)):  # the same wherever variables are the same
+            key, regions = ("number", contexts.place(facts), load), [always]
+        else:
+            key, regions = ("number told", facts, load), [] if always is None else [always]
+            known = contexts.facts(facts).known.items()
+            regions += [r for (b, v), r in known if b == load.buffer and self._is_defined(v, numbers=True)]
+        return bool(contexts.ask(key, lambda: _within(contexts.facts(facts), load, regions), False))
+
+    def computes(self, facts: int, expr: Expr, inner: Sequence[Expr] = ()) -> bool:
+        """Whether the program that was given computes an operation for certain, wherever the facts hold.
+
+        `inner` are the values of the variables of loops between the place of the facts and the expression.
+        """
+        f, source = self._contexts.facts(facts), self._source
+        if source is None:
+            return False
+        loops = (*f.scope, *inner) if len(f.scope) == len(f.trips) else None
+        key = "computes", facts, expr, tuple(inner)
+        return bool(self._contexts.ask(key, lambda: source.computes(expr, loops, f.domain), False))
+
+    def runs(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
+        """Whether the program that was given runs a statement for certain, with variables in `domain`."""
+        return self._source is not None and len(f.scope) == len(f.trips) and self._source.runs(stmt, f.scope, domain)
+
+    def defines(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
+        """Whether all that a statement writes is no undef and a number, by the facts before it; variables are in
+        `domain`. What the program that was given runs gives numbers."""
+        if not writes_defined(stmt):
+            return False
+        fresh = ((self._contexts.effects.of(s.body).reads, s.buffer) for s in walk(stmt) if isinstance(s, Alloc))
+        if any(not fx.get(read, local).is_empty() for read, local in fresh):
+            return False
+        runs = self.runs(f, stmt, domain)
+        for buffer, region in self._contexts.effects.of(stmt).reads.items():
+            read = region.intersect_params(domain)
+            for known in (r for r in self._defined_regions(f, buffer, numbers=not runs) if not read.is_empty()):
+                read = read.subtract(known)
+            if not read.is_empty():
+                return False
+        return runs or self._has_results(f, stmt, domain)
+
+    def _defined_regions(self, f: Facts, buffer: Buffer, *, numbers: bool) -> Iterator[isl.Set]:
+        """Elements of a buffer that are no undef, or `numbers`."""
+        always = self.of(buffer) if numbers or buffer not in self._defined else pb.box(buffer.shape)
+        if always is not None:
+            yield always
+        for (about, value), region in f.known.items():
+            if about == buffer and self._is_defined(value, numbers=numbers):
+                yield region
+
+    def _is_defined(self, value: Expr, *, numbers: bool) -> bool:
+        """Whether what an element is known to hold is no undef wherever that is, or a number."""
+        if isinstance(value, Const):
+            return not numbers or isfinite(value.value)
+        return not numbers and value.dtype is not DType.BOOL and is_defined(value, self._defined)
+
+    def _has_results(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
+        """Whether all operations of a statement have results, if what it reads are numbers."""
+        if self._source is None or not any(map(may_fail, all_exprs(stmt))):
+            return True
+        steady = replace(f.untouched(buffers_written(stmt)), domain=domain)
+        return self._all_results(self._contexts.add_facts(steady), stmt)
+
+    def _all_results(self, facts: int, stmt: Stmt) -> bool:
+        contexts = self._contexts
+        match stmt:
+            case Store(value=value):
+                return all(contexts.regular(facts, e) for e in walk_expr(value) if may_fail(e))
+            case Let(value=value) if any(map(may_fail, walk_expr(value))):
+                return False
+            case If(cond=cond, then=then, other=other):
+                arms = ((contexts.assume(facts, cond, truth), arm) for truth, arm in ((True, then), (False, other)))
+                return all(at == IMPOSSIBLE or self._all_results(at, arm) for at, arm in arms)
+            case For(body=body):
+                inside = contexts.facts(facts).entering(stmt)
+                inside = replace(inside, domain=inside.domain.intersect(LoopSets.of(stmt).may))
+                return self._all_results(contexts.add_facts(inside), body)
+            case _:
+                return all(self._all_results(facts, part) for part in stmt_children(stmt))
+
+
+def _within(facts: Facts, load: Load, regions: Iterable[isl.Set]) -> bool:
+    """Whether an element is in one of some regions."""
+    spot = place(facts, load.indices)
+    if spot is None:
+        return False
+    for region in regions:
+        spot = spot.subtract(region)
+    return spot.is_empty()

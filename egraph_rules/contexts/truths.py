@@ -46,8 +46,11 @@ class Truths:
             found = contexts.ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
         if found is None and has_loads(cond):
             deep = self._nested >= _MOST_NESTED
-            told = cond if deep else self._with_elements(facts, cond)
-            found = contexts.ask(("data", facts, cond, deep), lambda: _by_elements(f, told), None)
+
+            def question() -> bool | None:
+                return _by_elements(f, cond if deep else self._with_elements(facts, cond))
+
+            found = contexts.ask(("data", facts, cond, deep), question, None)
         if found is None:
             value = contexts.value(facts, cond)
             return bool(value.value) if isinstance(value, Const) else self._ranges.compared(facts, cond)

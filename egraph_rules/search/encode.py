@@ -14,13 +14,13 @@ from typing import TypeVar, assert_never, cast
 from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
 from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
-from egraph_rules.contexts.regular import may_fail
 from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.contexts.values import MAX_FOLLOWED, MOST_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.phases import DEFAULT_BUDGET
 from egraph_rules.search.names import AuthorNames
 from egraph_rules.search.numbering import INT64_MAX, INT64_MIN, Numbering, Part, Tables
+from ir.analysis.evaluated import may_fail
 from ir.dtypes import DType
 from ir.nodes import (
     Alloc,
@@ -404,7 +404,7 @@ class Expander:
             case Load(buffer=buffer, indices=indices) as load:
                 self._exprs(facts, *indices)
                 self._follow(facts, number, self.contexts.contents(facts, buffer, indices))
-                if self.contexts.is_defined(facts, load):
+                if self.contexts.is_number(facts, load):
                     self.tables["is_defined"].append((facts, number))
             case Call(args=args):
                 self._exprs(facts, *args)

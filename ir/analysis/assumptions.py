@@ -27,6 +27,8 @@ def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]
         case _:
             parts = list(disjuncts(cond))
             for k, part in enumerate(parts):
+                if not has_loads(part):
+                    continue  # it says nothing of contents
                 others = [p for n, p in enumerate(parts) if n != k]
                 on_data = [p for p in others if has_loads(p) or not pb.condition(p).exact]
                 where = _all_false(p for p in others if p not in on_data)

@@ -132,31 +132,33 @@ def first_read(statements: Sequence[Statement], buffer: Buffer) -> isl.Set:
 def _evaluated_loads(
     statement: Statement, must: bool = True, opaque: Opaque | None = None
 ) -> Iterator[tuple[Load, isl.Set]]:
-    """Loads of a statement, each with the instances that must or may evaluate it: of a choice, one arm is."""
+    """Loads of a statement, each with the instances that must or may evaluate it."""
+    for expr in statement.exprs():
+        for part, where in evaluated_parts(expr, presburger.always(), must, opaque):
+            if isinstance(part, Load):
+                yield part, where
 
-    def parts(expr: Expr, where: isl.Set) -> Iterator[tuple[Expr, isl.Set]]:
-        match expr:
-            case Select(cond=cond, then=then, other=other):
-                yield cond, where
-                yield from ((then, held(cond, where, True)), (other, held(cond, where, False)))
-            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
-                yield from ((a, where), (b, held(a, where, op == "and")))
-            case _:
-                yield from ((e, where) for e in children(expr))
 
-    def held(cond: Expr, where: isl.Set, truth: bool) -> isl.Set:
+def evaluated_parts(
+    expr: Expr, where: isl.Set, must: bool = True, opaque: Opaque | None = None
+) -> Iterator[tuple[Expr, isl.Set]]:
+    """An expression and its parts, each with the instances that must or may evaluate it: of a choice, one arm is."""
+
+    def held(cond: Expr, truth: bool) -> isl.Set:
         holds = presburger.condition(cond, opaque)
         holds = holds if truth else holds.negated()
         return where.intersect(holds.must if must else holds.may)
 
-    def evaluated(expr: Expr, where: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
-        if isinstance(expr, Load):
-            yield expr, where
-        for part, at in parts(expr, where):
-            yield from evaluated(part, at)
-
-    for expr in statement.exprs():
-        yield from evaluated(expr, presburger.always())
+    yield expr, where
+    match expr:
+        case Select(cond=cond, then=then, other=other):
+            parts = [(cond, where), (then, held(cond, True)), (other, held(cond, False))]
+        case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+            parts = [(a, where), (b, held(a, op == "and"))]
+        case _:
+            parts = [(e, where) for e in children(expr)]
+    for part, at in parts:
+        yield from evaluated_parts(part, at, must, opaque)
 
 
 def _written_before(reader: Statement, load: Load, writer: Statement) -> isl.Set:

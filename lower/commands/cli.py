@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import errno
 import importlib
 import os
 import re
@@ -66,7 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # Commands load when used: `--help` and `rules` must not wait for JAX.
         name = options.command.replace("-", "_")
-        return cast("_Command", importlib.import_module(f"lower.commands.{name}")).run(options) or 0
+        status = cast("_Command", importlib.import_module(f"lower.commands.{name}")).run(options) or 0
+        sys.stdout.flush()
+        return status
     except LoopsatError as error:
         print(error, file=sys.stderr)
         return 2
@@ -76,15 +79,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has seen enough, as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes nowhere
         return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            return _internal(error)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"error[unwritable]: cannot write the output: {error.strerror}\nhelp: make room", file=sys.stderr)
+        return 2
     except Exception as error:  # the last line of defence: no traceback from our internals
-        if os.environ.get("LOOPSAT_TRACEBACK"):
-            traceback.print_exc()
-        print(
-            f"internal error: {type(error).__name__}: {error}\n"
-            "help: this is a defect of loopsat; please report it with the script and LOOPSAT_TRACEBACK=1 set",
-            file=sys.stderr,
-        )
-        return 3
+        return _internal(error)
+
+
+def _internal(error: Exception) -> int:
+    """The exit status of a defect, once it is reported."""
+    if os.environ.get("LOOPSAT_TRACEBACK"):
+        traceback.print_exception(error)
+    print(
+        f"internal error: {type(error).__name__}: {error}\n"
+        "help: this is a defect of loopsat; please report it with the script and LOOPSAT_TRACEBACK=1 set",
+        file=sys.stderr,
+    )
+    return 3
 
 
 class _Parser(argparse.ArgumentParser):
@@ -460,7 +474,7 @@ def _pick(module: Module, name: str, path: Path) -> PrimFunc:
 
 
 def write_atomically(path: Path, data: bytes, script: Path) -> None:
-    """Write a whole file or nothing.
+    """Write a whole file or nothing. A device or a pipe is written to, as far as it goes, and a link is followed.
 
     Raises:
         LoopsatError: the path cannot be written, or is the script itself.
@@ -472,7 +486,10 @@ def write_atomically(path: Path, data: bytes, script: Path) -> None:
     if path.exists() and not os.access(path, os.W_OK):
         raise LoopsatError("unwritable", f"cannot write {path}: it is read-only", help="choose another output file")
     try:
-        replace_file(path, data)
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            replace_file(path.resolve(), data)
     except OSError as error:
         raise LoopsatError(
             "unwritable", f"cannot write {path}: {error.strerror}", help="choose a folder you may write to"

@@ -6,9 +6,10 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +17,13 @@ import pytest
 from egraph_rules import Term, optimize, prove, rule, simplify
 from egraph_rules.authoring.rule import INTEGER
 from egraph_rules.contexts.smt import Open, decide
+from egraph_rules.contexts.values import Values
 from egraph_rules.engine.engine import Engine
 from egraph_rules.engine.phases import Budget
 from egraph_rules.engine.rounds import Program, Rounds
 from ir import parse
 from ir.dtypes import DType
-from ir.nodes import BinaryOp, Expr, Var, binary
+from ir.nodes import BinaryOp, Expr, Select, Var, binary
 from ir.presburger import sets as pb
 from lower.analysis.linear_forms import linear
 from tests.compare import assert_refines
@@ -85,6 +87,24 @@ def test_nests_of_minima_and_maxima_take_little_memory_and_work() -> None:
     found = json.loads(done.stdout)
     assert found["megabytes"] < MEGABYTES
     assert found["steps"] < STEPS
+
+
+@pytest.mark.parametrize("levels", [6, 200])
+@pytest.mark.parametrize("kind", ["choices", "quotients", "a sum"])
+def test_expressions_with_many_nodes_are_not_looked_into(kind: str, levels: int) -> None:
+    """Where parts are shared there are twice as many of them with each level."""
+    x, y = Var("x", DType.INT32), Var("y", DType.INT32)
+    steps: dict[str, Callable[[Expr, int], Expr]] = {
+        "choices": lambda e, k: Select(x < y + k, e + 1, e - x),
+        "quotients": lambda e, k: binary("max", e + x, e // (k + 2) % 7),
+        "a sum": lambda e, k: e + x * k,
+    }
+    expr = reduce(steps[kind], range(levels), x)
+    before = pb.steps()
+    prove(expr <= y)
+    prove(x <= y, given=[expr <= y])
+    assert simplify(expr) is expr or levels == 6
+    assert pb.steps() - before < STEPS
 
 
 @pytest.mark.fuzz
@@ -204,6 +224,33 @@ def f(A: T.Buffer((8,), "int32"), D: T.Buffer((8,), "int32")):
         return optimize(parse(text).funcs[0]).report.questions
 
     assert questions(40) < 2.5 * questions(20)
+
+
+@pytest.mark.parametrize(
+    ("joined", "part", "asked"),
+    [(" and ", "A[{k}] > {k}", (Values, "put_in")), (" or ", "n == {k}", (pb.Condition, "negated"))],
+    ids=["conjuncts of data", "disjuncts of variables"],
+)
+def test_long_conditions_are_looked_at_in_proportion(
+    joined: str, part: str, asked: tuple[type, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part is asked about alone, and not again for each of the chains that begin with it."""
+    calls, old = [0], getattr(*asked)
+
+    def counted(*args: Any, **named: Any) -> Any:
+        calls[0] += 1
+        return old(*args, **named)
+
+    monkeypatch.setattr(*asked, counted)
+
+    def questions(length: int) -> int:
+        calls[0] = 0
+        cond = joined.join(part.format(k=k) for k in range(length))
+        text = f'@T.prim_func\ndef f(A: T.Buffer((64,), "int32"), n: T.int32):\n    if {cond}:\n        A[0] = 1\n'
+        optimize(parse(text).funcs[0])
+        return calls[0]
+
+    assert questions(32) < 3 * questions(16)
 
 
 def test_bounds_of_nested_expressions_are_found_once_for_each_part() -> None:

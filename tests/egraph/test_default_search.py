@@ -131,6 +131,8 @@ CASES = {
     for i in range(16):
         T.assume(i < 14 or W[i] == 0.0)
         T.assume(J[i] >= 0 and J[i] < 8)
+    for k in range(8):
+        T.assume(A[k] <= 100.0)
     C[0] = 0.0
     for i in range(16):
         if i < 14:

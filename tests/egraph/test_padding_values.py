@@ -9,7 +9,7 @@ import pytest
 
 from compare import assert_refines
 from egraph_rules import optimize, simplify
-from ir import PrimFunc, parse, to_script
+from ir import PrimFunc, interpret, parse, to_script
 from ir import script as T
 from ir.nodes import Const, If
 from ir.traverse import walk
@@ -18,9 +18,11 @@ from profiles import some
 _TEXT = """
 {functions}
 @T.prim_func
-def f(A: T.Buffer((4, 4), "{dtype}"), W: T.Buffer((4, 4), "{result}"), B: T.Buffer((1,), "{result}")):
+def f(A: T.Buffer((4, 4), "{dtype}"), W: T.Buffer((4, 4), "{result}"), V: T.Buffer((4, 4), "{result}"),
+      B: T.Buffer((1,), "{result}")):
     for i, j in T.grid(4, 4):
         T.assume(4 * i + j < 14 or A[i, j] == {pad})
+        T.assume(W[i, j] == W[i, j])  # so that it looks at all of W
     B[0] = {start}
     for i, j in T.grid(4, 4):
         if 4 * i + j < 14:
@@ -135,7 +137,7 @@ HARMFUL = [
     Case("float32", "0.0", "B[0] + T.cos(A[i, j])", "0.0"),
     Case("float32", "0.0", "B[0] * A[i, j]", "1.0"),
     Case("float32", "0.0", "T.max(B[0], A[i, j])", "-1.0"),
-    Case("int32", "-128", "T.max(B[0], A[i, j])"),
+    Case("int32", "-128", "T.max(B[0], A[i, j])", "-1000"),
     Case("int32", "T.max_value('int32')", "T.max(B[0], A[i, j])"),
     Case("uint8", "0", "T.min(B[0], A[i, j])", "9"),
     Case("bool", "True", "B[0] or A[i, j]", "False"),
@@ -163,6 +165,53 @@ def test_a_guard_goes_where_the_padding_does_nothing(case: Case) -> None:
     best = optimize(func).best
     assert guards(best) == 0, to_script(best)
     assert assert_refines(func, best, np.random.default_rng(0), 2) > 0
+
+
+@pytest.mark.parametrize("step", ["{}", "T.min({}, 5.0)", "T.exp({})", "1.0 / ({} + 4.0)"])
+def test_a_guard_stays_where_a_factor_is_nothing_that_the_program_looks_at(step: str) -> None:
+    """Zero times it is zero only if it is a number: of what is never read, or never computed, nobody has said so."""
+    read, unread = (
+        Case("float32", "0.0", f"B[0] + A[i, j] * {step.format(w)}", "0.0").program() for w in ("W[i, j]", "V[i, j]")
+    )
+    assert (guards(optimize(read).best) == 0) == (step in ("{}", "T.min({}, 5.0)"))
+    best = optimize(unread).best
+    assert assert_refines(unread, best, np.random.default_rng(0), 2) > 0
+    given = {name: np.full((4, 4), value, np.float32) for name, value in (("A", 0.0), ("V", 2.0), ("W", 1.0))}
+    given["V"][3, 2:] = np.nan
+    assert np.isfinite(interpret(best, **given)[0]).all()
+
+
+def test_an_element_that_is_never_read_may_be_infinite() -> None:
+    """The greatest of it and the least finite number is not it."""
+    func = parse("""
+@T.prim_func
+def f(X: T.Buffer((8,), "float32"), Y: T.Buffer((8,), "float32")):
+    for i in range(8):
+        T.assume(i < 6 or X[i] == T.min_value("float32"))
+    for i in range(8):
+        if i < 6:
+            Y[i] = T.max(Y[i], X[i])
+""").funcs[0]
+    lowest = np.full(8, -np.inf, np.float32)
+    (found,) = interpret(optimize(func).best, np.zeros(8, np.float32), lowest)
+    assert (found[6:] == lowest[6:]).all()
+
+
+@pytest.mark.parametrize("cond", ["n > 0", "d[1] > 0.0", "c[0] > 0"])
+def test_what_is_not_run_computes_nothing_that_is_finite(cond: str) -> None:
+    """The divisor may be zero where the loop is not run, so that zero divided by it is no zero."""
+    func = parse(f"""
+@T.prim_func
+def f(X: T.Buffer((8,), "float32"), c: T.Buffer((1,), "int32"), d: T.Buffer((2,), "float32"),
+      S: T.Buffer((1,), "float32"), n: T.int32):
+    for i in range(8):
+        T.assume({cond} or X[i] == 0.0)
+    if {cond}:
+        for i in range(8):
+            S[0] = S[0] + X[i] / d[0]
+""").funcs[0]
+    zeros = {b.name: np.zeros([int(d.value) for d in b.shape], b.dtype.numpy) for b in func.buffers}
+    assert not interpret(optimize(func).best, **zeros, n=0)[0].any()
 
 
 @pytest.mark.parametrize("case", some(HARMFUL, 10), ids=str)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from egraph_rules.check.places import Prepared
 from egraph_rules.check.programs.idioms import IDIOMS, Idiom, program
-from egraph_rules.check.programs.tangled import TANGLED
+from egraph_rules.check.programs.tangled import FOLLOWING, TANGLED
 from egraph_rules.check.programs.tying import tied
 from ir.nodes import PrimFunc
 from ir.testing.draw import Dice, Source
@@ -21,6 +21,7 @@ _PATIENCE = 4  # how many times as many programs are looked at for a rule that a
 _ENOUGH = 12  # programs that are no longer few
 _KEPT = 200  # programs made of others that are tied in turn
 _SMALL = 50  # expressions of a program that is worth being tied: contexts of larger ones take long
+_FOLLOWING = 14  # of so many programs one uses what the statement before says; no divisor of the numbers of kinds
 _VARIED = (30, 15, 6)  # one in so many decisions of a known program is taken anew
 
 
@@ -32,6 +33,8 @@ def prepared(idiom: Idiom, decisions: int) -> Prepared:
 
 def _kind(k: int) -> Idiom:
     """Programs of all kinds in turn, every other one of those whose parts meet."""
+    if k % _FOLLOWING == _FOLLOWING - 1:
+        return FOLLOWING[k // _FOLLOWING % len(FOLLOWING)]
     kinds = TANGLED if k % 2 else IDIOMS
     return kinds[k // 2 % len(kinds)]
 

@@ -85,10 +85,10 @@ class Tangle:
         if len(scope.ranges) > 1 and self.source.flag(4):
             return (scope.ranges[-1][0] + scope.ranges[-2][0]) % extent
         if self.source.flag(5):
-            return self._as_index(self.place(scope), extent)
+            return self.as_index(self.place(scope), extent)
         return self.source.pick(*options)
 
-    def _as_index(self, element: Expr, below: int) -> Expr:
+    def as_index(self, element: Expr, below: int) -> Expr:
         """An element as an index or extent below a number."""
         if element.dtype.is_float:
             return Load(self.w.buffer("I"), (number(self.source.integer(0, 3)),)) % below
@@ -236,9 +236,9 @@ class Tangle:
             case "scalar":
                 count, high = self.w.n, extent + 2
             case "data":
-                count = self._as_index(self.place(scope), extent + 1)
+                count = self.as_index(self.place(scope), extent + 1)
             case "start":
-                start = self.source.pick(number(1), self._as_index(self.place(scope), 2), self.w.n % 2)
+                start = self.source.pick(number(1), self.as_index(self.place(scope), 2), self.w.n % 2)
                 count, high = number(extent - 1), extent + 1
             case "inner" if scope.ranges:
                 outer, _, high = scope.ranges[-1]
@@ -251,7 +251,7 @@ class Tangle:
         """An extent that is read from what a loop writes, where its place is known before the loop."""
         written = [Load(s.buffer, s.indices) for s in walk(loop) if isinstance(s, Store)]
         known = [e for e in written if _fits(e, set())]
-        return self._as_index(self.source.pick(*known), self.extent + 1) if known else loop.extent
+        return self.as_index(self.source.pick(*known), self.extent + 1) if known else loop.extent
 
     def let(self, scope: Scope, body: Callable[[Scope], Stmt]) -> Stmt:
         """A binding of an element, of a value or of a condition."""
@@ -429,7 +429,49 @@ def tangled_local(w: Writer) -> Stmt:
             return t.alloc(lambda: body(Scope()))
 
 
+def tangled_uses(w: Writer) -> Stmt:
+    """What a store or an assumption says of an element, and the statement that is right next to it and uses it."""
+
+    def uses(t: Tangle, scope: Scope) -> Stmt:
+        element, target, value, beside = t.place(scope), t.place(scope), t.value(scope), t.store(scope)
+        written, copied = (Store(e.buffer, e.indices, v) for e, v in ((element, value), (target, element)))
+        match t.source.pick("compared", "index", "bounds", "undef", "assumed", "copied"):
+            case "compared":
+                return seq(written, If(Binary("eq", element, value), beside, SKIP))
+            case "index" if element.dtype is INDEX:
+                inside = replace(written, value=value % t.extent if t.source.flag() else const(1, INDEX))
+                return seq(inside, Store(target.buffer, (element,), t.value(scope)))
+            case "bounds":
+                ops = t.source.pick(("min", "max"), ("max", "min"), ("max", "add"))
+                return seq(*(replace(written, value=Binary(op, element, t.constant())) for op in ops))
+            case "undef":
+                guarded = If(t.condition(scope), written, SKIP)
+                return seq(replace(written, value=Undef(element.dtype)), guarded)
+            case "assumed":
+                return seq(Assume(Binary("eq", element, t.constant())), beside, copied)
+            case _:
+                by = Load(target.buffer, (t.as_index(element, t.extent),)) if t.source.flag() else target
+                there, back = Store(element.buffer, element.indices, by), Store(by.buffer, by.indices, element)
+                return t.source.pick(seq(written, copied), seq(copied, written), seq(there, back), seq(back, there))
+
+    return _in_scope(w, uses)
+
+
+def tangled_first(w: Writer) -> Stmt:
+    """A loop of which the first or another iteration does something more."""
+    t = Tangle(w)
+    before = t.store(Scope())
+
+    def body(scope: Scope) -> Stmt:
+        var = scope.ranges[-1][0]
+        cond = Binary("eq", var, t.source.pick(number(0), number(0), number(1), w.n))
+        return seq(If(cond, t.source.pick(before, before, t.store(scope)), SKIP), t.stmt(scope, t.source.integer(0, 1)))
+
+    return t.loop(Scope(), body)
+
+
 TANGLED = (
     tangled_sequence, tangled_stores, tangled_copies, tangled_branch, tangled_guards, tangled_loop, tangled_nest,
     tangled_loops, tangled_binding, tangled_local,
 )  # fmt: skip
+FOLLOWING = (tangled_uses, tangled_first)

@@ -1,0 +1,221 @@
+"""What a program evaluates for certain, whatever the data: what it reads of what it is given, and what it computes.
+
+The freedom `finite` speaks of these values and of no others: an element that the program never looks at may hold NaN,
+and a quotient that it computes only under a guard may have no result elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from ir.analysis.coverage import evaluated_parts, first_read
+from ir.analysis.dependence import Loop, Statement, domain
+from ir.dtypes import DType
+from ir.interning import Interned
+from ir.nodes import (
+    TRUE,
+    Assert,
+    Assume,
+    Binary,
+    Buffer,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+)
+from ir.operators import is_singular
+from ir.presburger import sets as pb
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    children,
+    free_vars,
+    has_undef,
+    loads,
+    stmt_children,
+    walk,
+    with_children,
+)
+
+_NOWHERE = Buffer("", (), DType.BOOL, "local")  # where conditions are stored to as far as this file is concerned
+MOST_WRITERS = 8  # statements that store to a buffer: each of its reads has to be told from all of them
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """Where an operation stands: its pattern, the places of its operands, and when it is evaluated for certain."""
+
+    pattern: Expr
+    places: isl.Set
+    loops: tuple[Var, ...]
+    where: isl.Set
+
+
+class Evaluated:
+    """Answers for one program, without blocks and calls. What bindings are about is left out: they are as of a time."""
+
+    def __init__(self, body: Stmt) -> None:
+        self.written = frozenset(buffers_written(body))
+        self.matters = _deciding(body)
+        self._statements: list[Statement] = []
+        self._interned = Interned()
+        self._certain: dict[Statement, isl.Set] = {}
+        self._runs: dict[int, list[Statement]] = {}  # by identity, where a statement stands: as a store there would
+        self._collect(body, (), ())
+        self._reads: dict[Buffer, isl.Set] = {}
+        self._sites: list[_Site] | None = None
+
+    def reads(self, buffer: Buffer) -> isl.Set:
+        """Elements of a buffer of which the initial contents are read for certain."""
+        if buffer not in self._reads:
+            writers = sum(s.buffer == buffer for s in self._statements)
+            few = writers <= MOST_WRITERS
+            self._reads[buffer] = first_read(self._statements, buffer) if few else pb.nothing(len(buffer.shape))
+        return self._reads[buffer]
+
+    def runs(self, stmt: Stmt, loops: Sequence[Expr], where: isl.Set) -> bool:
+        """Whether a statement is run for certain wherever it stands in the program, for all values in a domain.
+
+        `loops` are the variables of the loops around.
+        """
+        found = self._runs.get(id(self._interned.of(stmt)), [])
+        names = [tuple(loop.var for loop in place.loops) for place in found]
+        if not found or any(n != tuple(loops) for n in names):
+            return False
+        return pb.within_budget(lambda: all(where.is_subset(self._when(s)) for s in found), False)
+
+    def _when(self, statement: Statement) -> isl.Set:
+        """The iterations in which a statement runs for certain."""
+        if statement not in self._certain:
+            self._certain[statement] = domain(statement, {}, must=True)
+        return self._certain[statement]
+
+    def computes(self, expr: Expr, loops: Sequence[Expr] | None, where: isl.Set) -> bool:
+        """Whether an operation is evaluated for certain, for all values of variables in a domain.
+
+        What reads elements that are written has to be that in the same iteration of all loops, `loops` are the values
+        of their variables if that is known, and nowhere else in the program.
+        """
+        asked = _site(expr, (), where)
+        return asked is not None and pb.within_budget(lambda: self._covers(asked, loops, where), False)
+
+    def _covers(self, asked: _Site, loops: Sequence[Expr] | None, where: isl.Set) -> bool:
+        if self._sites is None:
+            self._sites = list(self._all_sites())
+        sites = [s for s in self._sites if s.pattern.same(asked.pattern)]
+        if all(load.buffer not in self.written for load in loads(asked.pattern)):
+            found = [pb.forget(s.places.intersect_params(s.where), [v.name for v in s.loops]) for s in sites]
+            names = pb.variables(asked.places) - pb.variables(where)
+            covered = found[0] if found else asked.places.subtract(asked.places)
+            for region in found[1:]:
+                covered = covered.union(region)
+            return not names and asked.places.is_subset(covered)
+        if loops is None or len(sites) != 1 or len(sites[0].loops) != len(loops):
+            return False
+        (site,) = sites
+        now, then = pb.point(loops), pb.point(site.loops)
+        if now is None or then is None:
+            return False
+        both = asked.places.flat_product(now.intersect_params(where))
+        names = [v.name for v in site.loops]
+        return both.is_subset(pb.forget(site.places.flat_product(then).intersect_params(site.where), names))
+
+    def _all_sites(self) -> Iterator[_Site]:
+        for statement in self._statements:
+            loops = tuple(loop.var for loop in statement.loops)
+            for expr in (statement.store.value, *statement.store.indices):
+                for part, where in evaluated_parts(expr, self._when(statement)):
+                    site = _site(part, loops, where) if may_fail(part) else None
+                    if site is not None:
+                        yield site
+
+    def _collect(self, stmt: Stmt, loops: tuple[Loop, ...], guards: tuple[Expr, ...]) -> None:
+        place = Statement(len(self._statements), loops, guards, Store(_NOWHERE, (), TRUE))
+        self._runs.setdefault(id(self._interned.of(stmt)), []).append(place)
+        match stmt:
+            case Store():
+                self._add(stmt, loops, guards)
+            case If(cond=cond, then=then, other=other):
+                self._add(Store(_NOWHERE, (), cond), loops, guards)
+                self._collect(then, loops, (*guards, cond))
+                self._collect(other, loops, (*guards, Unary("not", cond)))
+            case For(body=body):
+                self._collect(body, (*loops, Loop.of(stmt)), guards)
+            case Assume(cond=cond) | Assert(cond=cond) | Evaluate(value=cond) if not has_undef(cond):
+                self._add(Store(_NOWHERE, (), cond), loops, guards)
+            case Let(var=var, value=value, body=body):
+                self._add(Store(_NOWHERE, (), value), loops, guards)
+                before = len(self._statements)
+                self._collect(body, loops, guards)
+                inside = [s for s in self._statements[before:] if not any(var in free_vars(e) for e in s.exprs())]
+                self._statements[before:] = inside
+            case _:
+                for part in stmt_children(stmt):
+                    self._collect(part, loops, guards)
+
+    def _add(self, store: Store, loops: tuple[Loop, ...], guards: tuple[Expr, ...]) -> None:
+        self._statements.append(Statement(len(self._statements), loops, guards, store))
+
+
+def _deciding(body: Stmt) -> frozenset[Buffer]:
+    """Buffers of which it may decide what becomes of an operation whether they hold numbers, and what these are made
+    from: an operand that may be zero, or the greatest number, makes it superfluous where the other one is a number."""
+    stores = [s for s in walk(body) if isinstance(s, Store)]
+    found = {load.buffer for e in all_exprs(body) for operand in _in_question(e) for load in loads(operand)}
+    while True:
+        new = {load.buffer for s in stores if s.buffer in found for load in loads(s.value)} - found
+        if not new:
+            return frozenset(found)
+        found |= new
+
+
+def _in_question(expr: Expr) -> tuple[Expr, ...]:
+    """The operands of which it may matter to an operation whether they are numbers."""
+    match expr:
+        case Binary(op="mul" | "div" | "min" | "max", lhs=a, rhs=b) if expr.dtype.is_float:
+            return tuple(x for x, y in ((a, b), (b, a)) if not isinstance(y, Const))
+        case Binary(op="lt" | "le" | "gt" | "ge" | "eq" | "ne", lhs=a, rhs=b) if a.dtype.is_float:
+            return a, b
+        case Binary(op="sub", lhs=a, rhs=b) if expr.dtype.is_float:
+            return (a, b) if any(x.same(y) for x in loads(a) for y in loads(b)) else ()
+        case _:
+            return (expr,) if may_fail(expr) else ()
+
+
+def may_fail(expr: Expr) -> bool:
+    """Whether an operation may have no finite result although its operands are finite."""
+    return isinstance(expr, (Binary, Unary)) and is_singular(expr.op, expr.dtype)
+
+
+def _site(expr: Expr, loops: tuple[Var, ...], where: isl.Set) -> _Site | None:
+    """An operation by its pattern and the places of its operands; None where a place is not quasi-affine."""
+    places: list[Expr] = []
+    pattern = _pattern(expr, places)
+    spot = pb.point(places)
+    return None if spot is None else _Site(pattern, spot.intersect_params(where), loops, where)
+
+
+def _pattern(expr: Expr, places: list[Expr]) -> Expr:
+    """An expression with numbered variables in place of indices and integer variables, which `places` gets in order."""
+
+    def slot(index: Expr) -> Expr:
+        places.append(index)
+        return Var(f"${len(places)}", index.dtype)
+
+    match expr:
+        case Load():
+            return with_children(expr, tuple(slot(i) for i in expr.indices))
+        case Var(dtype=dtype) if dtype.is_integer:
+            return slot(expr)
+        case _:
+            return with_children(expr, tuple(_pattern(e, places) for e in children(expr)))
