@@ -395,14 +395,20 @@ def selections(w: Writer) -> Stmt:
 
 
 def same_branches(w: Writer) -> Stmt:
-    """Branches whose arms are, or begin or end, alike; nested branches."""
+    """Branches whose arms are, or begin or end, alike, or are loops over one range; nested branches."""
 
     def body(scope: Scope) -> Stmt:
         cond, one, other = w.condition(scope), w.store(scope), w.store(scope)
         inner = If(w.condition(scope), one, w.source.pick(SKIP, other))
-        match w.source.pick("same", "front", "back", "nested", "again"):
+        match w.source.pick("same", "front", "back", "nested", "again", "loops"):
             case "same":
                 return If(cond, one, one)
+            case "loops":
+                target, var, count = w.written(), w.var("j"), w.source.pick(3, 2, 1, 0)
+                inner_scope = scope.binding(var, 0, count)
+                arms = (w.store(inner_scope, target), w.store(inner_scope, w.source.pick(target, target, w.written())))
+                yes, no = (For(var, number(0), number(count), arm) for arm in arms)
+                return If(cond, yes, no)
             case "front":
                 return If(cond, seq(one, other), w.source.pick(one, seq(one, w.store(scope))))
             case "back":
