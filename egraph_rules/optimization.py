@@ -377,6 +377,7 @@ class _Search:
         defined = defined_buffers(body, self.func.buffers)
         decides = any(isinstance(s, If) for s in walk(body)) or any(isinstance(e, Select) for e in all_exprs(body))
         decides |= any(r.instruction is not None for r in self.rules)  # these ask about copies that they would make
+        decides |= Floats.APPROXIMATE in self.floats  # rules that take it ask of which elements the program has numbers
         key = followed, frozenset(defined), decides
         if key not in self.contexts:
             effects = EffectAnalysis(self._over, followed, defined, self.floats)
