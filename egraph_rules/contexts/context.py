@@ -38,7 +38,7 @@ from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
 from ir.analysis.effects import EffectAnalysis, LoopSets, before, steady_buffers
-from ir.analysis.evaluated import Evaluated
+from ir.analysis.evaluated import Evaluated, may_fail
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
@@ -60,7 +60,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
-from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk
+from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk, walk_expr
 
 
 class Contexts:
@@ -214,7 +214,11 @@ class Contexts:
     def alike(self, one: Buffer, other: Buffer) -> bool:
         """Whether the same is asked of two buffers, apart from what is known of them at a place."""
         followed = self.effects.follows(one) == self.effects.follows(other)
-        return followed and (one in self._defined) == (other in self._defined)
+        return followed and (one in self._defined) == (other in self._defined) and self._numbers.alike(one, other)
+
+    def is_told_elsewhere(self, stmt: Stmt) -> bool:
+        """Whether what the program that was given computes elsewhere may say something of what a statement computes."""
+        return self._numbers.of_source and any(may_fail(e) for whole in all_exprs(stmt) for e in walk_expr(whole))
 
     def identity(self, stmt: Stmt) -> int:
         """What equal statements share, and no other gets as long as these contexts live."""

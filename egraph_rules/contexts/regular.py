@@ -234,6 +234,16 @@ class Numbers:
         self._defined = defined
         self._source = source
 
+    @property
+    def of_source(self) -> bool:
+        """Whether what is a number is told by what the program that was given computes."""
+        return self._source is not None
+
+    def alike(self, one: Buffer, other: Buffer) -> bool:
+        """Whether the same elements of two buffers are numbers, whenever anybody looks."""
+        a, b = self.of(one), self.of(other)
+        return (a is None and b is None) or (a is not None and b is not None and a.is_equal(b))
+
     def of(self, buffer: Buffer) -> isl.Set | None:
         """Elements that are numbers whenever anybody looks; None for a buffer of which it is followed which are."""
         if buffer not in self._defined:

@@ -50,6 +50,8 @@ class Repeated(Generic[T]):
 
     def twin(self, facts: int, permissions: int, stmt: Stmt, names: Hashable) -> Twin[T] | None:
         """The first nest that this one, in which authors gave such names, repeats; None if it repeats none."""
+        if self.contexts.is_told_elsewhere(stmt):
+            return None
         form = self._forms.of(stmt)
         for first in self._firsts[form.key, names, self.contexts.facts(facts).priority]:
             named = self._renamed(facts, permissions, stmt, form.buffers, first)

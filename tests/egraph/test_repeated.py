@@ -13,7 +13,7 @@ from test_fuzz import TARGETS, check
 from compare import assert_refines
 from egraph_rules import optimize
 from egraph_rules.cost.target import Target
-from ir import PrimFunc, parse, to_script
+from ir import PrimFunc, interpret, parse, to_script
 from ir.nodes import Alloc, Buffer, If, seq
 from ir.program.forms import with_buffers
 from ir.testing.programs import programs
@@ -115,3 +115,33 @@ def test_random_programs_that_repeat_themselves(func: PrimFunc, target: Target) 
 @given(repeated(), st.sampled_from(TARGETS))
 def test_many_random_programs_that_repeat_themselves(func: PrimFunc, target: Target) -> None:
     check(func, target, 1)
+
+
+TOLD = {
+    "an element": ("C[i, j] = W1[i, j] + 1.0", "X{k}[i, j] * W{k}[i, j]"),
+    "a quotient": ("C[i, j] = 1.0 / W1[i, j]", "X{k}[i, j] * (1.0 / W{k}[i, j])"),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+def test_what_is_computed_elsewhere_is_a_number_and_of_a_nest_that_repeats_it_not(
+    name: str, order: tuple[int, int]
+) -> None:
+    """Padding of the one is looked at elsewhere, that of the other nowhere: it may hold NaN."""
+    elsewhere, term = TOLD[name]
+    buffers = [f'{n}{k}: T.Buffer((8, 16), "float32")' for k in (1, 2) for n in "XW"]
+    buffers += [f'B{k}: T.Buffer((8,), "float32")' for k in (1, 2)]
+    lines = ["@T.prim_func", f'def f({", ".join(buffers)}, C: T.Buffer((8, 16), "float32")):']
+    lines += [f"    for i, j in T.grid(8, 16):\n        T.assume(j < 14 or X{k}[i, j] == 0.0)" for k in (1, 2)]
+    lines.append(f"    for i, j in T.grid(8, 16):\n        {elsewhere}")
+    for k in order:
+        lines += [f"    for i in range(8):\n        B{k}[i] = 0.0\n        for j in range(16):\n            if j < 14:"]
+        lines.append(f"                B{k}[i] = B{k}[i] + {term.format(k=k)}")
+    func = parse("\n".join(lines)).funcs[0]
+    rng = np.random.default_rng(0)
+    given = {b.name: rng.uniform(1.0, 2.0, [int(str(e)) for e in b.shape]).astype(np.float32) for b in func.buffers}
+    given["X1"][:, 14:] = given["X2"][:, 14:] = 0.0
+    given["W2"][:, 14:] = np.nan
+    for wanted, found in zip(interpret(func, **given), interpret(optimize(func).best, **given), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
