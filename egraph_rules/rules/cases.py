@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import islpy as isl
 
@@ -272,7 +273,7 @@ def nested(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     family="conditionals",
 )
 def conjuncts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """A branch for each conjunct, so that one may go alone.
+    """A branch for each conjunct, so that one may go alone; of many, for those about the same variables.
 
     The inner one goes if nothing happens where the outer one holds, the outer one also if the inner one does not hold
     there: those on data stand outside of those that bound regions once, and inside once.
@@ -280,6 +281,8 @@ def conjuncts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, If) or stmt.other != SKIP:
         return
     parts = list(conjunction(stmt.cond))
+    if len(parts) > _MAX_CONJUNCTS:
+        parts = _by_variables(parts)
     if not 1 < len(parts) <= _MAX_CONJUNCTS:
         return
     on_data = [c for c in parts if has_loads(c)]
@@ -287,6 +290,14 @@ def conjuncts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     for order in dict.fromkeys(((*on_data, *on_places), (*on_places, *on_data))):
         if _all_decided(order, here):
             yield _nested(order, stmt.then)
+
+
+def _by_variables(conds: Sequence[Expr]) -> list[Expr]:
+    """Conditions about the same variables as one, such as the bounds of one coordinate."""
+    groups: dict[frozenset[Var], list[Expr]] = {}
+    for cond in conds:
+        groups.setdefault(frozenset(free_vars(cond)), []).append(cond)
+    return [reduce(lambda a, b: Binary("and", a, b), group) for group in groups.values()]
 
 
 def _all_decided(conds: Sequence[Expr], here: Here) -> bool:

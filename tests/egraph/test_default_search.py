@@ -311,6 +311,25 @@ CASES = {
             C[oi + 2 * oo, x] = C[oi + 2 * oo, x] + X[oo, x + d] * W[oi + 2 * oo, d]
 """,
     ),
+    "borders of padding, and channels whose weights may hold anything": Case(
+        'X: T.Buffer((2, 8, 8, 4), "float32"), W: T.Buffer((2, 3, 3, 4), "float32"), C: T.Buffer((6, 6), "float32")',
+        """
+    for c, y, x, cc in T.grid(2, 8, 8, 4):
+        T.assume(4 * c + cc < 6 and y >= 1 and y < 7 and x >= 1 and x < 7 or X[c, y, x, cc] == 0.0)
+    for y, x in T.grid(6, 6):
+        C[y, x] = 0.0
+        for c, dy, dx, cc in T.grid(2, 3, 3, 4):
+            if 4 * c + cc < 6 and y + dy >= 1 and y + dy < 7 and x + dx >= 1 and x + dx < 7:
+                C[y, x] = C[y, x] + X[c, y + dy, x + dx, cc] * W[c, dy, dx, cc]
+""",
+        """
+    for y, x in T.grid(6, 6):
+        C[y, x] = 0.0
+        for c, dy, dx, cc in T.grid(2, 3, 3, 4):
+            if 4 * c + cc < 6:
+                C[y, x] = C[y, x] + X[c, y + dy, x + dx, cc] * W[c, dy, dx, cc]
+""",
+    ),
     "neighbours of halved indices, kept inside": Case(
         'A: T.Buffer((8, 8), "float32"), C: T.Buffer((16, 16), "float32")',
         """
