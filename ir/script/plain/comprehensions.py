@@ -16,7 +16,7 @@ from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, 
 from ir.script.plain.arrays import Array, Elementwise, View, same, whole
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell, Comprehension, Value, shown
-from ir.script.plain.iterables import Items, Iterables
+from ir.script.plain.loops.iterables import Items, Iterables
 from ir.script.plain.program import Again, CellType, Key
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.stores import ArrayStores

@@ -9,8 +9,8 @@ from types import FunctionType
 
 from ir.script.plain import hints, library
 from ir.script.plain.cells import cells_of, local_names
-from ir.script.plain.exits import structured
 from ir.script.plain.frames import Frame, outer_name
+from ir.script.plain.loops.exits import structured
 from ir.script.plain.promotion import Numbers
 from ir.script.reading import definition_of
 from ir.script.scope import Source

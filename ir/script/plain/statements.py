@@ -14,17 +14,17 @@ from ir.script.plain import hints, library
 from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
 from ir.script.plain.calls import arguments_of, call
 from ir.script.plain.comprehensions import Comprehensions
-from ir.script.plain.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, Value, in_both, shown
 from ir.script.plain.functions import frame_of
-from ir.script.plain.iterables import MAX_ITEMS, Items, Iterables, named_by
+from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
+from ir.script.plain.loops.iterables import MAX_ITEMS, Items, Iterables, named_by
+from ir.script.plain.loops.turns import Cycle, alike, place_of
+from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.scans import scanned
 from ir.script.plain.stores import ArrayStores
-from ir.script.plain.turns import Cycle, alike, place_of
-from ir.script.plain.whiles import Whiles
 from ir.script.scope import Source
 from ir.traverse import buffers_written, walk
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ir.naming import fresh
-from ir.script.plain.counting import Steps, at_place, counted, ending
+from ir.script.plain.loops.counting import Steps, at_place, counted, ending
 from ir.script.scope import Source
 
 Exit = Literal["break", "continue", "return"]

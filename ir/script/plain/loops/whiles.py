@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Stmt, Var
 from ir.script.expressions import BINARY
-from ir.script.plain.counting import HINT, Ending
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell
-from ir.script.plain.iterables import Items
-from ir.script.plain.measures import Measure, measure
+from ir.script.plain.loops.counting import HINT, Ending
+from ir.script.plain.loops.iterables import Items
+from ir.script.plain.loops.measures import Measure, measure
 from ir.script.plain.program import Again, Key
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
 from ir.traverse import map_expr

@@ -13,9 +13,9 @@ from ir.nodes import Buffer, Expr, Let, seq
 from ir.script.plain import library
 from ir.script.plain.arrays import Array, Elementwise, View, is_number, same
 from ir.script.plain.calls import call
-from ir.script.plain.counting import HINT, Counting, Steps
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Named, Value, shown
+from ir.script.plain.loops.counting import HINT, Counting, Steps
 from ir.script.plain.promotion import Interval, Number, Weak, expr_of, interval_of
 from ir.traverse import has_loads, loads, stmt_exprs, walk
 
