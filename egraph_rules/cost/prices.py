@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import prod
 
 from egraph_rules.contexts.facts import Trip
-from egraph_rules.cost.target import Target, call_cost, operator_cost
+from egraph_rules.cost.target import Target, call_cost, instruction_cost, operator_cost
 from ir.fold import folded
-from ir.instructions import call_price, instance_sizes, instruction_of, sizes_of
+from ir.instructions import instance_sizes, instruction_of, sizes_of
 from ir.nodes import (
     Alloc,
     Binary,
@@ -89,7 +89,7 @@ class Prices:
         """Cost of computing an instruction on arrays of some sizes: what the target or its author says, or that of its
         body."""
         t = self.target
-        cost = dict(t.calls).get(instruction.name, call_price(instruction, sizes, t.default_extent))
+        cost = instruction_cost(t, instruction, sizes)
         if cost is None:
             known = {v: const(int(sizes[v.name]), v.dtype) for v in sizes_of(instruction) if v.name in sizes}
             return self._statement(substitute(lower_blocks(instruction).body, known), trips)[0]

@@ -9,10 +9,12 @@ and is not calibrated against measurements.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ir.errors import OptionError, suggest
-from ir.nodes import Binary, Call, Cast, Expr, Function, Select, Unary
+from ir.instructions import call_price
+from ir.nodes import Binary, Call, Cast, Expr, Function, PrimFunc, Select, Unary
 from ir.operators import LIBRARY
 from ir.traverse import children
 
@@ -251,6 +253,12 @@ def call_cost(target: Target, function: Function) -> float:
     """Price of a call, arguments not counted: the target's, the function's own, or that of its body."""
     known = dict(target.calls).get(function.name, function.cost)
     return _work(target, function.body) if known is None else known
+
+
+def instruction_cost(target: Target, instruction: PrimFunc, sizes: Mapping[str, float]) -> float | None:
+    """Price of computing an instruction once on arrays of some sizes: the target's, or its author's; None if neither
+    states one."""
+    return dict(target.calls).get(instruction.name, call_price(instruction, sizes, target.default_extent))
 
 
 def _work(target: Target, expr: Expr) -> float:

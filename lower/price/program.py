@@ -19,10 +19,10 @@ import jax
 import numpy as np
 
 from egraph_rules.cost.array_code import ArrayPrices, CallPrice
-from egraph_rules.cost.target import CPU, Target
+from egraph_rules.cost.target import CPU, Target, instruction_cost
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.instructions import call_price, instructions_in
+from ir.instructions import instructions_in
 from ir.nodes import Assume, Buffer, Const, Expr, PrimFunc, Var, const, seq
 from ir.program.calls import solved_for
 from ir.semantics.inputs import leading_assumptions
@@ -73,12 +73,8 @@ def _priced(func: PrimFunc, target: Target) -> dict[str, CallPrice]:
     return {
         i.name: partial(_calls_price, i, target)
         for i in instructions_in(func)
-        if _call_price(i, target, {}) is not None
+        if instruction_cost(target, i, {}) is not None
     }
-
-
-def _call_price(instruction: PrimFunc, target: Target, sizes: Mapping[str, float]) -> float | None:
-    return dict(target.calls).get(instruction.name, call_price(instruction, sizes, target.default_extent))
 
 
 def _calls_price(instruction: PrimFunc, target: Target, shape: tuple[int, ...]) -> float:
@@ -93,7 +89,7 @@ def _calls_price(instruction: PrimFunc, target: Target, shape: tuple[int, ...]) 
             if solved is not None:
                 sizes[var] = solved
     known = {v.name: float(e.value) for v, e in sizes.items() if isinstance(e, Const)}
-    price = _call_price(instruction, target, known)
+    price = instruction_cost(target, instruction, known)
     return prod(shape[: len(shape) - rank]) * (0.0 if price is None else price)
 
 

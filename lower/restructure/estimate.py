@@ -8,9 +8,8 @@ from math import prod
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.operations import ScanSize
-from egraph_rules.cost.target import Target
+from egraph_rules.cost.target import Target, instruction_cost
 from ir.analysis.dependence import Loop, Tile
-from ir.instructions import call_price
 from ir.nodes import Binary, Const, Load
 from ir.traverse import free_vars, loads
 from lower.instructions import scans
@@ -60,8 +59,7 @@ def _instances(node: ArrayStatement, tile: Tile, boxes: Mapping[Loop, Box], targ
     calls = prod(extent(boxes.get(loop), target) for loop in node.axes)
     read = sum(_positions(windows, target) for windows in tile.read.values())
     sizes = {v.name: float(e.value) for v, e in tile.sizes.items() if isinstance(e, Const)}
-    price = call_price(tile.instruction, sizes, target.default_extent)
-    cost = dict(target.calls).get(tile.instruction.name, price)
+    cost = instruction_cost(target, tile.instruction, sizes)
     return operations.instances(target, calls, read, _positions(tile.stored, target), cost)
 
 

@@ -11,11 +11,12 @@ from dataclasses import replace
 import islpy as isl
 
 from ir.naming import fresh
-from ir.nodes import FALSE, TRUE, Binary, Block, Const, Expr, For, If, PrimFunc, Select, Stmt, Unary, const, seq
+from ir.nodes import FALSE, TRUE, Binary, Block, Expr, For, If, PrimFunc, Select, Stmt, Unary, const, seq
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, proven
 from ir.printing.printer import to_script
+from ir.program.calls import minus
 from ir.program.edit import Changed, loop_path, names_in, plus, refuse, scope_of, with_body, with_children
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, stmt_children, stmt_exprs, substitute, walk_expr
 
@@ -55,7 +56,7 @@ def loop_partition(func: PrimFunc, loop: str, points: Sequence[int | Expr] | Non
     for k, (low, high) in enumerate(zip(starts, stops, strict=True)):
         var = old.var if k == 0 else replace(old.var, name=fresh(loop, taken))
         body = old.body if k == 0 else substitute(old.body, {old.var: var})
-        part = replace(old, var=var, start=low, extent=_minus(high, low), body=body)
+        part = replace(old, var=var, start=low, extent=minus(high, low), body=body)
         inside = known.intersect(pb.loop_domain(var, part.start, part.extent).may)
         parts.append(replace(part, body=decided(body, inside)))
     return Changed(with_body(func, path, seq(*parts)), tuple(p.var.name for p in parts))
@@ -75,21 +76,15 @@ def peel(func: PrimFunc, loop: str, first: int, last: int) -> Changed:
         refuse("points", message, old.span, help=f"give numbers from 0 up, together 1 to {_MAX_PEELED}")
     dtype = old.var.dtype
     low = plus(old.start, const(first, dtype))
-    high = _minus(plus(old.start, old.extent), const(last, dtype))
+    high = minus(plus(old.start, old.extent), const(last, dtype))
     known = facts_at(func, path)
     _check(old, [low, high], known)
-    inside = known.intersect(pb.loop_domain(old.var, low, _minus(high, low)).may)
-    left = replace(old, start=low, extent=_minus(high, low), body=decided(old.body, inside))
+    inside = known.intersect(pb.loop_domain(old.var, low, minus(high, low)).may)
+    left = replace(old, start=low, extent=minus(high, low), body=decided(old.body, inside))
     before = [plus(old.start, const(k, dtype)) for k in range(first)]
     after = [plus(high, const(k, dtype)) for k in range(last)]
     written = [[decided(substitute(old.body, {old.var: at}), known) for at in side] for side in (before, after)]
     return Changed(with_body(func, path, seq(*written[0], left, *written[1])), (loop,))
-
-
-def _minus(left: Expr, right: Expr) -> Expr:
-    if isinstance(left, Const) and isinstance(right, Const):
-        return const(int(left.value) - int(right.value), left.dtype)
-    return left if isinstance(right, Const) and right.value == 0 else Binary("sub", left, right)
 
 
 def _check(loop: For, cuts: Sequence[Expr], known: isl.Set) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.naming import fresh
-from ir.nodes import Expr, For, PrimFunc, const
+from ir.nodes import For, PrimFunc
 from ir.presburger.facts import facts_at
 from ir.program.calls import minus
 from ir.program.edit import Changed, loop_path, names_in, plus, refuse, times, with_body
@@ -36,15 +36,8 @@ def skew(func: PrimFunc, outer: str, inner: str, factor: int) -> Changed:
     check_steady(loop)
     distance = times(literal(loop, abs(factor)), around.var)
     var = replace(loop.var, name=fresh(inner, names_in(func)))
-    first, value = _moved(loop, distance, var, ahead=factor > 0)
+    ahead, behind = (plus, minus) if factor > 0 else (minus, plus)
+    first, value = ahead(loop.start, distance), behind(var, distance)
     check_range(loop, first, loop.extent, facts_at(func, path))
     new = replace(loop, var=var, start=first, body=substitute(loop.body, {loop.var: value}))
     return Changed(with_body(func, path, new), (var.name,))
-
-
-def _moved(loop: For, distance: Expr, var: Expr, *, ahead: bool) -> tuple[Expr, Expr]:
-    """Where a loop starts that is a distance ahead or behind, and what its old variable is in terms of the new one."""
-    if ahead:
-        return plus(loop.start, distance), minus(var, distance)
-    zero = const(0, loop.var.dtype)
-    return minus(loop.start if not loop.start.same(zero) else zero, distance), plus(var, distance)
