@@ -182,47 +182,6 @@ def window_alone(target: Target, positions: float, kept: float, size: int) -> fl
     return total + kept * (size * each + target.store) + target.kernel
 
 
-# Triangles ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ProductSize:
-    """A product of which not all is asked for: rows, columns, terms of a sum, and passes over its result."""
-
-    rows: int
-    columns: int
-    terms: int
-    passes: int
-
-
-def product_in_tiles(target: Target, size: ProductSize, width: int, tiles: int, rows_of_tiles: int, left: int) -> float:
-    """Tiles of a product in a loop: each copies one of its operands, and a row of them the other one.
-
-    `left` is how many elements are in no tile.
-    """
-    operand = size.terms * width * (2 * target.load + target.store)
-    element = size.terms * target.contraction + size.passes * target.section
-    each = target.step + target.tile + width * width * element + operand
-    rest = left * (size.terms * target.contraction + target.temporary) + (2 * target.dispatch if left else 0.0)
-    held = (2 * size.terms * width + width * width) * target.temporary
-    return rows_of_tiles * (target.step + target.launch + operand) + tiles * each + rest + held
-
-
-def product_in_strips(target: Target, size: ProductSize, strips: Sequence[tuple[int, int]] | None) -> float:
-    """A product outside of loops, whole or in strips; of each strip its rows and columns."""
-    area = size.rows * size.columns
-    total = moved(target, size.passes * area) + (size.passes - 1) * area * target.temporary
-    if strips is None:
-        return total + area * size.terms * target.contraction
-    total += moved(target, 2 * area)
-    held = 0
-    for rows, columns in strips:
-        copied = size.terms * (rows + (columns if columns < size.columns else 0))
-        held += rows * columns + copied
-        total += target.dispatch + rows * columns * size.terms * target.contraction + moved(target, copied)
-    return total + held / 2 * target.temporary  # about half of them are there at once
-
-
 def contraction_in_blocks(target: Target, result: float, blocks: Iterable[tuple[Iterable[int], float]]) -> float:
     """Blocks of a contraction: of each the extents of its axes, and how many elements of operands are copied; and a
     copy of the results into one array."""

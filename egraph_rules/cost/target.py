@@ -41,10 +41,6 @@ class Target:
     for the work of a statement that continues itself along an axis. `dispatch`: an array statement outside of loops,
     where a form of it is one of several. `scatter`: factor for the work of one whose places are data, in arrays
     (XLA:CPU stores one element after the other, more slowly than a loop that does nothing else: 6 ns each against 3).
-    `temporary`: an element of arrays that are neither arguments nor results, once, for the memory that they take:
-    XLA:CPU fills fresh memory with 4 to 8 GB/s, where an element moved in caches takes a thirtieth of that time.
-    `tile`: a product of tiles in a loop, besides its terms, since fewer cores take part (measured: 20 µs);
-    `tile_rows`: rows of such a tile below which a core is slower, too.
     `read_by_data`, `store_by_data`: an element or row that is read, or stored to, at a place that data say, each time
     (measured: 0.9 ns, 1 to 4 ns). `reduction_spread`: an accumulation of terms of which there are more than any array
     in them has elements, each: the compiler makes no vector code of it (measured: 1 ns).
@@ -97,9 +93,6 @@ class Target:
     integer_contraction: float = 0.7
     product: float = 50.0
     product_rows: int = 240
-    tile_rows: int = 144
-    tile: float = 500_000.0
-    temporary: float = 30.0
     scan: float = 4.0
     padded_read: float = 1.2
     padded_vector: float = 0.1
@@ -163,8 +156,6 @@ GPU = Target(
     shared=0.0,
     one_pass=1 << 62,
     product=2000.0,
-    tile_rows=2000,
-    temporary=0.5,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array
 # read or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 128
@@ -210,8 +201,6 @@ TPU = Target(
     shared=0.0,
     one_pass=1 << 62,
     product=195_000.0,
-    tile_rows=2000,
-    temporary=0.5,
     tiles=(8, 128),
 )
 

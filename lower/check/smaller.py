@@ -22,8 +22,8 @@ from ir.traverse import all_exprs, map_expr, map_stmt
 
 _LIMITS = (32, 16, 8, 4, 2)  # constants up to there stay as they are; the first that serves is taken
 _REST = 4  # how far from a multiple a constant is for a tail
-_ONCE = ("loop", "kernel", "step", "launch", "dispatch", "product", "tile", "phase", "convolution_position")
-_FROM = ("product_rows", "tile_rows", "one_pass", "fresh_bytes", "temporary")
+_ONCE = ("loop", "kernel", "step", "launch", "dispatch", "product", "phase", "convolution_position")
+_FROM = ("product_rows", "one_pass", "fresh_bytes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,6 @@ from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING
 from lower.restructure.pipeline import form_of
 from lower.restructure.stage_unrolling import STAGES
 from lower.restructure.strip_mining import STRIP_MINING
-from lower.restructure.triangular_blocking import TRIANGULAR_BLOCKING
 from lower.restructure.versioning import VERSIONING
 from lower.storage.copy_in_out import COPY_IN_OUT
 from lower.storage.dimension_order import DIMENSION_ORDER
@@ -76,7 +75,6 @@ _ONE_DEVICE = frozenset(
         TRANSPOSED_COPY,
         INDEX_SET_SPLITTING,
         BLOCKING,
-        TRIANGULAR_BLOCKING,
         LINEARIZATION,
         COALESCING,
         STRIP_MINING,

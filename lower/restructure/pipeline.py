@@ -28,7 +28,6 @@ from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING, phased
 from lower.restructure.loop_reversal import LOOP_REVERSAL, forward
 from lower.restructure.plan import PLANNING, plan
 from lower.restructure.stage_unrolling import STAGES, with_stages
-from lower.restructure.triangular_blocking import TRIANGULAR_BLOCKING, in_tiles
 from lower.storage.delinearization import DELINEARIZATION, unflatten
 from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, inline_values
@@ -162,11 +161,6 @@ PASSES = (
         INDEX_SET_SPLITTING,
         "after all copies are known, which phases take sections of",
         _on_plan(phased),
-    ),
-    Pass(
-        TRIANGULAR_BLOCKING,
-        "last: it takes whole products that no loop is around",
-        _on_plan(in_tiles),
     ),
 )
 

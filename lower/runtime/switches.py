@@ -43,7 +43,6 @@ from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS
 from lower.restructure.stage_unrolling import STAGES
 from lower.restructure.statement_fusion import MERGED
 from lower.restructure.strip_mining import STRIP_MINING
-from lower.restructure.triangular_blocking import TRIANGULAR_BLOCKING
 from lower.restructure.versioning import VERSIONING
 from lower.restructure.wavefront import SKEWING
 from lower.storage.contraction import CONTRACTION
@@ -62,7 +61,7 @@ from lower.tensor.search import EINSUM
 
 STRUCTURE = (
     PLANNING, UPDATES, EXTREMES, PRIVATIZATION, IF_CONVERSION, SILENT_STORES, PERMUTATION, SPLITTING_AT_STEPS,
-    INDEX_SET_SPLITTING, BLOCKING, TRIANGULAR_BLOCKING, STRIP_MINING, SKEWING, COALESCING, FULL_UNROLLING, STAGES,
+    INDEX_SET_SPLITTING, BLOCKING, STRIP_MINING, SKEWING, COALESCING, FULL_UNROLLING, STAGES,
     VERSIONING, MERGED, FORWARD_SUBSTITUTION, PRODUCER_INLINING, CODE_MOTION, DELICM, PAST_VALUES, CONTRACTION,
     COPY_IN_OUT, TRANSPOSED_COPY, DIMENSION_ORDER, LOOP_REVERSAL, DELINEARIZATION, LINEARIZATION, USED_EXTENTS,
 )  # fmt: skip

@@ -36,7 +36,6 @@ from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS
 from lower.restructure.stage_unrolling import STAGES
 from lower.restructure.statement_fusion import MERGED
 from lower.restructure.strip_mining import STRIP_MINING
-from lower.restructure.triangular_blocking import TRIANGULAR_BLOCKING
 from lower.restructure.versioning import VERSIONING
 from lower.restructure.wavefront import SKEWING
 from lower.runtime.calibration import user_target
@@ -54,8 +53,8 @@ DECISIONS: dict[str, Form] = {  # which form a decision is about; its first way 
     "common loop": PERMUTATION, "steps in blocks": BLOCKING,
     "strips": STRIP_MINING, "phases": INDEX_SET_SPLITTING, "two versions": VERSIONING,
     "stages written out": STAGES, "pass of its own": MERGED, "layout": DIMENSION_ORDER,
-    "transposed copy": TRANSPOSED_COPY, "tiles of a triangle": TRIANGULAR_BLOCKING,
-    "blocks of a product": TRIANGULAR_BLOCKING, "scan": SCANS, "ranges": SEGMENTS,
+    "transposed copy": TRANSPOSED_COPY,
+    "scan": SCANS, "ranges": SEGMENTS,
     "windows one by one": WINDOWED, "convolution": CONVOLUTION, "updates put off": DELAYED,
 }  # fmt: skip
 OTHERS = (  # decisions about single values, which are no forms of their own

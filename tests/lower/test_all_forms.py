@@ -26,7 +26,7 @@ from lower.emission.function import emit_function
 from lowered import read
 from profiles import some
 
-SMALL = replace(CPU, tile_rows=2, product_rows=2)  # tiles and blocks of few elements too
+SMALL = replace(CPU, product_rows=2)  # blocks of few elements too
 
 PROGRAMS: dict[str, tuple[str, str, set[str]]] = {
     "a filter over channels, padded": (
@@ -99,7 +99,7 @@ for i in range(5):
     if j <= i:
         for k in range(5):
             C[i, j] = C[i, j] + A[i, k] * A[j, k]""",
-        {"blocks of a product", "tiles of a triangle"},
+        set(),
     ),
     "a table of distances": (
         'A: T.Buffer((5,), "int32"), B: T.Buffer((6,), "int32"), D: T.Buffer((6, 7), "int32")',

@@ -167,7 +167,7 @@ def f(X: T.Buffer((400, 64), "float32"), S: T.Buffer((400, 400), "float32")):
     func = parse(text)["f"]
     small = smaller(func, random_inputs(func, np.random.default_rng(0)), 10_000)
     assert small is not None and small.part < 1e-3
-    assert small.prices(CPU).tile_rows == 1 and small.prices(CPU).kernel < CPU.kernel
+    assert small.prices(CPU).product_rows == 1 and small.prices(CPU).kernel < CPU.kernel
     emit(small.func, target=small.prices(CPU))
 
 

@@ -32,7 +32,7 @@ from lowered import read
 from profiles import few, some
 
 ROOT = Path(__file__).parent.parent.parent
-SMALL = replace(CPU, tile_rows=2, product_rows=2)  # tiles and blocks of few elements too
+SMALL = replace(CPU, product_rows=2)  # blocks of few elements too
 EAGER = replace(SMALL, phase=0.0, section=0.0, launch=0.0, step=0.0)  # cuts short loops
 F = '"float32"'
 
@@ -141,13 +141,6 @@ for k in range(1, 23):
     y[k] = x[k]
     for i in range(k):
         y[k] = y[k] + x[k - i - 1] * y[i] * 0.25""",
-    ),
-    "triangular_blocking": (
-        f"A: T.Buffer((16, 9), {F}), B: T.Buffer((9, 16), {F}), C: T.Buffer((16, 16), {F})",
-        """for i, j in T.grid(16, 16):
-    if j <= i:
-        for k in range(9):
-            C[j, i] = C[j, i] + A[i, k] * B[k, j]""",
     ),
 }
 

@@ -86,7 +86,6 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     "structure.splitting_at_steps": ("floyd_warshall", CPU),
     "structure.index_set_splitting": ("durbin", CPU),
     "structure.blocking": ("lu", CPU),
-    "structure.triangular_blocking": ("syrk", CPU),
     "structure.strip_mining": ("floyd_warshall", CPU),
     "structure.skewing": ("nussinov", CPU),
     "structure.coalescing": (
