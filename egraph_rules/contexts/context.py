@@ -121,7 +121,6 @@ class Contexts:
         self.proposed: dict[Hashable, tuple[tuple[Stmt, ...], bool]] = {}  # by rules, and whether there was a conflict
         self.by_domain: dict[Hashable, object] = {}  # what rules have found out about values of variables
         self.questions = 0
-        self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
         self.conflicts = 0  # splits where some location was both known and dead
 
     def root(self, domain: isl.Set, priority: Priority) -> int:
@@ -204,7 +203,6 @@ class Contexts:
             budget = pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS
             found = None if over else pb.within_budget(make, None, budget)
             if found is None:
-                self.given_up += 1
                 found = self.add_facts(weaker), NO_PERMISSION
             if self.conflicts > before:
                 self._disputed.add(key)

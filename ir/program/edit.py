@@ -5,7 +5,7 @@ Loop variables of a scheduled function are unique, and so are block names: a nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -324,12 +324,3 @@ def nest(loops: Iterable[For], body: Stmt) -> Stmt:
     for loop in reversed(tuple(loops)):
         body = replace(loop, body=body)
     return body
-
-
-def perfectly_inside(loop: For) -> Iterator[For]:
-    """`loop`, and the loops that are alone in one another below it."""
-    while True:
-        yield loop
-        if not isinstance(loop.body, For):
-            return
-        loop = loop.body

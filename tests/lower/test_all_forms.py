@@ -99,7 +99,7 @@ for i in range(5):
     if j <= i:
         for k in range(5):
             C[i, j] = C[i, j] + A[i, k] * A[j, k]""",
-        set(),
+        {"blocks of a product"},
     ),
     "a table of distances": (
         'A: T.Buffer((5,), "int32"), B: T.Buffer((6,), "int32"), D: T.Buffer((6, 7), "int32")',
