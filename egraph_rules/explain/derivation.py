@@ -111,6 +111,8 @@ def legs(func: PrimFunc, wanted: Stmt, traces: list[Trace]) -> list[tuple[Trace,
 
 def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
     """The steps from `func` to `best`, through the searches that led there."""
+    if best == func:
+        return []
     steps: list[Step] = []
     current, entry = func, promised(func)
     for trace, at in legs(func, best.body, traces):

@@ -54,6 +54,15 @@ def repeatable(budget: Budget | None) -> bool:
     return not own and (budget is None or math.isinf(budget.seconds))
 
 
+def wanted() -> bool:
+    """Whether there is a place to keep programs in."""
+    try:
+        folder()
+    except OSError:
+        return False
+    return True
+
+
 def key_of(kind: str, func: PrimFunc, *parts: object) -> str:
     """A name for what is made of a program: its text and places, what else decides, and all versions that take part."""
     programs = [func] if func.origin is None else [func, func.origin]

@@ -95,7 +95,7 @@ def optimize(
         )
     calls = next(calls_in(program.body), None) is not None
     func = entered(program, verified=verify) if calls else program  # what is kept says nothing of how calls are written
-    if rules is not None or callable(whole) or not kept.repeatable(budget):
+    if rules is not None or callable(whole) or not kept.repeatable(budget) or not kept.wanted():
         return search.optimize_function(func, chosen, k, budget, policy, rules, families, forms, verify, whole)
     key = kept.key_of("optimize", func, chosen, k, budget, policy.value, sorted((*families, *forms)), whole)
     known = kept.recall(key)
