@@ -4,9 +4,9 @@
 
 The programs are the kernels of `examples/` at size large and those of `untuned_programs.py` and `small_programs.py`,
 optimized. Each decision is taken otherwise in turn, where that gives other source: a pair of kernels that do the same.
-The pair has three ratios, of the other way to the one taken: that of the estimates by which the decision was taken,
-that of the prices of both programs as a whole (`lower.price.program`), and that of the least times. A price orders a pair
-if its ratio is on the same side of 1 as that of the times; only pairs count whose times differ by `CLEAR` or more. Its
+It has three ratios, of the other way to the one taken: that of the estimates by which the decision was taken, that of
+the prices of both programs as a whole (`lower.price.program`), and that of the least times. A price orders a pair if
+its ratio is on the same side of 1 as that of the times; only pairs count whose times differ by `CLEAR` or more. Its
 gain is off by the ratio of both. A whole run rewrites the table in benchmarks/README.md, others print.
 """
 
