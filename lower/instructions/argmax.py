@@ -1,8 +1,9 @@
 """Loops that look for the largest or smallest of many values, and keep where it was.
 
 `if x > best: best = x; at = i; ...` is an argmax and what is kept of the place it gives: the first of equal values for
-`>` and `<`, the last for `>=` and `<=`. A search may run over several loops, go through some elements only, and compare
-with the value at the best place so far. Values are numbers by the policy on floats, so every comparison has an outcome.
+`>` and `<`, the last for `>=` and `<=`. A search may run over several loops, go through some elements only, such as
+those below a pivot, and compare with the value at the best place so far. Values are numbers by the policy on floats, so
+every comparison has an outcome.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form
-from lower.analysis.linear_forms import to_expr
-from lower.nest.if_conversion import are_apart, conjuncts
-from lower.nest.nodes import Box, Fresh, Pick
+from lower.analysis.linear_forms import linear, to_expr
+from lower.nest.if_conversion import are_apart, conjunction, conjuncts
+from lower.nest.nodes import Box, Fresh, Pick, own_bounds
 from lower.storage.array_expansion import recorded
 
 SEARCHES = Form(
@@ -77,6 +78,7 @@ def selection(
         return None
     if not all(b.extent.is_const and b.extent.const > 0 for b in boxes):
         return None
+    own = [bound for pair in zip(loops, boxes, strict=True) for bound in _within(*pair)]
     test, *kept = sorted(group, key=lambda s: s.position)
     if test.guards or test.store.indices:
         return None
@@ -98,7 +100,7 @@ def selection(
     if not any(loop.var in free_vars(value) for loop in loops) or _twice(kept):
         return None
     which, last = _OF[op]
-    some = (*others, *extra)
+    some = (*others, *extra, *own)
     if any(_reads(e, kept) for e in some) or (some and last and value.dtype.is_integer):
         return None  # what is left out counts as the worst number, which an integer may be
     place = Buffer(new.name(f"{loops[-1].var.name}_best"), (), DType.INT32, "local")
@@ -109,9 +111,21 @@ def selection(
         guards = tuple(substitute_expr(g, there) for g in s.guards)
         return replace(s, loops=around, guards=guards, store=store, update=None)
 
+    within = replace(test.store, value=conjunction((*own, test.store.value)))
     where = Statement(new.position(), test.loops, (), Store(place, (), value))
     pick = Pick(tuple(loops), which, last, value, some)
-    return Selected(arrays.first, where, pick, [at_best(s) for s in (test, *kept)], place, arrays.arrays)
+    return Selected(
+        arrays.first, where, pick, [at_best(s) for s in (replace(test, store=within), *kept)], place, arrays.arrays
+    )
+
+
+def _within(loop: Loop, box: Box) -> Iterator[Expr]:
+    """The bounds of a loop that its box does not say."""
+    start, stop = own_bounds(loop)
+    if not linear(loop.start).equals(box.low):
+        yield start
+    if not (linear(loop.start) + linear(loop.extent)).equals(box.low + box.extent):
+        yield stop
 
 
 def _positions(loops: Sequence[Loop], boxes: Sequence[Box], place: Expr) -> Iterator[tuple[Var, Expr]]:

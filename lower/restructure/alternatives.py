@@ -402,10 +402,14 @@ class Forms(ABC):
 
     def _whole_box(self, loop: Loop) -> Box | None:
         """The static bounds of a loop that may become an axis without guards."""
+        box = self._box(loop)
+        return box if box is not None and box.exact else None
+
+    def _box(self, loop: Loop) -> Box | None:
+        """The static bounds of a loop that may become an axis, which its own may lie within."""
         if any(loop.var in free_vars(o.start) | free_vars(o.extent) for o in self.ranges):
             return None
-        box = self.boxes.get(loop)
-        return box if box is not None and box.exact and loop not in self.forced else None
+        return self.boxes.get(loop) if loop not in self.forced else None
 
     def _price(self, nodes: Sequence[Node]) -> float:
         return estimate(nodes, self.boxes, self.target)
@@ -556,7 +560,7 @@ class Forms(ABC):
     def search(self, group: Sequence[Statement], level: int, name: Callable[[str], str]) -> Selected | None:
         """The search that all loops from a level on are."""
         loops = group[0].loops[level:]
-        boxes = [b for b in map(self._whole_box, loops) if b is not None]
+        boxes = [b for b in map(self._box, loops) if b is not None]
         test = min(group, key=lambda s: s.position)
         if len(boxes) < len(loops) or self.users.get(test.buffer) != {s.position for s in group}:
             return None  # what the comparison gave is looked at elsewhere too

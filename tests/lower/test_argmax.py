@@ -64,11 +64,14 @@ SEARCHES = {
     "compared by place": (ROWS, "for r in range(6):\n    P[r] = 3\n    for i in range(9):\n        if A[r, i] > A[r, P[r]]:\n            P[r] = i"),
     "under a condition": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, 8 - i] % 2 == 0:\n        if A[r, i] < M[r]:\n            M[r] = A[r, i]\n            P[r] = i"),
     "none may do": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > 2 and A[r, i] > M[r]:\n        M[r] = A[r, i]\n        P[r] = i"),
+    "below a pivot": (ROWS, "for k in range(6):\n    P[k] = k\n    for i in range(k + 1, 6):\n        if A[i, k] > A[P[k], k]:\n            P[k] = i"),
+    "of a triangle": (ROWS, "for s in range(6):\n    for r in range(6):\n        for i in range(r, 6 + s % 2):\n            if A[r, i] < M[s]:\n                M[s] = A[r, i]\n                P[s] = r * 9 + i"),
+    "in growing prefixes": (ROWS, "for r in range(6):\n    for i in range(r):\n        if A[r, i] > M[r]:\n            M[r] = A[r, i]\n            P[r] = i"),
     "value alone, of some": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] < M[r] and A[r, i] > 0:\n        M[r] = A[r, i]"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("params", "body"), some(SEARCHES.values(), 11), ids=SEARCHES.keys())
+@pytest.mark.parametrize(("params", "body"), some(SEARCHES.values(), 14), ids=SEARCHES.keys())
 def test_searches(params: str, body: str) -> None:
     report = check(params, body)
     assert any(f"{name} over " in line for line in report for name in ("argmax", "argmin")), report
