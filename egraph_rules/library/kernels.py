@@ -7,14 +7,34 @@ as people write them, for one dtype at a time; `loopsat.testing.check_instructio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
+from types import FunctionType
 
+from egraph_rules.library.sorts import SORTS
 from ir.dtypes import DType
-from ir.nodes import MIRRORED, Binary, Expr, For, If, Let, Load, PrimFunc, Stmt, Store, Unary
+from ir.nodes import (
+    MIRRORED,
+    Assume,
+    Binary,
+    BinaryOp,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+)
 from ir.script.parser import parse
-from ir.traverse import children, walk
+from ir.script.plain.signature import ArrayType
+from ir.script.plain.translate import translate
+from ir.traverse import buffers_written, children, loads, map_expr, map_stmt, walk
 
 _SORTED = (DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64)
 
@@ -37,11 +57,12 @@ _SWAPS = {
     ),
 }  # fmt: skip
 _SORT = """
-@T.instruction(jax="jnp.sort({{A}})", cost="{each} * n * log2(n)"{floats})
+@T.instruction(jax="{text}", cost="{each} * n * log2(n)"{floats})
 def {name}(A: T.Buffer((n,), "{dtype}"), n: T.int32):
     {loops}
             {swap}
 """
+_OPPOSITE: dict[BinaryOp, BinaryOp] = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge", "min": "max", "max": "min"}
 # XLA:CPU takes 10 ns for each of n * log2(n) floats and 2.5 ns for integers, in rows of 5 to 100,000, where moving an
 # element takes 0.2 ns.
 _FLOATS, _INTEGERS = 50.0, 12.0
@@ -68,13 +89,21 @@ def library() -> tuple[Entry, ...]:
 
 def occurring(stmt: Stmt) -> tuple[Entry, ...]:
     """The part of the library that may be written in a program: it has all of what that is made of."""
-    there = frozenset(_features(stmt))
-    dtypes = dict.fromkeys(dtype for kind, dtype in there if kind == "store")
-    return tuple(e for dtype in dtypes for e in entries_for(dtype) if _features_of(e.written) <= there)
+    moved = dict.fromkeys(_moved(stmt))
+    there = frozenset(_features(stmt)) if moved else frozenset[tuple[str, DType]]()
+    return tuple(e for dtype in moved for e in entries_for(dtype) if _features_of(e.written) <= there)
+
+
+def _moved(stmt: Stmt) -> Iterator[DType]:
+    """The dtypes of buffers that are stored to, and of which some name holds an element: a first look."""
+    stored = buffers_written(stmt)
+    for part in walk(stmt):
+        if isinstance(part, Let):
+            yield from (load.buffer.dtype for load in loads(part.value) if load.buffer in stored)
 
 
 def _sorts(dtype: DType) -> Iterator[Entry]:
-    """Sorts of an array in place, ascending."""
+    """Sorts of an array in place, ascending and descending."""
     if dtype not in _SORTED:
         return
     floats = ', floats=("finite", "no_signed_zeros")' if dtype.is_float else ""
@@ -83,9 +112,31 @@ def _sorts(dtype: DType) -> Iterator[Entry]:
     for (name, loops, low, high), (by, swap) in product(_ORDERS, _SWAPS.items()):
         lines = ("\n" + 12 * " ").join(swap).format(low=low, high=high)
         named = f"{name}{by}_{dtype}" if texts else f"sort_{dtype}"
-        texts.append(_SORT.format(name=named, loops=loops, swap=lines, **how))
+        texts.append(_SORT.format(text="jnp.sort({A})", name=named, loops=loops, swap=lines, **how))
     first, *others = parse("\n".join(texts)).funcs
-    yield from (Entry(first, written) for written in (first, *others))
+    for written in (first, *others, *(_plain(function, first) for function in SORTS)):
+        yield Entry(first, written)
+        yield Entry(_descending(first), _descending(written))
+
+
+def _plain(function: FunctionType, instruction: PrimFunc) -> PrimFunc:
+    """A plain Python function as a way to write an instruction that has one array and its size."""
+    array, size = instruction.params
+    assert isinstance(array, Buffer)
+    body = translate(function, {array.name: ArrayType((size.name,), array.dtype)}).func.body
+    (nest,) = (s for s in (body.stmts if isinstance(body, Seq) else (body,)) if not isinstance(s, Assume))
+    return replace(instruction, name=f"{function.__name__}_{array.dtype}", body=nest)
+
+
+def _descending(sort: PrimFunc) -> PrimFunc:
+    """A sort with all comparisons of elements the other way round."""
+    attrs = tuple((k, "jnp.flip(jnp.sort({A}))" if k == "jax" else v) for k, v in sort.attrs)
+    body = map_stmt(sort.body, lambda e: map_expr(e, _opposite))
+    return replace(sort, name=f"{sort.name}_descending", body=body, attrs=attrs)
+
+
+def _opposite(expr: Expr) -> Expr:
+    return replace(expr, op=_OPPOSITE[expr.op]) if isinstance(expr, Binary) and expr.op in _OPPOSITE else expr
 
 
 @lru_cache(maxsize=512)

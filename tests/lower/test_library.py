@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from types import FunctionType
+
 import numpy as np
 import pytest
 
 import loopsat
 from egraph_rules import optimize
 from egraph_rules.library.kernels import entries_for, library, occurring
+from egraph_rules.library.sorts import SORTS as SORTED_IN_PLACE
 from ir import PrimFunc, parse, to_script
 from ir.dtypes import DType
 from ir.errors import ParseError, ScheduleError
 from ir.instructions import call_price, instructions_in
+from ir.presburger.sets import always
 from ir.schedule import Schedule
+from ir.script.plain.signature import ArrayType
+from ir.script.plain.translate import translate
+from ir.transform.calls.tensorize import Differs, call_of
 from lower import compile
 from lower.check.testing import check_instruction
 from lower.restructure.pipeline import form_of
@@ -105,8 +112,82 @@ def test_sorts_are_found(name: str) -> None:
     assert_agrees(func, compile(best), {**given, **sizes})
 
 
+@pytest.mark.parametrize("function", some(SORTED_IN_PLACE, 4))
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.INT32])
+def test_plain_sorts_are_found(function: FunctionType, dtype: DType) -> None:
+    func = translate(function, {"A": ArrayType((37,), dtype)}).func
+    best = loopsat.optimize(func).best
+    assert [k.name for k in instructions_in(best)] == [f"sort_{dtype}"]
+    assert_agrees(func, compile(best), {"A": np.random.default_rng(0).integers(-9, 9, 37).astype(dtype.numpy)})
+
+
+def test_a_sort_the_other_way_round_is_a_sort_that_is_flipped() -> None:
+    text = """
+    for i in range(20):
+        for j in range(i + 1, 20):
+            if A[j] > A[i]:
+                t = A[j]
+                A[j] = A[i]
+                A[i] = t
+"""
+    func = program('A: T.Buffer((20,), "int32")', text)
+    best = loopsat.optimize(func).best
+    assert [k.name for k in instructions_in(best)] == ["sort_int32_descending"]
+    assert_agrees(func, compile(best), {"A": np.random.default_rng(0).integers(-9, 9, 20).astype(np.int32)})
+
+
+def test_a_program_that_moves_nothing_is_compared_with_no_sort() -> None:
+    func = program('A: T.Buffer((20,), "float32")', "    for i in range(20):\n        A[i] = T.max(A[i], 0.0)")
+    assert occurring(func.body) == ()
+
+
+SELECTION = """
+    for i in range(20):
+        m = T.alloc_buffer((), "int32")
+        m[()] = i
+        for j in range(i + 1, 20):
+            if {test}:
+                m[()] = j
+        t = A[i]
+        A[i] = A[{place}]
+        A[{place}] = t
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "place", "sorts"),
+    [("A[j] < A[m[()]]", "m[()]", True), ("A[j] < A[m[()]]", "19 - m[()]", False), ("A[j] < A[i]", "m[()]", False)],
+)
+def test_places_that_are_data_are_compared(test: str, place: str, sorts: bool) -> None:
+    func = program('A: T.Buffer((20,), "int32")', SELECTION.format(test=test, place=place))
+    best = loopsat.optimize(func).best
+    assert bool(instructions_in(best)) == sorts
+    assert_agrees(func, compile(best), {"A": np.random.default_rng(0).permutation(20).astype(np.int32)})
+
+
+COUNTING = """
+    m = T.alloc_buffer((), "int32")
+    m[()] = 0
+    for k in range(4):
+        A[{place}] = A[{place}] + 1.0
+        m[()] = m[()] + 1
+"""
+
+
+@pytest.mark.parametrize(("place", "found"), [("k + 3", True), ("m[()] + k", False), ("k + m[()] - m[()]", True)])
+def test_a_section_does_not_move_with_data(place: str, found: bool) -> None:
+    """What a local adds to each place is no start of a section: it changes from one access to the next."""
+    head = '@T.instruction(jax="{A} + 1.0")\ndef counting(A: T.Buffer((4,), "float32")):'
+    instruction = parse(head + COUNTING.format(place="k"))["counting"]
+    nest = program('A: T.Buffer((16,), "float32")', COUNTING.format(place=place)).body
+    if found:
+        assert call_of(nest, instruction, always()).callee == instruction
+    else:
+        with pytest.raises(Differs, match="no section of A"):
+            call_of(nest, instruction, always())
+
+
 NO_SORTS = {
-    "descending": ("if A[j] < A[j + 1]:", "range(19 - i)"),
     "too few passes": ("if A[j] > A[j + 1]:", "range(19 - 2 * i)"),
     "always": ("if A[j] > A[j]:", "range(19 - i)"),
 }

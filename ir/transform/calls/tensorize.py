@@ -46,6 +46,7 @@ from ir.nodes import (
     seq,
 )
 from ir.presburger.facts import facts_at
+from ir.presburger.polynomials import polynomial, summed, written
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import minus, of_dtype, plus, size_arguments, solved_for
@@ -58,6 +59,7 @@ from ir.traverse import (
     has_loads,
     has_undef,
     loads,
+    map_expr,
     substitute,
     substitute_expr,
     walk,
@@ -313,8 +315,7 @@ class _Match:
         self._scalar(size, of_dtype(folded(value), size.dtype))
 
     def _scalar(self, param: Var, value: Expr) -> None:
-        steady = all(load.buffer not in self.written for load in loads(value))
-        if not steady or has_undef(value) or not self.inner.keys().isdisjoint(free_vars(value)):
+        if has_undef(value) or not self._is_steady(value):
             raise Differs(f"`{param.name}` would be `{to_script(value)}`, which changes while the nest runs")
         self.values[param] = value
 
@@ -347,16 +348,21 @@ class _Match:
                     k = kept.index(d)
                     self._tell_size(a.shape[k], b.shape[d])
                     extent = of_dtype(self._known(a.shape[k]), place.dtype)
-                    ranges.append((minus(first, of_dtype(self._first(own[k]), place.dtype)), extent))
+                    ranges.append((_difference(first, of_dtype(self._first(own[k]), place.dtype)), extent))
                 else:
                     ranges.append((first, None))
             section = Section(b, tuple((folded(s), n) for s, n in ranges))
-            steady = all(self.inner.keys().isdisjoint(free_vars(start)) for start, _ in section.ranges)
+            steady = all(self._is_steady(start) for start, _ in section.ranges)
             if steady and self._within(section, own, places) and self._inside(section):
                 return section
         text = f"{b.name}[{', '.join(map(to_script, places))}]"
         mine = f"{a.name}[{', '.join(map(to_script, own))}]"
         raise Differs(f"no section of {b.name} within its shape has `{mine}` where `{text}` is")
+
+    def _is_steady(self, expr: Expr) -> bool:
+        """Whether an expression has one value while the nest runs."""
+        same = self.inner.keys().isdisjoint(free_vars(expr))
+        return same and all(load.buffer not in self.written for load in loads(expr))
 
     def _within(self, section: Section, own: tuple[Expr, ...], places: tuple[Expr, ...]) -> bool:
         """Whether an access of the body to a section is the access of the nest."""
@@ -374,9 +380,16 @@ class _Match:
         return True
 
     def _index(self, index: Expr) -> Expr:
-        if has_loads(index):
-            raise Differs(f"the place `{to_script(index)}` depends on data")
-        return self._known(index)
+        """An index of the body in the names of the nest; of data, it may depend on what locals hold."""
+        given = map_expr(index, self._local) if has_loads(index) else index
+        return self._known(given)
+
+    def _local(self, expr: Expr) -> Expr:
+        if not isinstance(expr, Load):
+            return expr
+        if expr.buffer not in self.locals:
+            raise Differs(f"a place depends on `{to_script(expr)}`, which is data")
+        return replace(expr, buffer=self.locals[expr.buffer])
 
     def _known(self, expr: Expr) -> Expr:
         """An expression of the body in the names of the nest."""
@@ -399,17 +412,30 @@ class _Match:
         return a.same(b) or (a.dtype.is_integer and b.dtype.is_integer and self._holds(_equality(a, b)))
 
     def _holds(self, cond: Expr) -> bool:
-        if any(True for _ in loads(cond)):
-            return False
+        held: dict[Load, Var] = {}
+
+        def named(e: Expr) -> Expr:
+            """Elements as names: both sides read them at one time."""
+            return held.setdefault(e, Var(f"@{len(held)}", e.dtype)) if isinstance(e, Load) else e
+
+        plain = map_expr(cond, named)
 
         def question() -> bool:
-            return self.domain.subtract(pb.condition(cond).must).is_empty()
+            return self.domain.subtract(pb.condition(plain).must).is_empty()
 
         return pb.within_budget(question, False)
 
     def _differ(self, a: Stmt | Expr, b: Stmt | Expr) -> NoReturn:
         left, right = (_short(to_script(x)) for x in (a, b))
         raise Differs(f"the instruction has `{left}` where the nest has `{right}`")
+
+
+def _difference(a: Expr, b: Expr) -> Expr:
+    """What is left of the difference of two integers; of signed ones as a sum of products."""
+    if not a.dtype.is_signed:
+        return minus(a, b)
+    less = ((product, -times) for product, times in polynomial(b).items())
+    return written(summed((*polynomial(a).items(), *less)), a)
 
 
 def _equality(a: Expr, b: Expr) -> Expr:
