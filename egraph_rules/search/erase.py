@@ -17,6 +17,7 @@ from ir.nodes import (
     Binary,
     Block,
     Cast,
+    Const,
     Evaluate,
     Expr,
     For,
@@ -29,6 +30,8 @@ from ir.nodes import (
     Unary,
     Undef,
 )
+from ir.presburger.polynomials import polynomial, summed, written
+from ir.printing.intervals import extent_of
 from ir.program.blocks import lower_blocks
 from ir.traverse import all_exprs, buffers_written, has_undef, map_stmt, walk
 
@@ -81,6 +84,8 @@ def _tidy(stmt: Stmt) -> Stmt:
     match stmt:
         case For(body=body) | Block(body=body, init=None) if body == SKIP:
             return SKIP
+        case For(start=start, extent=extent) if (distance := _distance(start, extent)) != extent:
+            return replace(stmt, extent=distance)
         case If(cond=cond, then=yes, other=no):
             new = branch(cond, yes, no)
             return stmt if new == stmt else new
@@ -90,6 +95,15 @@ def _tidy(stmt: Stmt) -> Stmt:
             return body
         case _:
             return stmt
+
+
+def _distance(start: Expr, extent: Expr) -> Expr:
+    """The extent as a distance, `n - (i + 1)` for `n - 1 - i`, where it is one to a name or a number."""
+    if isinstance(start, Const) or not extent.dtype.is_signed or extent.dtype is not start.dtype:
+        return extent
+    stop = summed((*polynomial(start).items(), *polynomial(extent).items()))
+    plain = all(len(factors) <= 1 and (not factors or count == 1) for factors, count in stop.items())
+    return extent_of(start, written(stop, extent)) if plain and len(stop) <= 1 else extent
 
 
 def _mentions(stmt: Stmt, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator, Sequence
 
 from egraph_rules.authoring.instructions import FAMILY, all_library_rules
 from egraph_rules.authoring.rule import Rule
@@ -14,6 +15,7 @@ from egraph_rules.rules import all_rules, search_rules
 from egraph_rules.rules.registry import registered_rules
 from ir.errors import RuleError, suggest
 from ir.floats import Floats
+from ir.nodes import PrimFunc
 from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
 from lower.analysis.freedoms import Form
 from lower.commands.console import console as page_console
@@ -48,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
     for name in families if family is None else (family,):
         title = f"{name}: {_ABOUT.get(name, 'rules of users')}"
         console.print(f"\n[bold]{title}[/bold]" if console.is_terminal else f"\n{title}")
-        for one in (o for o in shown if o.family == name):
+        for one in (o for o in shown if o.family == name and o not in library):
             freedoms = f"  [needs {freedom_names(one.floats)}]" if one.floats else ""
             searched = one.name in default or (isinstance(one, Rule) and one.instruction is not None)
             beside = isinstance(one, Rule) and one.terms is None and not searched
@@ -60,6 +62,21 @@ def run(options: argparse.Namespace) -> None:
         if name == FAMILY and family is None:
             count = len(all_library_rules())
             console.print(f"  and {count} rules of the library, which `loopsat rules {FAMILY}` lists", markup=False)
+        elif name == FAMILY:
+            for line in _ways(library):
+                console.print(line, markup=False)
+
+
+def _ways(library: Sequence[Rule]) -> Iterator[str]:
+    """The instructions of the library, each with the ways to write it."""
+    ways: dict[PrimFunc, list[Rule]] = {}
+    for rule in library:
+        if rule.instruction is not None:
+            ways.setdefault(rule.instruction, []).append(rule)
+    for instruction, rules in ways.items():
+        freedoms = freedom_names(rules[0].floats)
+        yield f"  {instruction.signature}{f'  [needs {freedoms}]' if freedoms else ''}"
+        yield f"      because each nest is proven to do the same, written as {', '.join(r.name.partition('.')[2] for r in rules)}"
 
 
 def _checked(rule: Rule) -> str:

@@ -483,3 +483,15 @@ def test_all_implementations_of_an_operator_end_as_one(name: str) -> None:
     best = optimize(func).best
     assert to_script(best).split("\n", 1)[1].strip() == (HEAD + PLAIN).split("\n", 1)[1].strip()
     assert_refines(func, best, np.random.default_rng(2))
+
+
+def test_a_loop_goes_on_to_where_it_went() -> None:
+    """An extent that the search has made shorter is printed as what it is: the same loop."""
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((64, 64), "float32"), m: T.Buffer((64,), "float32")):
+    for i in range(64):
+        for j in range(i + 1, 64):
+            m[i] = T.max(m[i], A[i, j])
+""")["f"]
+    assert "range(i + 1, 64)" in str(optimize(func).best).replace("T.serial", "range")
