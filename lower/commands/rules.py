@@ -76,7 +76,8 @@ def _ways(library: Sequence[Rule]) -> Iterator[str]:
     for instruction, rules in ways.items():
         freedoms = freedom_names(rules[0].floats)
         yield f"  {instruction.signature}{f'  [needs {freedoms}]' if freedoms else ''}"
-        yield f"      because each nest is proven to do the same, written as {', '.join(r.name.partition('.')[2] for r in rules)}"
+        names = ", ".join(r.name.partition(".")[2] for r in rules)
+        yield f"      because each nest is proven to do the same, written as {names}"
 
 
 def _checked(rule: Rule) -> str:
