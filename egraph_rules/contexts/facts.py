@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -12,9 +12,9 @@ from egraph_rules.contexts.spoiling import same_regions
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents
 from ir.fold import folded
-from ir.nodes import Buffer, Const, Expr, For, Var
+from ir.nodes import Buffer, Const, Expr, For, Stmt, Store, Var
 from ir.presburger import sets as pb
-from ir.traverse import loads
+from ir.traverse import all_exprs, loads, walk
 
 IMPOSSIBLE = -1  # the id of facts that contradict each other: nothing runs there
 NO_PERMISSION = 0  # the id of permissions that permit nothing
@@ -27,19 +27,32 @@ class Priority(Enum):
     PERMISSIONS = "permissions"
 
 
+def along(body: Stmt, var: Var) -> Iterator[int]:
+    """The extents, where they are numbers, of the dimensions that a variable is the index in."""
+    places = [(s.buffer, s.indices) for s in walk(body) if isinstance(s, Store)]
+    places += [(e.buffer, e.indices) for whole in all_exprs(body) for e in loads(whole)]
+    sizes = (n for b, indices in places for i, n in zip(indices, b.shape, strict=True) if i == var)
+    return (int(n.value) for n in sizes if isinstance(n, Const))
+
+
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """A loop as far as numbers say it: its variable, where it starts, how often it runs; None where not a number."""
+    """A loop as far as numbers say it: its variable, where it starts, how often it runs; None where not a number.
+
+    `most` is how often one runs at most whose extent is none, since it goes along a dimension.
+    """
 
     var: str
     start: int | None
     extent: int | None
+    most: int | None = None
 
     @staticmethod
     def of(loop: For) -> Trip:
         bounds = folded(loop.start), folded(loop.extent)
         first, count = (int(e.value) if isinstance(e, Const) else None for e in bounds)
-        return Trip(loop.var.name, first, count)
+        most = min(along(loop.body, loop.var), default=None) if count is None else None
+        return Trip(loop.var.name, first, count, most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -127,8 +127,9 @@ class Prices:
 
     def weight(self, trips: Trips) -> float:
         """How often a place inside of loops runs."""
-        extents = (self.target.default_extent if t.extent is None else max(t.extent, 0) for t in trips)
-        return float(prod(extents))
+        usual = self.target.default_extent
+        expected = (min(usual, usual if t.most is None else t.most) if t.extent is None else t.extent for t in trips)
+        return float(prod(max(n, 0) for n in expected))
 
     def expr(self, expr: Expr) -> float:
         """Cost of an expression as it stands."""

@@ -19,8 +19,9 @@ from egraph_rules.explain.asking import Wish
 from egraph_rules.explain.derivation import KINDS, Trace, places_inside
 from egraph_rules.explain.sites import Site
 from egraph_rules.explain.suggestions import differing, disagreeing
-from egraph_rules.search.extract import ClassId, Place, negate
+from egraph_rules.search.extract import ClassId, Place
 from egraph_rules.search.numbering import Part
+from ir.analysis.conditions import negate
 from ir.dtypes import DType
 from ir.nodes import Assume, Binary, Const, Expr, If, Load, Select, Store
 from ir.traverse import stmt_exprs, substitute_expr, walk_expr

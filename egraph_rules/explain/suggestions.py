@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from egraph_rules.explain.asking import Wish
 from egraph_rules.explain.derivation import printed
 from egraph_rules.explain.sites import Site
-from egraph_rules.search.extract import negate
+from ir.analysis.conditions import negate
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assume, Binary, Const, Expr, For, If, Load, Seq, Stmt, Store, Unary, Undef, const
 from ir.operators import combines, neutral

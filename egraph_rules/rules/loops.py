@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import reduce
 from typing import assert_never, cast
 
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, rewrite
+from egraph_rules.contexts.facts import along
 from ir.analysis.effects import meeting
 from ir.fold import folded
 from ir.nodes import (
@@ -35,7 +37,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.program.calls import of_dtype
-from ir.traverse import all_exprs, free_vars, has_loads, substitute, walk, walk_expr
+from ir.traverse import all_exprs, free_vars, has_loads, loads, substitute, walk, walk_expr
 
 _MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save
 
@@ -258,4 +260,35 @@ def binding(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield replace(let, body=replace(stmt, body=let.body))
 
 
-LOOP_RULES = (useful_iterations, one_iteration, needed_iterations, single_iteration, no_iteration)
+@rewrite(
+    law="for i in a .. b: s  =  for i in c .. d: if a <= i and i < b: s   where c <= a and b <= d",
+    because="the guard leaves out what the longer loop has more",
+)
+def whole_range(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Let a loop that sizes or data bound run through all of a dimension, where padding may make its guard needless."""
+    if not isinstance(stmt, For) or stmt.kind != "serial" or isinstance(stmt.extent, Const) or _is_guarded(stmt.body):
+        return
+    stop = folded(Binary("add", stmt.start, of_dtype(stmt.extent, stmt.start.dtype)))
+    bounds = [Binary("lt", stmt.var, of_dtype(stop, stmt.var.dtype))]
+    first = stmt.start if isinstance(stmt.start, Const) else const(0, stmt.start.dtype)
+    if first is not stmt.start:
+        bounds.insert(0, Binary("ge", stmt.var, of_dtype(stmt.start, stmt.var.dtype)))
+    written = here.effects(stmt.body).may
+    if any(load.buffer in written for bound in bounds for load in loads(bound)):
+        return  # they are worked out once
+    for n in dict.fromkeys(along(stmt.body, stmt.var)):
+        if not (here.truth(Binary("ge", stmt.start, first)) and here.truth(_at_most(stop, n))):
+            continue
+        guarded = If(reduce(lambda a, b: Binary("and", a, b), bounds), stmt.body, SKIP)
+        longer = replace(stmt, start=first, extent=const(n - int(first.value), stmt.extent.dtype), body=guarded)
+        inside = here.inside(longer)
+        beyond = None if inside is None else inside.under(guarded.cond, False)
+        if beyond is not None and beyond.may_do_nothing(stmt.body) and beyond.harmless(stmt.body):
+            yield longer
+
+
+def _at_most(expr: Expr, n: int) -> Expr:
+    return Binary("le", expr, const(n, expr.dtype))
+
+
+LOOP_RULES = (useful_iterations, one_iteration, needed_iterations, single_iteration, no_iteration, whole_range)

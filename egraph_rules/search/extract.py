@@ -22,13 +22,13 @@ from egraph_rules.cost.target import Target
 from egraph_rules.engine.engine import Row
 from egraph_rules.engine.functions import function_numbered
 from egraph_rules.search.numbering import Numbering, Part
+from ir.analysis.conditions import negate
 from ir.dtypes import DType
 from ir.instructions import instance_sizes, instruction_of
 from ir.naming import fresh, unused
 from ir.nodes import (
     COMPARE_OPS,
     LOGICAL_OPS,
-    NEGATED,
     SKIP,
     Alloc,
     AnyStmt,
@@ -460,14 +460,3 @@ def branch(cond: Expr, yes: Stmt, no: Stmt) -> Stmt:
     if yes == SKIP:
         return If(negate(cond), no, SKIP)
     return If(cond, yes, no)
-
-
-def negate(cond: Expr) -> Expr:
-    """The negation, pushed into comparisons of integers."""
-    match cond:
-        case Unary(op="not", operand=a):
-            return a
-        case Binary(op=op, lhs=a, rhs=b) if op in NEGATED and a.dtype.is_integer:
-            return Binary(NEGATED[op], a, b)
-        case _:
-            return Unary("not", cond)

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import islpy as isl
 
 from ir.analysis import contents as held
-from ir.analysis.conditions import conjuncts, disjuncts
+from ir.analysis.conditions import conjuncts, disjuncts, negate
 from ir.analysis.contents import Value
-from ir.nodes import COMPARE_OPS, Binary, Buffer, Cast, Const, Expr, Load, Select
+from ir.nodes import (
+    COMPARE_OPS,
+    SKIP,
+    Assume,
+    Binary,
+    Buffer,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    const,
+)
 from ir.presburger import sets as pb
-from ir.traverse import has_loads, has_undef, is_lazy, loads
+from ir.program.calls import of_dtype
+from ir.traverse import free_vars, has_loads, has_undef, is_lazy, loads, map_stmt, walk
 
 
 def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
@@ -35,6 +53,33 @@ def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]
                 for claim in conjuncts(part):  # `c or (p and q)` is `(c or p) and (c or q)`
                     for key, region in (*_claims(claim, on_data), *_conditions(claim, on_data)):
                         yield key, region.intersect_params(where)
+
+
+def unconditional(stmt: If | For) -> Stmt | None:
+    """`if c: assume(p)` as `assume(not c or p)`, which says the same of contents; None where more is done.
+
+    The condition of a loop is that its variable is within its bounds.
+    """
+    match stmt:
+        case If(cond=cond, then=body, other=other) if other == SKIP:
+            pass
+        case For(var=var, start=start, extent=extent, body=body):
+            stop = Binary("add", start, of_dtype(extent, start.dtype))
+            cond = Binary("and", Binary("ge", var, start), Binary("lt", var, stop))
+        case _:
+            return None
+    inside = {s.var for s in walk(body) if isinstance(s, For)}
+    if not all(isinstance(s, Assume | Seq | For | If) for s in walk(body)) or not inside.isdisjoint(free_vars(cond)):
+        return None
+
+    def weaker(s: Stmt) -> Stmt:
+        return replace(s, cond=Binary("or", negate(cond), s.cond)) if isinstance(s, Assume) else s
+
+    new = map_stmt(body, on_stmt=weaker)
+    if isinstance(stmt, If):
+        return new
+    low, dtype = stmt.var.dtype.min // 2, stmt.var.dtype  # all places that a buffer can have
+    return replace(stmt, start=const(int(low), dtype), extent=const(int(dtype.max), stmt.extent.dtype), body=new)
 
 
 def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:

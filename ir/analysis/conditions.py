@@ -1,10 +1,11 @@
-"""What stands in conditions: the operands of a disjunction, and what an assumption lets be arbitrary."""
+"""What stands in conditions: operands, negations, and what an assumption lets be arbitrary."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ir.nodes import Binary, Expr, Load, Unary, Undef
+from ir.dtypes import DType
+from ir.nodes import NEGATED, Binary, Const, Expr, Load, Unary, Undef
 
 
 def disjuncts(cond: Expr) -> Iterator[Expr]:
@@ -30,6 +31,23 @@ def conjuncts(cond: Expr) -> Iterator[Expr]:
             yield from conjuncts(b)
         case _:
             yield cond
+
+
+def negate(cond: Expr) -> Expr:
+    """`not cond`, pushed into integer comparisons and connectives."""
+    match cond:
+        case Const(value=value):
+            return Const(not value, DType.BOOL)
+        case Unary(op="not", operand=a):
+            return a
+        case Binary(op="and", lhs=a, rhs=b):
+            return Binary("or", negate(a), negate(b))
+        case Binary(op="or", lhs=a, rhs=b):
+            return Binary("and", negate(a), negate(b))
+        case Binary(op=op, lhs=a, rhs=b) if op in NEGATED and not a.dtype.is_float:
+            return Binary(NEGATED[op], a, b)
+        case _:
+            return Unary("not", cond)
 
 
 def arbitrary_elements(cond: Expr) -> Iterator[tuple[Load, tuple[Expr, ...]]]:

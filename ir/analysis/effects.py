@@ -15,7 +15,7 @@ from typing import assert_never, cast
 import islpy as isl
 
 from ir.analysis import contents as held
-from ir.analysis.assumptions import assumed_values
+from ir.analysis.assumptions import assumed_values, unconditional
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.definedness import is_defined
 from ir.floats import Floats
@@ -49,6 +49,7 @@ from ir.traverse import (
     buffers_written,
     children,
     free_vars,
+    has_loads,
     loads,
     node_count,
     stmt_children,
@@ -219,11 +220,15 @@ class EffectAnalysis:
                     result = then(result, self.of(part))
                     result.established = held.joined(result.established, kept)
                 return result
-            case If(cond=cond, then=a, other=b):
+            case If(cond=cond, then=a, other=b) as branch:
                 self._meet(cond)
-                return _branch(cond, self.of(a), self.of(b))
+                promise = unconditional(branch) if has_loads(cond) else None
+                return _branch(cond, self.of(a), self.of(b)) if promise is None else self.of(promise)
             case For() as loop:
                 self._meet(loop.var, loop.start, loop.extent)
+                promise = unconditional(loop) if has_loads(loop.start) or has_loads(loop.extent) else None
+                if promise is not None:
+                    return self.of(promise)
                 return _loop(loop, self.of(loop.body), self._scope)
             case Let(var=var, value=value, body=body):
                 return _let(var, value, self.of(body), self._defined)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
+from ir.analysis.conditions import negate
 from ir.analysis.coverage import reads_before_writing
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences
 from ir.analysis.steady_elements import SteadyElements
@@ -17,7 +18,6 @@ from ir.dtypes import DType
 from ir.floats import Floats
 from ir.naming import fresh
 from ir.nodes import (
-    NEGATED,
     TRUE,
     Alloc,
     AnyStmt,
@@ -37,7 +37,6 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Unary,
     Undef,
     Var,
 )
@@ -433,23 +432,6 @@ def _trust_undef(expr: Expr) -> Expr:
     ):
         return TRUE
     return expr
-
-
-def negate(cond: Expr) -> Expr:
-    """`not cond`, pushed into integer comparisons and connectives."""
-    match cond:
-        case Const(value=value):
-            return Const(not value, DType.BOOL)
-        case Unary(op="not", operand=a):
-            return a
-        case Binary(op="and", lhs=a, rhs=b):
-            return Binary("or", negate(a), negate(b))
-        case Binary(op="or", lhs=a, rhs=b):
-            return Binary("and", negate(a), negate(b))
-        case Binary(op=op, lhs=a, rhs=b) if op in NEGATED and not a.dtype.is_float:
-            return Binary(NEGATED[op], a, b)
-        case _:
-            return Unary("not", cond)
 
 
 def update_of(

@@ -17,7 +17,7 @@ from egraph_rules import Floats, optimize
 from egraph_rules.cost.target import Target
 from ir import PrimFunc, interpret, parse, to_script
 from ir.nodes import Alloc, If, Select
-from ir.traverse import all_exprs, walk
+from ir.traverse import all_exprs, free_vars, walk
 from profiles import some
 
 ASSUMED = """for i, j in T.grid(4, 4):
@@ -166,6 +166,56 @@ def test_padding_that_begins_where_data_say(unless: str) -> None:
     assert guards(optimize(trap).best) == 1
     for one in (func, trap):
         assert_refines(one, optimize(one).best, np.random.default_rng(4), runs=2)
+
+
+WITHIN = "    T.assume(lens[i] >= 0 and lens[i] <= 16)"
+PROMISES = {  # ways to say that rows are zero from their lengths on
+    "under a condition": "    for p in range(16):\n        if p >= lens[i]:\n            T.assume(A[i, p] == 0.0)",
+    "in a loop": "    for p in range(lens[i], 16):\n        T.assume(A[i, p] == 0.0)",
+    "under two conditions": """    if lens[i] < 16:
+        for p in range(16):
+            T.assume(p < lens[i] or A[i, p] == 0.0)""",
+}  # fmt: skip
+READERS = {
+    "guarded": ROWS.format("p < lens[i]", "A[i, p]"),
+    "as long as rows": "for i in range(4):\n    C[i] = 0.0\n    for p in range(lens[i]):\n        C[i] += A[i, p]",
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("promise", PROMISES)
+def test_promises_of_ragged_rows(promise: str, reader: str) -> None:
+    assumed = f"for i in range(4):\n{WITHIN}\n{PROMISES[promise]}"
+    func = program(assumed, READERS[reader], params=LENGTHS)
+    best = optimize(func).best
+    assert guards(best) == 0 and "range(16)" in to_script(best).replace("T.serial", "range"), to_script(best)
+    assert_refines(func, best, np.random.default_rng(5), runs=2)
+
+
+@pytest.mark.parametrize(
+    ("promise", "value", "longest"), [("A[i, p] == 0.0", "A[i, p] + 1.0", 16), ("A[i, p] == 0.0", "A[i, p]", 17)]
+)
+def test_rows_that_may_not_run_on(promise: str, value: str, longest: int) -> None:
+    """What is added beyond a row counts, or rows may be longer than there are elements to read."""
+    assumed = f"""for i in range(4):
+    T.assume(lens[i] >= 0 and lens[i] <= {longest})
+    for p in range(16):
+        if p >= lens[i]:
+            T.assume({promise})"""
+    body = READERS["as long as rows"].replace("A[i, p]", value)
+    best = optimize(program(assumed, body, params=LENGTHS)).best
+    assert "range(lens[i])" in to_script(best).replace("T.serial", "range")
+
+
+@pytest.mark.parametrize("start", ["0", "2"])
+def test_a_loop_over_a_size_runs_through_padding(start: str) -> None:
+    assumed = "T.assume(n >= 2 and n <= 16)\nfor p in range(16):\n    if p >= n:\n        T.assume(A[p] == 0.0)"
+    body = f"c[0] = 0.0\nfor p in range({start}, n):\n    c[0] = c[0] + A[p] * A[p]"
+    params = 'A: T.Buffer((16,), "float32"), c: T.Buffer((1,), "float32"), n: T.int32'
+    func = program(assumed, body, params=params)
+    best = optimize(func).best
+    assert "n" not in {v.name for e in all_exprs(best.body) for v in free_vars(e)}, to_script(best)
+    assert_refines(func, best, np.random.default_rng(6), runs=2)
 
 
 def test_strict_floats_forward_what_is_stored() -> None:

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from ir.analysis.conditions import negate
 from ir.analysis.effects import EffectAnalysis, Effects, get, unite
 from ir.analysis.legality import events
 from ir.dtypes import DType
 from ir.nodes import (
     FALSE,
-    NEGATED,
     SKIP,
     TRUE,
     Alloc,
@@ -39,7 +39,6 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Unary,
     Undef,
     Var,
     seq,
@@ -412,9 +411,9 @@ class _Teller:
                 continue
             met = known.intersect(holds.must)
             if met.is_equal(inside):
-                return cond, _negated(cond)
+                return cond, negate(cond)
             if met.is_equal(outside):
-                return _negated(cond), cond
+                return negate(cond), cond
         scope: dict[str, Expr] = {v.name: v for v in self._visible(loops)}
         return readback.condition(inside, scope, known), readback.condition(outside, scope, known)
 
@@ -435,13 +434,3 @@ class _Teller:
                 names = [v.name for v in places]
             guards += [(g, places) for g in event.guards if not has_loads(g)]
         return names, guards
-
-
-def _negated(cond: Expr) -> Expr:
-    match cond:
-        case Binary(op=op, lhs=a, rhs=b) if op in NEGATED and not a.dtype.is_float:
-            return Binary(NEGATED[op], a, b)
-        case Unary(op="not", operand=a):
-            return a
-        case _:
-            return Unary("not", cond)
