@@ -168,10 +168,15 @@ def _as_they_were(run: Sequence[_Stored], bound: Set[str]) -> list[_Stored]:
     return list(run[last + 1 :])
 
 
+def _of_one_array(parts: Sequence[Part]) -> bool:
+    """Whether parts are seen in one way: an array may be stored to through several views of it."""
+    return len({(p.shape, tuple(s.size for s in p.spans)) for p in parts}) == 1
+
+
 def _joined(parts: Sequence[Part]) -> Part | None:
     """Parts as the whole array; None if they are not all of it, each element once."""
     found = list(parts)
-    if len({(p.shape, tuple(s.size for s in p.spans)) for p in parts}) > 1:
+    if not _of_one_array(parts):
         return None
     if sum(prod(s.stop - s.start for s in p.spans) for p in parts) != prod(s.size for s in parts[0].spans):
         return None
@@ -186,9 +191,9 @@ def _joined(parts: Sequence[Part]) -> Part | None:
 
 def _over(parts: Sequence[Part]) -> Part | None:
     """Parts and, where none of them is, the number that the first one has all over; None if that is most of it."""
-    if len(parts) < 3 or not parts[0].is_whole or parts[0].number is None:
-        return None
     base, *rest = parts
+    if len(rest) < 2 or not base.is_whole or base.number is None or not _of_one_array(parts):
+        return None
     cuts = [
         sorted({0, s.size, *(n for p in rest for n in (p.spans[d].start, p.spans[d].stop))})
         for d, s in enumerate(base.spans)
