@@ -60,10 +60,10 @@ from lower.program.build import (
     between,
     call,
     every,
-    function,
     infix,
     method,
     subscript,
+    with_state,
 )
 from lower.program.nodes import (
     Assign,
@@ -553,7 +553,7 @@ class _Emitter:
         large = [self.names.of(b) for b in carried if _is_large(b)]
         rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
         state = [*names, *rows.names]
-        scope.add(_with_state(step, [variable], state, rows.body, [*map(Name, names), *rows.then]))
+        scope.add(with_state(step, [variable], state, rows.body, [*map(Name, names), *rows.then]))
         first = [*map(Name, names), *rows.first]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
         unrolls = self.phase is None and self.program.policy.takes(FULL_UNROLLING)
@@ -601,7 +601,7 @@ class _Emitter:
         for name, (nodes, _), mine in zip(functions, sides, touched, strict=True):
             child = scope.child()
             self._body(nodes, own & mine, child)
-            scope.add(_with_state(name, [], names, child.body(), [*map(Name, names)]))
+            scope.add(with_state(name, [], names, child.body(), [*map(Name, names)]))
         for buffer in carried:
             scope.written(self.names.of(buffer))
         self.helpers |= {"with_all_given", "chosen"}
@@ -682,16 +682,6 @@ def _is_large(buffer: Buffer) -> bool:
 def _slices(section: Section) -> tuple[JaxExpr, ...]:
     """Where a section is."""
     return tuple(between(low, stop) for low, stop in section.ranges)
-
-
-def _with_state(
-    name: str, params: Sequence[str], state: Sequence[str], body: Sequence[JaxStmt], results: Sequence[JaxExpr]
-) -> Function:
-    """A function of some parameters and the arrays that it changes, of which several come as one tuple."""
-    if len(state) == 1:
-        return function(name, [*params, *state], [*body, Return(results[0])])
-    taken = assign_each(state, Name("state"))
-    return function(name, [*params, "state"], [taken, *body, Return(Tuple(tuple(results)))])
 
 
 def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box], guards: Iterable[Expr]) -> Job:
