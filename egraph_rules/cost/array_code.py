@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import log2, prod
+from math import frexp, isfinite, log2, prod
 from typing import Any
 
 from jax.extend.core import Literal
@@ -46,6 +46,7 @@ class _Array:
     by a condition on elements is part of it; `cut`: it is a part of what is stored, or has something put around it.
     `own`: nothing else holds its memory, so that it can be changed in place. `widest`: how many elements the largest
     of the arrays has that are read for it; `several`: there are two or more. `joined`: it is made of parts.
+    `plain`: it is made of whole arrays by operations on their elements alone, with no number among them.
     `number`: what a single value is expected to be, if it is known.
     """
 
@@ -60,6 +61,7 @@ class _Array:
     widest: int = 0
     several: bool = False
     joined: bool = False
+    plain: bool = False
     number: float | None = None
 
 
@@ -118,7 +120,8 @@ class _Block:
         if value.size == 1:
             self.price += t.scalar * (done + t.store) if self.inside else done + t.store
         else:
-            self.price += done + t.store * value.size + (t.launch if self.inside else t.operation)
+            again = t.plain * value.size if value.plain and not value.stored else 0.0
+            self.price += done + again + t.store * value.size + (t.launch if self.inside else t.operation)
         if 4 * value.size >= t.fresh_bytes:
             self.price += t.fresh * value.size
         return _Array(value.size, stored=True, data=value.data, own=True)
@@ -210,8 +213,13 @@ class _Block:
         if name in _SLOW:
             each = t.slow_function
         else:
-            each = t.special if name in _SPECIAL else t.division if name in _DIVISION else t.arith
-        return [self._elements(operands, size, each) for size in sizes]
+            by_shift = len(operands) == 2 and _is_power_of_two(operands[1].number)
+            divides = name in _DIVISION and not by_shift
+            each = t.special if name in _SPECIAL else t.division if divides else t.arith
+        whole = [o.stored and o.data and o.size == sizes[0] and not (o.cut or o.transposed) for o in operands]
+        plain = all(w or o.plain for w, o in zip(whole, operands, strict=True))
+        plain = plain and name != "convert_element_type"
+        return [replace(self._elements(operands, size, each), plain=plain) for size in sizes]
 
     def _elements(self, operands: Iterable[_Array], size: int, each: float, *, cut: bool = False) -> _Array:
         """An operation on elements, which is done where it is needed."""
@@ -387,6 +395,11 @@ class _Block:
 def _stored(size: int) -> _Array:
     """A further result of what is priced already."""
     return _Array(size, stored=True, data=True, own=True)
+
+
+def _is_power_of_two(number: float | None) -> bool:
+    """Whether a divisor is a number by which integers are divided by shifting them."""
+    return number is not None and number >= 1 and isfinite(number) and frexp(number)[0] == 0.5
 
 
 def _size(aval: Any) -> int:

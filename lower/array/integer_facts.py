@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from egraph_rules.contexts.elements import Elements
 from ir.analysis.contents import Contents, at, is_condition, joined
 from ir.analysis.effects import EffectAnalysis
+from ir.dtypes import DType
 from ir.floats import Floats
 from ir.nodes import Binary, Const, Expr, Load, PrimFunc, Select, Var, const
 from ir.presburger import sets as presburger
@@ -22,6 +23,7 @@ from lower.array.views import Axis
 from lower.nest.nodes import Box
 
 _MAX_LOADS = 8  # elements of one question
+_VALUE = Var("%value", DType.INT64)  # what a question is about
 
 
 class Facts:
@@ -50,6 +52,20 @@ class Facts:
             return where.is_subset(presburger.condition(asked).must)
 
         return presburger.within_budget(question, False)
+
+    def limits(self, expr: Expr, around: Mapping[Var, Box]) -> tuple[int, int] | None:
+        """The least and the greatest value that an integer can have in loops `around`, if both are known."""
+        read = list(dict.fromkeys(loads(expr)))
+        if len(read) > _MAX_LOADS or not all(e.dtype.is_integer for e in (expr, *read)):
+            return None
+
+        def question() -> tuple[int, int] | None:
+            where, elements = self._elements(read, (), around)
+            values = where.intersect(presburger.condition(Binary("eq", _VALUE, elements.named(expr))).may)
+            low, high = presburger.bounds(presburger.forget(values, presburger.variables(values) - {_VALUE.name}))
+            return None if low is None or high is None else (low, high)
+
+        return presburger.within_budget(question, None)
 
     def is_number(
         self, load: Load, number: Const, unless: Sequence[Expr], axes: Sequence[Axis], around: Mapping[Var, Box]

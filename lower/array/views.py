@@ -57,6 +57,11 @@ class Group:
         """Sizes of the dimensions after the first when the slice is split for its axes."""
         return tuple(a // b for a, b in zip(self.coefs, self.coefs[1:], strict=False))
 
+    @property
+    def dense(self) -> bool:
+        """Whether the axes inside are as long as their blocks: between them no positions are left out."""
+        return all(a.extent.equals(b) for a, b in zip(self.axes[1:], self.blocks, strict=False))
+
 
 def split_terms(form: Linear, axes: Sequence[Axis]) -> tuple[list[tuple[Axis, int]], Linear] | None:
     """(axis, coefficient) pairs and the rest of an index; None when an axis occurs inside another atom."""
@@ -117,8 +122,7 @@ def in_blocks(view: Sequence[Group]) -> list[Group] | None:
     rows of 16, and `X[2 * i + 1]` a column of X in pairs. None if no dimension needs it, or one cannot be cut."""
     cut: list[Group] = []
     for g in view:
-        slack = any(not a.extent.equals(b) for a, b in zip(g.axes[1:], g.blocks, strict=True))
-        parts = _cut(g) if g.axes and (g.step > 1 or slack) else [g]
+        parts = _cut(g) if g.axes and (g.step > 1 or not g.dense) else [g]
         if parts is None:
             return None
         cut += parts

@@ -32,4 +32,5 @@ class Emitted:
     precision: Precision = HIGHEST
     assumptions: tuple[str, ...] = ()  # what it rests on, in words
     extents: frozenset[Expr] = frozenset()  # of array axes: where one is empty, sizes need source of their own
+    forward_only: tuple[str, ...] = ()  # loops, in words, of which there is no derivative backward
     without: frozenset[str] = frozenset()  # names and families of forms that it was not to take

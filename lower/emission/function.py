@@ -27,6 +27,7 @@ from lower.array.views import Axis
 from lower.emission.assumptions import assumptions_of, demanded
 from lower.emission.cse_barrier import read_apart
 from lower.emission.derivatives import has_derivatives, same_derivatives
+from lower.emission.descriptions import described, extent_described, loop_described
 from lower.emission.donation import Donate, donated_buffers
 from lower.emission.emitted import Emitted
 from lower.emission.in_place_conditional import by_element
@@ -59,10 +60,10 @@ from lower.program.build import (
     between,
     call,
     every,
-    function,
     infix,
     method,
     subscript,
+    with_state,
 )
 from lower.program.nodes import (
     Assign,
@@ -78,13 +79,13 @@ from lower.program.nodes import (
     read_in,
 )
 from lower.program.passes import DEAD_CODE, REROLLING, ROTATION
-from lower.program.print_jax import text_of
 from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import users_of
 from lower.restructure.statement_fusion import merged
 from lower.storage.array_expansion import depends_on
 
+_MOST_STEPS = 1 << 20  # that derivatives take of a loop, also where it runs fewer: each keeps what it computed
 _LARGE = 4096  # elements, of which a copy takes about as long as an array statement
 
 
@@ -127,6 +128,7 @@ def emit_function(
         precision,
         built.assumptions,
         frozenset(main.extents),
+        tuple(built.derived.forward_only),
         without,
     )
 
@@ -144,6 +146,7 @@ class _Built:
     module: Module
     main: _Emitter
     checked: _Emitter
+    derived: _Emitter  # of which derivatives are
     assumptions: tuple[str, ...]
 
 
@@ -162,12 +165,14 @@ def _built(func: PrimFunc, checks: bool, target: Target, donate: Donate, policy:
     checked = lowered(asked, True) if checks and refined else main
     if checks and refined:
         module.checks = checked.piece(only_checks=True)
+    derived = main
     if not same_derivatives(func) or (rests and has_derivatives(func)):
-        module.as_written = lowered(written, False).piece()
+        derived = lowered(written, False)
+        module.as_written = derived.piece()
     module.donated = main.donation(donate)
     assumptions = assumptions_of(asked)
-    module.doc = main.docstring(module.donated, assumptions, module.as_written is not None, checks)
-    return _Built(module, main, checked, assumptions)
+    module.doc = main.docstring(module.donated, assumptions, derived, checks)
+    return _Built(module, main, checked, derived, assumptions)
 
 
 def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Piece:
@@ -198,6 +203,7 @@ class _Emitter:
         )
         self.names = Names()
         self.report: list[str] = []
+        self.forward_only: list[str] = []  # loops without derivatives backward
         self.helpers: set[str] = set()
         self.instructions: dict[str, Function] = {}
         self.extents: set[Expr] = set()  # of array axes, where they are no numbers
@@ -211,6 +217,7 @@ class _Emitter:
         self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
+        self.told = facts
         self.facts = None if program.checks else facts  # a check may not rest on what it checks
         params = {*self.func.buffers, *program.raw}
         copies = program.raw if any(b.name in program.spoiled for b in self.func.buffers) else ()
@@ -294,13 +301,13 @@ class _Emitter:
         return any(d.bits == 64 for d in dtypes)
 
     def docstring(
-        self, donated: tuple[str, ...], assumptions: Sequence[str], derived: bool, checked: bool
+        self, donated: tuple[str, ...], assumptions: Sequence[str], derived: _Emitter, checked: bool
     ) -> tuple[str, ...]:
-        """The contract of the call; `derived` says that derivatives are those of another function of the module."""
+        """The contract of the call; derivatives are those of `derived`, which may be another function of the module."""
         optional = self.optional
         kinds: list[str] = []
         for p in self.given.params:
-            shape = f"[{', '.join(to_text(d) for d in p.shape)}]" if isinstance(p, Buffer) else ""
+            shape = f"[{', '.join(extent_described(d) for d in p.shape)}]" if isinstance(p, Buffer) else ""
             kinds.append(f"{self.names.of(p)}: {p.dtype}{shape}")
         written = ", ".join(self.names.of(b) for b in self.program.written)
         how = f"in place of {', '.join(donated)}, whose arrays are gone then" if donated else "as new arrays"
@@ -312,8 +319,11 @@ class _Emitter:
         if assumptions:
             what = "what it checks" if checked else "what it does not check"
             lines += ["", f"Rests on {what}:", *(f"    {text}" for text in assumptions)]
-        if derived:
+        if derived is not self:
             lines += ["", "Its derivatives are those of the program as it was written."]
+        if derived.forward_only:
+            lines += ["", "It has derivatives forward only, since nothing bounds these loops:"]
+            lines += [f"    {text}" for text in derived.forward_only]
         if self.program.policy.precision != HIGHEST:
             lines += ["", f"Products of float32 arrays are taken in precision {self.program.policy.precision}."]
         in_place = self.donation(True)
@@ -428,7 +438,7 @@ class _Emitter:
             return self.finite.throughout(e, axes(node), scope.around)
 
         result, gone = merged(nodes, outside, finite, self.target, self.program.policy)
-        self.report += [f"{_describe(statement)}: with the statement before it" for statement in gone]
+        self.report += [f"{described(statement)}: with the statement before it" for statement in gone]
         return result
 
     def _bounds(self, scope: Scope, node: ArrayStatement) -> Bounds:
@@ -449,7 +459,7 @@ class _Emitter:
             if box is not None and not box.exact and (loop.var in axes or self._boxed(loop, scope)):
                 guards += map(self.expansion.expr, own_bounds(loop))
         if any(b.extent.is_const and b.extent.const <= 0 for b in boxes):
-            self.report.append(f"{_describe(statement)}: never executed")
+            self.report.append(f"{described(statement)}: never executed")
             return
         job = make_job(resolved, node.axes, boxes, guards)
         scan = None if node.scan is None else mapped_scan(node.scan, self.expansion.expr)
@@ -466,7 +476,7 @@ class _Emitter:
         self.instructions |= writer.instructions
         self.extents |= writer.extents
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
-        self.report.append(f"{_describe(statement)}{over}: {', '.join(writer.forms)}")
+        self.report.append(f"{described(statement)}{over}: {', '.join(writer.forms)}")
 
     def _box(self, loop: Loop, node: ArrayStatement | None = None) -> Box | None:
         """The static bounds of a loop, or of an axis of a statement, in this phase."""
@@ -543,7 +553,7 @@ class _Emitter:
         large = [self.names.of(b) for b in carried if _is_large(b)]
         rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
         state = [*names, *rows.names]
-        scope.add(_with_state(step, [variable], state, rows.body, [*map(Name, names), *rows.then]))
+        scope.add(with_state(step, [variable], state, rows.body, [*map(Name, names), *rows.then]))
         first = [*map(Name, names), *rows.first]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
         unrolls = self.phase is None and self.program.policy.takes(FULL_UNROLLING)
@@ -551,10 +561,12 @@ class _Emitter:
         if together:
             self.report.append(f"loop {loop.var.name}: its steps are compiled as one")
             result = call("lax.fori_loop", low, high, step, given, unroll=True)
-        elif ends is not None and any(b.dtype.is_float for b in carried):
+        elif ends not in (None, (low, high)) and any(b.dtype.is_float for b in carried):
             self.helpers |= {"with_all_given", "loop_between"}
             result = call("loop_between", low, high, ends, step, given)
         else:
+            if ends is None and any(b.dtype.is_float for b in carried):
+                self.forward_only.append(loop_described(node))
             result = call("lax.fori_loop", low, high, step, given)
         if rows.names:  # what was handed on is of no use afterwards
             scope.add(Assign(Tuple((*map(Name, names), Starred(Name("_")))), result))
@@ -589,7 +601,7 @@ class _Emitter:
         for name, (nodes, _), mine in zip(functions, sides, touched, strict=True):
             child = scope.child()
             self._body(nodes, own & mine, child)
-            scope.add(_with_state(name, [], names, child.body(), [*map(Name, names)]))
+            scope.add(with_state(name, [], names, child.body(), [*map(Name, names)]))
         for buffer in carried:
             scope.written(self.names.of(buffer))
         self.helpers |= {"with_all_given", "chosen"}
@@ -602,13 +614,13 @@ class _Emitter:
     ) -> tuple[JaxExpr, JaxExpr, tuple[JaxExpr, JaxExpr] | None]:
         """Code of the first and one-past-last value; records what is known of the variable inside.
 
-        If these are no numbers while tracing, then besides what they can ever be, if that is known.
+        Besides what they can ever be, as numbers while tracing, if that is known.
         """
         loop = node.loop
         if self.phase is not None and node.phases:
             low, stop = self.phase.low, self.phase.stop
             child.around[loop.var] = Box(number(low), number(stop - low), exact=True)
-            return as_expr(low), as_expr(stop), None
+            return as_expr(low), as_expr(stop), (as_expr(low), as_expr(stop))
         box = self._box(loop)
         start, extent = self.expansion.expr(loop.start), self.expansion.expr(loop.extent)
         known = scope.loop_vars | self.static | set(self.func.scalars)
@@ -624,10 +636,19 @@ class _Emitter:
             taken = [self._scalar(g, scope) for g in self._around(node, known)] if by_data else []
             if taken:  # where nothing is to be done they may be any numbers
                 high = call("jnp.where", every(taken), high, low)
-            return low, high, None if used <= self.static and not by_data else ends
+            if used <= self.static and not by_data:
+                ends = low, high
+            return low, high, ends or self._ends_by_facts(start, stop, scope)
         assert ends is not None
         child.boxed = child.boxed | {loop.var}
-        return *ends, None
+        return *ends, ends
+
+    def _ends_by_facts(self, start: Expr, stop: Expr, scope: Scope) -> tuple[JaxExpr, JaxExpr] | None:
+        """Numbers that bound a loop by what is assumed of the data; None if they are too far apart to be of use."""
+        first, last = (self.told.limits(e, scope.around) for e in (start, stop))
+        if first is None or last is None or last[1] - first[0] > _MOST_STEPS:
+            return None
+        return as_expr(first[0]), as_expr(last[1])
 
     def _around(self, node: SequentialLoop, known: Collection[Var]) -> list[Expr]:
         """Conditions of all that is done in a loop which hold for all of it or none."""
@@ -663,36 +684,9 @@ def _slices(section: Section) -> tuple[JaxExpr, ...]:
     return tuple(between(low, stop) for low, stop in section.ranges)
 
 
-def _with_state(
-    name: str, params: Sequence[str], state: Sequence[str], body: Sequence[JaxStmt], results: Sequence[JaxExpr]
-) -> Function:
-    """A function of some parameters and the arrays that it changes, of which several come as one tuple."""
-    if len(state) == 1:
-        return function(name, [*params, *state], [*body, Return(results[0])])
-    taken = assign_each(state, Name("state"))
-    return function(name, [*params, "state"], [taken, *body, Return(Tuple(tuple(results)))])
-
-
 def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box], guards: Iterable[Expr]) -> Job:
     """The statement as a job over array axes."""
     axes = tuple(Axis(loop.var, box.low, box.extent) for loop, box in zip(loops, boxes, strict=True))
     store = statement.store
     op, value = (None, store.value) if statement.update is None else statement.update
     return Job(store.buffer, store.indices, value, op, (*guards, *statement.guards), axes)
-
-
-def to_text(expr: Expr) -> str:
-    """A dimension as text for documentation."""
-    if isinstance(expr, Const):
-        return str(expr.value)
-    return text_of(_DIMENSIONS.expr(expr).code)
-
-
-_DIMENSIONS = Translator((), lambda load: Value(Name(load.buffer.name)), lambda v: Value(Name(v.name), static=True))
-
-
-def _describe(statement: Statement) -> str:
-    span = statement.store.span
-    where = "" if span is None else f" (line {span.line})"
-    kind = "update of" if statement.update is not None else "store to"
-    return f"{kind} {statement.buffer.name}{where}"

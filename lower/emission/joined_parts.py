@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
 
+from lower.emission.concatenation_barrier import behind_barrier
 from lower.program.build import ALL, NEW_AXIS, Arg, assign, call, method, subscript
 from lower.program.nodes import Assign, JaxExpr, JaxStmt, Literal, Name, names_bound, names_read
 
@@ -125,12 +126,14 @@ def joined(stmts: Sequence[JaxStmt], parts: Mapping[JaxStmt, Part]) -> list[JaxS
     found = list(stmts)
     runs: dict[str, list[_Stored]] = {}  # for each array the last stores to it that nothing has looked at yet
     gone: set[int] = set()
+    made: dict[int, Part] = {}
 
     def make(name: str, run: Sequence[_Stored], whole: Part | None) -> bool:
         if whole is not None:
             code, shape = whole.written(), run[-1].part.shape
             found[run[-1].at] = assign(name, method(code, "reshape", *shape) if shape else code)
             gone.update(s.at for s in run[:-1])
+            made[run[-1].at] = whole
         return whole is not None
 
     for k, stmt in enumerate(stmts):
@@ -150,6 +153,11 @@ def joined(stmts: Sequence[JaxStmt], parts: Mapping[JaxStmt, Part]) -> list[JaxS
             del runs[name]
     for name, run in runs.items():
         make(name, run, _over([s.part for s in run]))
+    for k, whole in made.items():
+        stmt, axis = found[k], whole.axis
+        if isinstance(stmt, Assign) and axis == len(whole.spans) - 1:
+            borders = [*(p.spans[axis].start for p in whole.parts), whole.spans[axis].size]
+            found[k] = behind_barrier(stmt, axis, borders, found[k + 1 :])
     return [stmt for k, stmt in enumerate(found) if k not in gone]
 
 
@@ -168,10 +176,15 @@ def _as_they_were(run: Sequence[_Stored], bound: Set[str]) -> list[_Stored]:
     return list(run[last + 1 :])
 
 
+def _of_one_array(parts: Sequence[Part]) -> bool:
+    """Whether parts are seen in one way: an array may be stored to through several views of it."""
+    return len({(p.shape, tuple(s.size for s in p.spans)) for p in parts}) == 1
+
+
 def _joined(parts: Sequence[Part]) -> Part | None:
     """Parts as the whole array; None if they are not all of it, each element once."""
     found = list(parts)
-    if len({(p.shape, tuple(s.size for s in p.spans)) for p in parts}) > 1:
+    if not _of_one_array(parts):
         return None
     if sum(prod(s.stop - s.start for s in p.spans) for p in parts) != prod(s.size for s in parts[0].spans):
         return None
@@ -186,7 +199,7 @@ def _joined(parts: Sequence[Part]) -> Part | None:
 
 def _over(parts: Sequence[Part]) -> Part | None:
     """Parts and, where none of them is, the number that the first one has all over; None if that is most of it."""
-    if len(parts) < 3 or not parts[0].is_whole or parts[0].number is None:
+    if len(parts) < 3 or not parts[0].is_whole or parts[0].number is None or not _of_one_array(parts):
         return None
     base, *rest = parts
     cuts = [

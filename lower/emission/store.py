@@ -104,7 +104,7 @@ class StoreWriter(ValueWriter):
             return None
         for g in view:
             known = g.size.is_const and g.span.is_const and g.start.equals(0) and g.dims == 1
-            if not (known and g.axes and g.step == 1 and g.span.const >= g.size.const):
+            if not (known and g.axes and g.dense and g.step == 1 and g.span.const >= g.size.const):
                 return None
             if any(a.var in self.bounds.cut for a in g.axes):
                 return None
@@ -124,9 +124,8 @@ class StoreWriter(ValueWriter):
         for g in view:
             if g.axes:
                 inside = overhang(g, self.bounds.at_least, self.bounds.at_most) == (0, 0)
-                slack = any(not a.extent.equals(b) for a, b in zip(g.axes[1:], g.blocks, strict=True))
                 moving = moving or not self.accessor.is_static(g.start)
-                if not inside or slack:
+                if not inside or not g.dense:
                     return None
             elif g.dims > 1 or g.start.has_loads():
                 return None
@@ -369,8 +368,7 @@ class StoreWriter(ValueWriter):
         """What a store to a part of a buffer stores, where its extents are numbers; None where they are not."""
         spans: list[Span] = []
         for g in place.view:
-            dense = all(a.extent.equals(b) for a, b in zip(g.axes[1:], g.blocks, strict=True)) if g.axes else True
-            if g.dims > 1 or not dense or g.step != 1 or not (g.size.is_const and g.start.is_const):
+            if g.dims > 1 or not g.dense or g.step != 1 or not (g.size.is_const and g.start.is_const):
                 return None
             stop = g.start + (g.span if g.axes else 1)
             if not stop.is_const:

@@ -136,6 +136,16 @@ def function(name: str, params: Iterable[str], body: Sequence[JaxStmt]) -> Funct
     return Function(name, tuple(map(Parameter, params)), tuple(body))
 
 
+def with_state(
+    name: str, params: Sequence[str], state: Sequence[str], body: Sequence[JaxStmt], results: Sequence[JaxExpr]
+) -> Function:
+    """A function of some parameters and the arrays that it changes, of which several come as one tuple."""
+    if len(state) == 1:
+        return function(name, [*params, *state], [*body, Return(results[0])])
+    taken = assign_each(state, Name("state"))
+    return function(name, [*params, "state"], [taken, *body, Return(Tuple(tuple(results)))])
+
+
 # Templates -----------------------------------------------------------------------------------------------------------
 
 _Filled = Callable[[Mapping[str, Any]], Any]  # a node, or a part of one, from what the places of a template are given

@@ -25,8 +25,9 @@ from ir.semantics.specialize import specialize
 from ir.semantics.verify import entered
 from ir.traverse import free_vars, results_of, shape_vars
 from lower.analysis.freedoms import HIGHEST, Precision, precision_named
+from lower.emission.descriptions import extent_described
 from lower.emission.emitted import Emitted
-from lower.emission.function import emit_function, to_text
+from lower.emission.function import emit_function
 from lower.runtime.calibration import user_target
 from lower.runtime.callable import Kernel
 from lower.runtime.platforms import platform_of
@@ -206,7 +207,7 @@ def _extent(func: PrimFunc, expr: Expr, values: Mapping[Var, Any]) -> Any:
         case Binary(op=op, lhs=lhs, rhs=rhs) if op in _EXTENTS:
             return _EXTENTS[op](_extent(func, lhs, values), _extent(func, rhs, values))
         case _:
-            message = f"the extent {to_text(expr)} of a buffer of {func.name} cannot be exported"
+            message = f"the extent {extent_described(expr)} of a buffer of {func.name} cannot be exported"
             raise LowerError("extent", message, expr.span or func.span)
 
 

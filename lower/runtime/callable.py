@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from lower.emission.donation import Donate, check_given_away
 from lower.emission.emitted import Emitted
 from lower.runtime import kept
 from lower.runtime.empty import has_empty, with_extents
+from lower.runtime.forward_only import forward_only
 
 if TYPE_CHECKING:
     from ir.schedule import layout as layouts
@@ -143,8 +144,16 @@ class Kernel(Shown):
         named = {} if self._in_order else dict(zip(self._keywords, arguments, strict=False))
         if self._elsewhere or jax.config.read("jax_enable_x64") != self._emitted.wide:
             with self._configured():
-                return self.jitted(**named) if named else self.jitted(*arguments)
-        return self.jitted(**named) if named else self.jitted(*arguments)
+                results = self.jitted(**named) if named else self.jitted(*arguments)
+        else:
+            results = self.jitted(**named) if named else self.jitted(*arguments)
+        return self._derivable(results, arguments)
+
+    def _derivable(self, results: Sequence[Array], arguments: Iterable[Any]) -> tuple[Array, ...]:
+        """Results that refuse derivatives which they do not have, if somebody may ask for these."""
+        loops = self._emitted.forward_only
+        traced = bool(loops) and any(isinstance(a, jax_core.Tracer) for a in arguments)
+        return tuple(forward_only(results, self.func.name, loops) if traced else results)
 
     def _key(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
         """The shapes and dtypes of arrays and floats, which decide about all that a call checks; None if more does."""
@@ -173,7 +182,7 @@ class Kernel(Shown):
         bound = self._bind(arguments, named)
         own = self._for_empty(bound)
         if own is None:
-            return self.jitted(**bound)
+            return self._derivable(self.jitted(**bound), bound.values())
         return *own(**self._given(own, bound)), *(True for _ in self._emitted.checks)  # it has made its own checks
 
     def _for_empty(self, bound: Mapping[str, Any]) -> Kernel | None:

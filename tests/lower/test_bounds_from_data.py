@@ -14,7 +14,9 @@ from jax import lax
 
 from egraph_rules.cost.target import CPU, Target
 from ir import parse
+from ir.errors import LowerError
 from ir.semantics.interpret import interpret_with_undef
+from lower import compile
 from lower.emission.function import emit_function
 from lower.emission.in_place_conditional import BETWEEN, GIVEN
 from lower.runtime.kernel import Kernel
@@ -118,3 +120,44 @@ def test_positions_of_a_loop_between_others_take_the_dtype_that_they_meet() -> N
 
     np.testing.assert_array_equal(total(x), np.float32(26))
     np.testing.assert_array_equal(jax.grad(total)(x), [5, 0, 3, 4, 2, 0])
+
+
+COUNTS = {
+    "assumed": ('"int32"', "T.assume(0 <= L[0] and L[0] <= 8)\n    "),
+    "narrow": ('"uint8"', ""),
+    "open": ('"int32"', ""),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_steps_that_data_count_have_derivatives_backward_where_they_are_bounded(name: str) -> None:
+    dtype, known = COUNTS[name]
+    (func,) = parse(f"""
+@T.prim_func
+def chain(A: T.Buffer((8,), "float32"), L: T.Buffer((1,), {dtype}), B: T.Buffer((1,), "float32")):
+    {known}B[0] = 1.0
+    for i in T.serial(T.cast(L[0], "int32")):
+        B[0] = T.sin(B[0] * A[T.min(i, 7)])
+""").funcs
+    kernel = compile(func)
+    A, L = jnp.linspace(1.0, 2.0, 8), jnp.array([5], func.params[1].dtype.numpy)
+
+    def last(A: jax.Array) -> jax.Array:
+        return kernel(A, L)[0][0]
+
+    def plain(A: jax.Array) -> jax.Array:
+        return functools.reduce(lambda s, k: jnp.sin(s * A[k]), range(5), jnp.float32(1))
+
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.jacfwd(last)))(A[None])[0], jax.grad(plain)(A), rtol=1e-5)
+    np.testing.assert_allclose(jax.jacfwd(jax.jacfwd(last))(A), jax.hessian(plain)(A), rtol=1e-4, atol=1e-6)
+    if name != "open":
+        np.testing.assert_allclose(jax.jit(jax.grad(last))(A), jax.grad(plain)(A), rtol=1e-5)
+        return
+    assert "derivatives forward only" in kernel.source
+
+    def of_several(A: jax.Array) -> jax.Array:
+        return jax.vmap(jax.grad(last))(A[None])
+
+    for way in (jax.grad(last), jax.jit(jax.grad(last)), of_several):
+        with pytest.raises(LowerError, match=r"no derivative backward(.|\n)*0 <= i < L\[0\] \(<string>:6\)"):
+            way(A)

@@ -184,6 +184,20 @@ def test_one_program_for_all_sizes() -> None:
     assert product.specialize(np.ones((3, 4)), np.ones((4, 5))) is product.specialize(np.ones((6, 2)), np.ones((2, 7)))
 
 
+def test_places_from_the_end_of_what_is_open() -> None:
+    @loopsat.jit(sizes="open")
+    def turned(A):
+        B = np.zeros_like(A)
+        for i in range(len(A) - 1, 0, -2):
+            B[-i] = A[i - 1]
+        B[-2:] = A[:2]
+        return B
+
+    for n in (2, 3, 5, 8):
+        A = np.arange(n, dtype=np.float32)
+        np.testing.assert_array_equal(turned(A), turned.__wrapped__(A))
+
+
 def test_rows_of_open_tables_have_sizes_of_python() -> None:
     @loopsat.jit(sizes="open")
     def warped(x, y):

@@ -92,6 +92,24 @@ def f(a: T.handle, b: T.handle):
 
 # What a search returns ------------------------------------------------------------------------------------------------
 
+
+def test_a_number_among_operations_on_whole_arrays_matters_to_xla_on_a_cpu() -> None:
+    plain = read(vector("A", "B", "C"), "for i in range(1048576):\n    B[i] = A[i] * C[i]")
+    number = read(vector("A", "B", "C"), "for i in range(1048576):\n    B[i] = A[i] * C[i] + 1.0")
+    assert program_price(plain) > 1.3 * program_price(number)
+    assert program_price(plain, GPU) < program_price(number, GPU)
+
+
+def test_powers_of_two_divide_by_shifts() -> None:
+    ints = vector("A", "B").replace("float32", "int32")
+    eight, seven = (
+        program_price(read(ints, f"for i in range(1048576):\n    B[i] = A[i] // {n} + A[i] % {n}")) for n in (8, 7)
+    )
+    assert eight < 0.9 * seven
+    func = PROGRAMS["quotient_of_power"]
+    assert emit(optimize(func, whole=pricing(func)).best) == emit(func)
+
+
 QUICK = [
     "quotient_and_rest", "quotient_of_power", "rows_of_flat", "few_of_many", "few_of_padded", "unused_padding",
     "triangle_sums", "masked_mean", "blocked_sum", "sum_of_padded_blocks", "to_blocks",

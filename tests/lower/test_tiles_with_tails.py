@@ -50,7 +50,8 @@ def test_tiles_that_a_local_holds_are_cut_off() -> None:
 def tiled(draw: st.DrawFn) -> str:
     """Stores to tiles under guards that may be those of the array, more or fewer of them, or others."""
     rows, columns = draw(st.sampled_from([2, 3, 4, 5])), draw(st.sampled_from([3, 4, 9]))
-    tiles = f"T.grid({-(-10 // rows)}, {-(-9 // columns)}, {rows}, {columns})"
+    gap, gap_too = draw(st.sampled_from([(0, 0), (0, 0), (1, 0), (0, 1), (1, 1)]))
+    tiles = f"T.grid({-(-10 // rows)}, {-(-9 // columns)}, {rows - gap}, {columns - gap_too})"
     i, j = f"{rows} * io + ii", f"{columns} * jo + ji"
     guards = [f"{i} < {draw(st.sampled_from([10, 10, 10, 9, 7]))}", f"{j} < {draw(st.sampled_from([9, 9, 9, 8, 5]))}"]
     guards += draw(st.sampled_from([[], [], ["ii > 0"], ["io + jo < 3"], ["C[0] > 0.0"], [f"C[T.min({j}, 8)] > 0.0"]]))
@@ -69,6 +70,11 @@ def tiled(draw: st.DrawFn) -> str:
         f"        {store}",
     ]
     return head + "\n".join(("    " if head else "") + line for line in lines)
+
+
+def test_tiles_with_gaps_between_them_are_not_cut_off() -> None:
+    body = "for io, jo, ii, ji in T.grid(4, 3, 2, 4):\n    if 3 * io + ii < 10 and 4 * jo + ji < 9:\n        B[3 * io + ii, 4 * jo + ji] = A[3 * io + ii, 4 * jo + ji] + C[ji]"
+    assert "jnp.where(" in source(read(PARAMS, body))
 
 
 @settings(max_examples=25)

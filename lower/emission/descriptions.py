@@ -1,0 +1,38 @@
+"""Statements, loops and extents in words, for reports and docstrings."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from ir.analysis.dependence import Statement
+from ir.nodes import Const, Expr
+from ir.printing.printer import to_script
+from lower.analysis.linear_forms import linear, to_expr
+from lower.array.values import Translator, Value
+from lower.nest.nodes import SequentialLoop, inner_statements
+from lower.program.nodes import Name
+from lower.program.print_jax import text_of
+
+
+def described(statement: Statement) -> str:
+    """What a statement does to which buffer."""
+    span = statement.store.span
+    where = "" if span is None else f" (line {span.line})"
+    kind = "update of" if statement.update is not None else "store to"
+    return f"{kind} {statement.buffer.name}{where}"
+
+
+def loop_described(node: SequentialLoop) -> str:
+    """The range of a loop, with the place of the first statement in it."""
+    loop, span = node.loop, next(inner_statements(node.body)).statement.store.span
+    stop = to_expr(linear(loop.start) + linear(loop.extent), loop.var)
+    place = "" if span is None else f" ({PurePath(span.file).name}:{span.line})"
+    return f"{to_script(loop.start)} <= {loop.var.name} < {to_script(stop)}{place}"
+
+
+def extent_described(expr: Expr) -> str:
+    """An extent of an array as it stands in documentation."""
+    return str(expr.value) if isinstance(expr, Const) else text_of(_EXTENTS.expr(expr).code)
+
+
+_EXTENTS = Translator((), lambda load: Value(Name(load.buffer.name)), lambda v: Value(Name(v.name), static=True))
