@@ -16,6 +16,7 @@ from ir.script.plain.array_functions import ARRANGED, METHODS, arguments
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, transposed
 from ir.script.plain.composed import COMPOSED, composed
 from ir.script.plain.frames import Comprehension, Named, Value, shown
+from ir.script.plain.functions import Function, Inner, Opened, defaults_of, named
 from ir.script.plain.promotion import Number, Weak, interval_of
 
 if TYPE_CHECKING:
@@ -52,21 +53,22 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
 def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Value:
     """A call of another plain function, which is put in place."""
     function = inspect.unwrap(value) if callable(value) else value
-    if not isinstance(function, FunctionType):
+    if not isinstance(function, (FunctionType, Inner)):
         raise _unknown(read, shown(node.func), value, node)
-    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+    if any(k.arg is None for k in node.keywords):
         hint = "write out each argument"
-        raise read.error("arguments", f"{function.__name__} is called with stars", node, hint)
-    args, named = [read.value(a) for a in node.args], {k.arg: read.value(k.value) for k in node.keywords if k.arg}
-    return read.caller.call(function, args, named, node, alone=alone)
+        raise read.error("arguments", f"{named(function)} is called with two stars", node, hint)
+    args = [*read.items(node.args, read.value)]
+    by_name = {k.arg: read.value(k.value) for k in node.keywords if k.arg}
+    return read.caller.call(function, args, by_name, node, alone=alone)
 
 
 def arguments_of(
     read: Evaluator,
-    function: FunctionType,
-    params: Sequence[str],
+    function: Function,
+    opened: Opened,
     args: Sequence[Value],
-    named: Mapping[str, Value],
+    by_name: Mapping[str, Value],
     node: ast.Call,
 ) -> list[Value]:
     """A value for each parameter of a helper that is called.
@@ -74,16 +76,18 @@ def arguments_of(
     Raises:
         ParseError: there is none for one, or one too many.
     """
-    defaults = function.__defaults__ or ()
-    optional = params[len(params) - len(defaults) :]
-    found = {p: read.known(v, node) for p, v in zip(optional, defaults, strict=True)}
+    params = opened.params
+    found = dict(defaults_of(function, lambda value: read.known(value, node)))
     given = dict(zip(params, args, strict=False))
-    wrong = any(name not in params or name in given for name in named)
-    found |= {**given, **named}
-    if wrong or len(args) > len(params) or len(found) < len(params):
-        got = f"{len(args)} given" + (f", and {', '.join(named)} by name" if named else "")
-        message = f"{function.__name__} takes {len(params)} arguments, {got}"
-        raise read.error("arguments", message, node, f"its parameters are {', '.join(params)}")
+    wrong = any(name not in params or name in given for name in by_name)
+    found |= {**given, **by_name}
+    if wrong or len(args) > opened.positional or len(found) < len(params):
+        got = f"{len(args)} given" + (f", and {', '.join(by_name)} by name" if by_name else "")
+        message = f"{named(function)} takes {len(params)} arguments, {got}"
+        hint = f"its parameters are {', '.join(params)}"
+        if opened.positional < len(params):
+            hint += f", of which {', '.join(params[opened.positional :])} are given by name"
+        raise read.error("arguments", message, node, hint)
     return [found[p] for p in params]
 
 

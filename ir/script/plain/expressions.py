@@ -197,6 +197,8 @@ class Evaluator:
                 return self._choice(node)
             case ast.Call():
                 return self.call(node)
+            case ast.Lambda():
+                return self.caller.define(node)
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 return tuple(self.items(elts, self.value))
             case _:
@@ -226,6 +228,8 @@ class Evaluator:
         if name in self.frame.locals:
             message = f"`{name}` may be read before it is assigned"
             raise self.error("unassigned", message, node, f"assign {name} before it is used")
+        if self.frame.enclosing is not None:
+            return self.frame.enclosing(name, node)
         try:
             return self.known(self.frame.outer(name), node)
         except KeyError:

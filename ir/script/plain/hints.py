@@ -8,14 +8,11 @@ CONTAINS = (
     "a plain function has loops, `if`, names of numbers, elements and parts of arrays, and functions of NumPy and "
     "math; help(loopsat.jit) lists them"
 )
-_MATCH = "write `if` and `elif`"
 STATEMENTS: dict[type[ast.stmt], str] = {
     ast.Raise: "test arguments before the call, or write `assert`",
     ast.Try: "test before the call instead",
     ast.With: "leave it out of the function",
-    ast.Match: _MATCH,
     ast.ClassDef: "define it outside of this function; arguments are arrays and numbers",
-    ast.FunctionDef: "define it outside of this function, and call it",
     ast.Delete: "leave it out",
     ast.Global: "make it a parameter and a result",
     ast.Nonlocal: "make it a parameter and a result",
@@ -27,7 +24,6 @@ EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.GeneratorExp: "give it to sum, min, max, any, all or math.prod, or write a loop",
     ast.SetComp: "write a loop that stores into an array, as in out = np.empty(n)",
     ast.DictComp: "write a loop that stores into an array, as in out = np.empty(n)",
-    ast.Lambda: "write it as a function with `def`",
     ast.NamedExpr: "assign the name in a statement of its own",
     ast.JoinedStr: "leave text out of the function",
     ast.Dict: "store into an array, with a number for each key",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import FunctionType
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
@@ -16,7 +15,8 @@ from ir.script.plain.calls import arguments_of, call
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, Value, in_both, shown
-from ir.script.plain.functions import frame_of
+from ir.script.plain.functions import Function, frame_of, inner_function
+from ir.script.plain.functions import named as name_of
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.loops.iterables import MAX_ITEMS, Items, Iterables, named_by
 from ir.script.plain.loops.turns import Cycle, alike, place_of
@@ -39,7 +39,7 @@ class Body:
     frame: Frame
     program: Program
     sizes: frozenset[Var]
-    callers: tuple[FunctionType, ...] = ()
+    callers: tuple[Function, ...] = ()
     level: int = 0  # the depth at which names may be given other arrays: of the function, or of the body of a loop
     carriers: dict[tuple[Key, str], View] = field(default_factory=lambda: dict[tuple[Key, str], View]())
     read: Evaluator = field(init=False)
@@ -78,33 +78,62 @@ class Body:
         return self.read.array_or(last.value)
 
     def call(
-        self, function: FunctionType, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
+        self, function: Function, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
     ) -> Value:
         """Put a function that is called in place."""
         if function in self.callers or len(self.callers) > MAX_CALLS:
             hint = "write a loop instead"
-            raise self.read.error("recursion", f"{function.__name__} calls itself", node, hint)
+            raise self.read.error("recursion", f"{name_of(function)} calls itself", node, hint)
         path = (*self.frame.path, node.lineno * 1000 + node.col_offset)
-        frame, body, params = frame_of(function, path, self.frame.numbers.exact)
-        given = arguments_of(self.read, function, params, args, named, node)
-        short = len(body) == 1 and isinstance(body[0], ast.Return)
-        if self.program.conditional and not short:
-            hint = "call it in a statement of its own, before the condition"
-            raise self.read.error("unsupported", f"{function.__name__} is called under a condition", node, hint)
-        inner = Body(frame, self.program, self.sizes, (*self.callers, function))
-        if not short or not self.program.conditional:
-            given = [self._settled(p, v, node, copy=not short) for p, v in zip(params, given, strict=True)]
+        opened = frame_of(function, path, self.frame.numbers.exact, self.frame.function)
+        given = arguments_of(self.read, function, opened, args, named, node)
+        short = len(opened.body) == 1 and isinstance(opened.body[0], ast.Return)
+        inner = Body(opened.frame, self.program, self.sizes, (*self.callers, function))
+
+        def run() -> Value:
+            bound = dict(zip(opened.params, given, strict=True))
+            if not short or not self.program.conditional:
+                bound = {p: self._settled(p, v, node, copy=not short) for p, v in bound.items()}
+            return inner.run(opened.body, bound)
+
         before = len(self.program.lines.done)
         known = set(self.program.used)
-        result = inner.run(body, dict(zip(params, given, strict=True)))
+        result = self._where_looked_at(function, path, run, node) if self.program.conditional and not short else run()
         if not alone:
             self._check_pure(function, self.program.lines.done[before:], known, node)
         return result
 
-    def _check_pure(self, function: FunctionType, written: Sequence[Stmt], known: set[str], node: ast.AST) -> None:
+    def _where_looked_at(
+        self, function: Function, path: tuple[int, ...], run: Callable[[], Value], node: ast.Call
+    ) -> Value:
+        """What a function gives whose statements run only under the conditions that hold where it is called."""
+        key, span = (path, "result"), self.source.span(node)
+        kind = self.program.learned.cells.get(key)
+        buffer = None if kind is None else self.program.alloc(name_of(function).strip("<>"), (), kind.dtype, span)
+        with self.program.guarded(span):
+            value = run()
+            if isinstance(value, (tuple, Named)):
+                hint = "call it in a statement of its own, before the condition"
+                message = f"{name_of(function)} is called under a condition, and gives no number"
+                raise self.read.error("unsupported", message, node, hint)
+            number = self.read.as_number(value, node)
+            kind = self.program.learned.assign(key, number, self.frame.numbers, node)
+            if buffer is None or buffer.dtype is not kind.dtype:
+                raise Again
+            self.program.emit(Store(buffer, (), self.frame.numbers.convert(number, kind.dtype, node), span))
+        return self.read.read(Cell(buffer, key, self.program.depth))
+
+    def define(self, node: ast.FunctionDef | ast.Lambda) -> Value:
+        """A function within this one."""
+        return Named(inner_function(node, self.frame, self._default, self.read.name))
+
+    def _default(self, node: ast.expr) -> Value:
+        return self._settled("default", self.read.value(node), node, copy=True)
+
+    def _check_pure(self, function: Function, written: Sequence[Stmt], known: set[str], node: ast.AST) -> None:
         for stmt in (s for line in written for s in walk(line)):
             if isinstance(stmt, Store) and stmt.buffer.name in known:
-                message = f"{function.__name__} stores into {stmt.buffer.name}, within a larger expression"
+                message = f"{name_of(function)} stores into {stmt.buffer.name}, within a larger expression"
                 hint = "call it in a statement of its own"
                 raise self.read.error("unsupported", message, node, hint)
 
@@ -295,6 +324,8 @@ class Body:
                 self._assignment([target], value, node)
             case ast.AugAssign(target=target, op=op, value=value) if type(op) in BINARY:
                 self._update(target, op, value, node)
+            case ast.FunctionDef(name=name):
+                self._assign_name(name, self.define(node), node)
             case ast.If():
                 self._if(node)
             case ast.For():

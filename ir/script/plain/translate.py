@@ -17,10 +17,11 @@ from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, Pri
 from ir.presburger.sets import exclusive
 from ir.script.plain.arrays import Elementwise, View, whole
 from ir.script.plain.frames import Named, Value
+from ir.script.plain.functions import frame_of
 from ir.script.plain.program import Again, Learned, NeedsValue, Program
 from ir.script.plain.promotion import Number, Weak
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
-from ir.script.plain.statements import Body, frame_of
+from ir.script.plain.statements import Body
 from ir.traverse import buffers_written, children, loads, map_expr, map_stmt, stmt_exprs, walk
 
 _MAX_PASSES = 1000
@@ -70,7 +71,8 @@ def translate(
 def _once(
     function: FunctionType, types: Mapping[str, ArgumentType], given: frozenset[str], exact: bool, learned: Learned
 ) -> Plain:
-    frame, nodes, params = frame_of(function, (), exact)
+    opened = frame_of(function, (), exact)
+    frame, nodes, params = opened.frame, opened.body, opened.params
     program = Program(learned, given)
     sizes = {n: Var(n, DType.INT32) for t in types.values() if isinstance(t, ArrayType) for n in t.shape
              if isinstance(n, str)}  # fmt: skip
