@@ -15,7 +15,7 @@ from ir import interpret, verify
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.nodes import Assume, PrimFunc
-from ir.script.plain.library import assume
+from ir.script.plain.library.names import assume
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArrayType, Known, ScalarType
 from ir.script.plain.translate import translate

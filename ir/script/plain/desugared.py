@@ -17,7 +17,7 @@ def desugared(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
     """A function whose names are assigned by statements only, and which branches by `if`.
 
     Raises:
-        ParseError: an assignment within an expression that may not run, or that is read before it; a pattern of another kind.
+        ParseError: an assignment within an expression that may not run, or that is read before it; another pattern.
     """
     if not any(isinstance(n, (ast.NamedExpr, ast.Match)) for n in ast.walk(node)):
         return node

@@ -15,12 +15,12 @@ from ir.dtypes import DType
 from ir.errors import ParseError, suggest
 from ir.nodes import Binary, Expr, Load, Select, const
 from ir.script.expressions import BINARY, COMPARE, MAX_DEPTH
-from ir.script.plain import hints, library
-from ir.script.plain.array_functions import one_of
+from ir.script.plain import hints
 from ir.script.plain.arrays import (
     Array,
     Elementwise,
     Indices,
+    Selection,
     Slicing,
     View,
     broadcast_index,
@@ -30,6 +30,9 @@ from ir.script.plain.arrays import (
 )
 from ir.script.plain.calls import call
 from ir.script.plain.frames import Caller, Cell, Frame, Named, Value, shown
+from ir.script.plain.library import names as library
+from ir.script.plain.library import selected
+from ir.script.plain.library.arranged import flattened, one_of, size_of
 from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.scope import Source
@@ -73,8 +76,9 @@ class Evaluator:
             return self.element(value, (), node)
         if is_number(value):
             return value  # pyright: ignore[reportReturnType]
-        what = "an array" if isinstance(value, (View, Elementwise)) else "no number"
+        what = "an array" if isinstance(value, (View, Elementwise, Selection)) else "no number"
         hint = "take an element, as in A[i]" if what == "an array" else ""
+        hint = selected.HINT if isinstance(value, Selection) else hint
         raise self.error("dtype-mismatch", f"`{shown(node)}` is {what}, where a number is needed", node, hint)
 
     def array(self, node: ast.expr) -> Array:
@@ -82,6 +86,8 @@ class Evaluator:
         value = self.array_or(node)
         if isinstance(value, (View, Elementwise)):
             return value
+        if isinstance(value, Selection):
+            raise self.error("unsupported", f"how large `{shown(node)}` is depends on data", node, selected.HINT)
         raise self.error("not-an-array", f"`{shown(node)}` is no array", node)
 
     def array_or(self, node: ast.expr) -> Value:
@@ -263,6 +269,8 @@ class Evaluator:
         owner = self.value(node.value)
         if isinstance(owner, (View, Elementwise)):
             return self._of_array(owner, node)
+        if isinstance(owner, Selection) and node.attr == "size" and len(owner.array.shape) == len(owner.truths.shape):
+            return selected.counted(self, owner, node)
         if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
             found = library.attribute(owner.value, node.attr)
             if found is not None:
@@ -279,12 +287,11 @@ class Evaluator:
             case "ndim":
                 return len(array.shape)
             case "size":
-                total: Number = 1
-                for extent in array.shape:
-                    total = self.numbers.binary("mul", total, extent, node)
-                return total
+                return size_of(self, array.shape, node)
             case "dtype":
                 return Named(self.dtype_of(array, node))
+            case "flat":
+                return flattened(self, array, node)
             case "T":
                 return transposed(array, range(len(array.shape))[::-1])
             case attr:
@@ -295,6 +302,8 @@ class Evaluator:
 
     def lifted(self, function: Callable[[list[Number]], Number], values: Sequence[Value], node: ast.AST) -> Value:
         """A function of numbers on numbers, or element by element on arrays."""
+        if any(isinstance(v, Selection) for v in values):
+            return selected.lifted(self, function, values, node)
         arrays = [v for v in values if isinstance(v, (View, Elementwise))]
         if not arrays:
             return function([self.as_number(v, node) for v in values])
@@ -342,6 +351,8 @@ class Evaluator:
         """A binary operator on numbers or arrays."""
         if isinstance(a, tuple) and isinstance(b, tuple) and isinstance(op, ast.Add):
             return (*a, *b)
+        if isinstance(a, tuple) or isinstance(b, tuple):
+            raise self.error("dtype-mismatch", "an operator of a list or tuple", node, hints.APPENDING)
         name = BINARY[type(op)]
         return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
 
@@ -435,7 +446,12 @@ class Evaluator:
         if isinstance(owner, tuple):
             return self._item(owner, index, node)
         if isinstance(owner, (View, Elementwise)):
-            part = self.part(owner, index, node)
+            known: dict[int, Value] = {}
+            if not isinstance(index, ast.Tuple) and not self._is_axis(index):
+                known[id(index)] = value = self._place(index)
+                if isinstance(value, (View, Elementwise)) and value.shape and self.dtype_of(value, index) is DType.BOOL:
+                    return selected.chosen(self, owner, value, node)
+            part = self.part(owner, index, node, known)
             return part if part.shape else self.element(part, (), node)
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
             return owner  # an array without dimensions
@@ -453,10 +469,10 @@ class Evaluator:
         hint = "make an array of it, as in np.array([...])"
         raise self.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node, hint)
 
-    def part(self, array: Array, index: ast.expr, node: ast.AST) -> Array:
-        """The part of an array that a subscript names; without dimensions it is an element."""
+    def part(self, array: Array, index: ast.expr, node: ast.AST, known: Mapping[int, Value] | None = None) -> Array:
+        """The part of an array that a subscript names, of which some items are known; an element has no dimensions."""
         nodes = index.elts if isinstance(index, ast.Tuple) else [index]
-        values = {id(n): self._place(n) for n in nodes if not self._is_axis(n)}
+        values = known or {id(n): self._place(n) for n in nodes if not self._is_axis(n)}
         if any(isinstance(v, (View, Elementwise)) and v.shape for v in values.values()):
             return self._gathered(array, nodes, values, node)
         items: list[Number | slice | None] = []
@@ -520,7 +536,7 @@ class Evaluator:
         for part, value in zip(nodes, items, strict=True):
             dtype = self.dtype_of(value, part) if isinstance(value, (View, Elementwise)) else None
             if dtype is DType.BOOL:
-                hint = "loop over its elements with `if`, or write np.where(condition, A, 0)"
+                hint = "select along the first dimensions alone, as in A[truths]"
                 raise self.error("unsupported", f"`{shown(part)}` is an array of truths, which is no index", part, hint)
         shape = broadcast_shape([v.shape for v in items if isinstance(v, (View, Elementwise))], self.source, node)
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ir.dtypes import DType
 from ir.nodes import Buffer
-from ir.script.plain.arrays import Array
+from ir.script.plain.arrays import Array, Selection
 from ir.script.plain.program import Key
 from ir.script.plain.promotion import Number, Numbers, expr_of
 from ir.script.scope import Source
@@ -35,7 +35,7 @@ class Cell:
     start: Named | None = None  # what a parameter is until it is first assigned, if that is no number
 
 
-Value = Number | Array | Named | tuple["Value", ...]
+Value = Number | Array | Selection | Named | tuple["Value", ...]
 Binding = Value | Cell
 Comprehension = ast.GeneratorExp | ast.ListComp
 
@@ -47,7 +47,7 @@ class Caller(Protocol):
         self, function: Any, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
     ) -> Value: ...
     def define(self, node: ast.Lambda) -> Value: ...
-    def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value: ...
+    def reduce(self, name: str, array: Array, axes: tuple[int, ...] | None, node: ast.AST) -> Value: ...
     def scan(self, name: str, array: Array, axis: int | None, node: ast.Call) -> Value: ...
     def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array: ...
     def fold(

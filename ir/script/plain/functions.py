@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import FunctionType
 
-from ir.script.plain import hints, library
+from ir.script.plain import hints
 from ir.script.plain.cells import captured_in, cells_of, local_names
 from ir.script.plain.desugared import desugared
 from ir.script.plain.frames import Frame, Value, outer_name
+from ir.script.plain.library import names as library
 from ir.script.plain.loops.exits import structured
 from ir.script.plain.promotion import Numbers
 from ir.script.reading import definition_of

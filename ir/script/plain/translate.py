@@ -15,7 +15,7 @@ from ir.dtypes import DType
 from ir.errors import ParseError, Span
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, PrimFunc, Stmt, Store, Var, const
 from ir.presburger.sets import exclusive
-from ir.script.plain.arrays import Elementwise, View, whole
+from ir.script.plain.arrays import Elementwise, Selection, View, whole
 from ir.script.plain.frames import Named, Value
 from ir.script.plain.functions import frame_of
 from ir.script.plain.program import Again, Learned, NeedsValue, Program
@@ -152,12 +152,19 @@ def _first_store(program: Program, buffer: Buffer) -> Span | None:
 
 def _output(body: Body, value: Value, node: ast.AST) -> str:
     """The buffer that a result is returned in."""
-    if isinstance(value, (Named, tuple)):
+    if isinstance(value, (Named, tuple, Selection)):
         message = f"{body.frame.function.__name__} returns what is neither number nor array"
+        if isinstance(value, Selection):
+            message = f"the size of what {body.frame.function.__name__} returns depends on data"
         raise body.frame.source.error("return", message, node, help="return numbers, arrays, or one tuple of them")
     if isinstance(value, View) and value.whole and _stands(body, value.buffer):
         return value.buffer.name
     if isinstance(value, (View, Elementwise)) and value.shape:
+        if not all(body.arrays.settled(extent, node) for extent in value.shape):
+            message = f"the size of what {body.frame.function.__name__} returns depends on loops or data"
+            raise body.frame.source.error(
+                "return", message, node, help="return all of the array, and how much of it counts"
+            )
         copied = Elementwise(value.shape, lambda i: body.read.element(value, i))
         return body.arrays.kept("result", copied, node).buffer.name
     number: Number = body.read.as_number(value, node)

@@ -122,9 +122,10 @@ class Whiles:
                 given[var] = entry[cell.key] if cell.key in entry else self.read.read(cell)
         numbers = self.read.numbers
         value = self._value(found.value, given, node)
-        if found.halves:
-            high = interval_of(value)[1]
-            bits = max(high, 0).bit_length() if high is not None else numbers.dtype_of(value).bits
+        if found.kind != "falls":
+            low, high = interval_of(value)
+            known = found.kind == "halves" or (low is not None and low >= 0)
+            bits = high.bit_length() if high is not None and known else numbers.dtype_of(value).bits
             return found.rounds * bits + found.more
         count = numbers.binary("add", value, found.more, node) if found.more else value
         if isinstance(count, int):
