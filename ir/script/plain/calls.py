@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TOTALS = ("sum", "min", "max", "mean", "prod", "any", "all")
 _SCANS = ("argmax", "argmin", "cumsum", "cumprod", "var", "std")
-_METHODS = (*_TOTALS, *_SCANS, "copy", "astype", "dot", "transpose", "item")
+_METHODS = (*_TOTALS, *_SCANS, "copy", "astype", "dot", "transpose", "item", "clip")
 
 
 def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
@@ -499,6 +499,9 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
             return _transposed(read, owner, tuple(map(read.value, _arguments(read, node, name, 0, 9))), node)
         case "dot":
             return read.caller.product(owner, read.array(_only(read, node, "dot")), node)
+        case "clip":
+            parts = [owner, *map(read.value, _arguments(read, node, name, 2, 2))]
+            return read.lifted(lambda v: composed("np.clip", read.numbers, v, node), parts, node)
         case "item" if not node.args and not owner.shape:
             return read.element(owner, ())
         case _ if name in (*_TOTALS, *_SCANS):

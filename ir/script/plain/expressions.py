@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import numbers
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TypeVar
@@ -14,7 +14,7 @@ from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
 from ir.nodes import Binary, Expr, Load, Select, const
-from ir.script.expressions import BINARY, COMPARE, MAX_DEPTH
+from ir.script.expressions import BINARY, MAX_DEPTH
 from ir.script.plain import hints
 from ir.script.plain.arrays import (
     Array,
@@ -29,6 +29,7 @@ from ir.script.plain.arrays import (
     transposed,
 )
 from ir.script.plain.calls import call
+from ir.script.plain.comparisons import compared
 from ir.script.plain.frames import Caller, Cell, Frame, Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.library import selected
@@ -129,19 +130,19 @@ class Evaluator:
         self._deeper(len(node.values), node)
         try:
             for operand in node.values:
-                one = self._under(found, is_and, lambda operand=operand: part(operand), node)
+                one = self.under(found, is_and, lambda operand=operand: part(operand), node)
                 if isinstance(one, bool):
                     if one is not is_and:
                         return one if found is None else self._joined(is_and, found, one, node)
                     continue
                 found = one if found is None else Binary("and" if is_and else "or", found, one, self.source.span(node))
-                self._grant(one, is_and)
+                self.grant(one, is_and)
         finally:
             del self.program.facts[facts:]
             self.depth -= len(node.values)
         return is_and if found is None else found
 
-    def _under(self, cond: Expr | None, holds: bool, read: Callable[[], _Found], node: ast.AST) -> _Found:
+    def under(self, cond: Expr | None, holds: bool, read: Callable[[], _Found], node: ast.AST) -> _Found:
         """What is read where a condition holds, or does not; None is no condition."""
         if cond is None:
             return read()
@@ -154,7 +155,7 @@ class Evaluator:
     def _joined(self, is_and: bool, found: Expr, one: bool, node: ast.AST) -> Expr:
         return Binary("and" if is_and else "or", found, const(one, DType.BOOL), self.source.span(node))
 
-    def _grant(self, cond: Expr, holds: bool) -> None:
+    def grant(self, cond: Expr, holds: bool) -> None:
         """Take it that a condition holds, or does not, for the rest of the expression."""
         if not has_loads(cond):
             where = pb.condition(cond)
@@ -198,7 +199,7 @@ class Evaluator:
             case ast.BoolOp():
                 return self._logical(node, self._truth_value)
             case ast.Compare():
-                return self._compare(node)
+                return compared(self, node)
             case ast.IfExp():
                 return self._choice(node)
             case ast.Call():
@@ -366,64 +367,6 @@ class Evaluator:
         name = "neg" if isinstance(op, ast.USub) else "bitnot"
         return self.lifted(lambda v: self.numbers.unary(name, v[0], node), [value], node)
 
-    def _compare(self, node: ast.Compare) -> Value:
-        first = self.value(node.left)
-        found: Value | None = None
-        facts = len(self.program.facts)
-        for op, right in zip(node.ops, node.comparators, strict=True):
-            cond = found if isinstance(found, Expr) else None
-            second = self._under(cond, True, lambda right=right: self.value(right), node)
-            part = self._comparison(op, first, second, node)
-            if found is None:
-                found = part
-            elif isinstance(found, bool):
-                found = part if found else False
-            else:
-                found = self.lifted(lambda v: self.numbers.binary("bitand", v[0], v[1], node), [found, part], node)
-            if isinstance(part, Expr):
-                self._grant(part, True)
-            first = second
-        del self.program.facts[facts:]
-        assert found is not None
-        return found
-
-    def _comparison(self, op: ast.cmpop, a: Value, b: Value, node: ast.expr) -> Value:
-        if isinstance(op, (ast.Is, ast.IsNot)):
-            if isinstance(b, Named) and b.value is None:
-                absent = isinstance(a, Named) and a.value is None
-                return absent is isinstance(op, ast.Is)
-            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, "write == or !=")
-        if isinstance(op, (ast.In, ast.NotIn)):
-            return self._membership(a, b, isinstance(op, ast.In), node)
-        name = COMPARE[type(op)]
-        if isinstance(a, (Named, tuple)) and isinstance(b, (Named, tuple)) and name in ("eq", "ne"):
-            return self._same_objects(a, b, node) is (name == "eq")
-        return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
-
-    def _membership(self, a: Value, b: Value, wanted: bool, node: ast.expr) -> Value:
-        """Whether a number is one of those in a tuple."""
-        if not isinstance(b, tuple) or not all(map(is_number, (a, *b))):
-            hint = "compare with each, as in `x == 1 or x == 2`, or loop over the elements"
-            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, hint)
-        found: Number = False
-        for item in b:
-            equal = self.numbers.binary("eq", self.as_number(a, node), self.as_number(item, node), node)
-            found = equal if found is False else self.numbers.binary("bitor", found, equal, node)
-        if isinstance(found, bool):
-            return found is wanted
-        return found if wanted else self.numbers.typer.unary("not", self.numbers.truth(found, node), node)
-
-    def _same_objects(self, a: Value, b: Value, node: ast.expr) -> bool:
-        if isinstance(a, tuple) and isinstance(b, tuple):
-            plain = (bool, int, float)
-            if all(isinstance(v, plain) for v in (*a, *b)):
-                return a == b
-            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, "compare item by item")
-        if isinstance(a, Named) and isinstance(b, Named):
-            kinds = library.dtype_named(a.value), library.dtype_named(b.value)
-            return kinds[0] is kinds[1] if None not in kinds else bool(a.value == b.value)
-        return False
-
     def _choice(self, node: ast.IfExp) -> Value:
         cond = self.condition(node.test)
         if isinstance(cond, bool):
@@ -431,8 +374,8 @@ class Evaluator:
         arms: list[Value] = []
         for branch, holds in ((node.body, True), (node.orelse, False)):
             facts = len(self.program.facts)
-            self._grant(cond, holds)
-            arms.append(self._under(cond, holds, lambda branch=branch: self.value(branch), node))
+            self.grant(cond, holds)
+            arms.append(self.under(cond, holds, lambda branch=branch: self.value(branch), node))
             del self.program.facts[facts:]
         if all(isinstance(v, (View, Elementwise)) for v in arms):
             return one_of(self, cond, arms, node)
@@ -446,11 +389,9 @@ class Evaluator:
         if isinstance(owner, tuple):
             return self._item(owner, index, node)
         if isinstance(owner, (View, Elementwise)):
-            known: dict[int, Value] = {}
-            if not isinstance(index, ast.Tuple) and not self._is_axis(index):
-                known[id(index)] = value = self._place(index)
-                if isinstance(value, (View, Elementwise)) and value.shape and self.dtype_of(value, index) is DType.BOOL:
-                    return selected.chosen(self, owner, value, node)
+            known = None if isinstance(index, ast.Tuple) or self._is_axis(index) else self._place(index)
+            if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
+                return selected.chosen(self, owner, known, node)
             part = self.part(owner, index, node, known)
             return part if part.shape else self.element(part, (), node)
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
@@ -469,35 +410,49 @@ class Evaluator:
         hint = "make an array of it, as in np.array([...])"
         raise self.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node, hint)
 
-    def part(self, array: Array, index: ast.expr, node: ast.AST, known: Mapping[int, Value] | None = None) -> Array:
-        """The part of an array that a subscript names, of which some items are known; an element has no dimensions."""
-        nodes = index.elts if isinstance(index, ast.Tuple) else [index]
-        values = known or {id(n): self._place(n) for n in nodes if not self._is_axis(n)}
-        if any(isinstance(v, (View, Elementwise)) and v.shape for v in values.values()):
-            return self._gathered(array, nodes, values, node)
+    def part(self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None) -> Array:
+        """The part of an array that a subscript names, whose value may be known; an element has no dimensions."""
+        places = self._places(index, known, len(array.shape), node)
+        if any(isinstance(v, (View, Elementwise)) and v.shape for _, v in places):
+            return self._gathered(array, places, node)
         items: list[Number | slice | None] = []
-        rank = len(array.shape)
-        taken = sum(1 for n in nodes if not _is_ellipsis(n) and not self._is_none(n))
-        if taken > rank:
-            message = f"`{shown(node)}` has {taken} indices for {rank} dimensions"
-            raise self.error("rank", message, node, "give at most one index for each dimension")
+        for part, value in places:
+            if isinstance(value, slice) or (isinstance(value, Named) and value.value is None):
+                items.append(value if isinstance(value, slice) else None)
+            else:
+                axis = sum(1 for i in items if i is not None)
+                items.append(self._index(self._whole_number(value, part), array.shape[axis], part))
+        if len(items) < len(array.shape) or any(isinstance(i, slice) for i in items):
+            items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
+        return self._cut(array, items, node)
+
+    def _places(
+        self, index: ast.expr, known: Value | None, rank: int, node: ast.AST
+    ) -> list[tuple[ast.expr, Value | slice]]:
+        """The items of a subscript, with whole axes for what `...` stands for."""
+        found: list[tuple[ast.expr, Value | slice]] = []
+        nodes = index.elts if isinstance(index, ast.Tuple) else [index]
+        rest = next((part for part in nodes if _is_ellipsis(part)), None)
         for part in nodes:
-            if _is_ellipsis(part):
-                items += [slice(None)] * (rank - taken)
-            elif self._is_none(part):
-                items.append(None)
-            elif isinstance(part, ast.Slice):
+            if isinstance(part, ast.Slice):
                 ends = [
                     None if p is None else self._whole_number(self.value(p), p)
                     for p in (part.lower, part.upper, part.step)
                 ]
-                items.append(slice(*(None if end is None else self._settled(end, part) for end in ends)))
-            else:
-                axis = sum(1 for i in items if i is not None)
-                items.append(self._index(self._whole_number(values[id(part)], part), array.shape[axis], part))
-        if taken < rank or any(isinstance(i, slice) for i in items):
-            items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
-        return self._cut(array, items, node)
+                found.append((part, slice(*(None if end is None else self._settled(end, part) for end in ends))))
+            elif self._is_none(part):
+                found.append((part, Named(None)))
+            elif part is not rest:
+                value = self._place(part) if known is None else known
+                found += [(part, v) for v in value] if isinstance(value, tuple) else [(part, value)]
+        taken = sum(1 for _, v in found if not (isinstance(v, Named) and v.value is None))
+        if taken > rank:
+            message = f"`{shown(node)}` has {taken} indices for {rank} dimensions"
+            raise self.error("rank", message, node, "give at most one index for each dimension")
+        if rest is not None:
+            k = nodes.index(rest)
+            found[k:k] = [(rest, slice(None))] * (rank - taken)
+        return found
 
     def _place(self, node: ast.expr) -> Value:
         """An item of a subscript; a list that is written there is an array of indices."""
@@ -525,30 +480,31 @@ class Evaluator:
         self.needs_value(value)
         return value if self.program.conditional else self.program.frozen("at", value, self.source.span(node))
 
-    def _gathered(
-        self, array: Array, nodes: Sequence[ast.expr], values: Mapping[int, Value], node: ast.AST
-    ) -> Elementwise:
-        """`A[rows]` and `A[rows, columns]`: elements at places in arrays of indices, broadcast together."""
-        if len(values) < len(nodes) or len(nodes) > len(array.shape):
+    def _gathered(self, array: Array, places: Sequence[tuple[ast.expr, Value | slice]], node: ast.AST) -> Elementwise:
+        """`A[rows]`, `A[rows, columns]`, `A[:, columns]`: elements at places in arrays that are broadcast together."""
+        own = [k for k, (_, v) in enumerate(places) if not isinstance(v, slice)]
+        if own != [*range(own[0], own[-1] + 1)] or any(isinstance(v, Named) for _, v in places):
             hint = "loop over its elements"
-            raise self.error("unsupported", f"`{shown(node)}` has arrays and parts as indices", node, hint)
-        items = list(values.values())
-        for part, value in zip(nodes, items, strict=True):
+            raise self.error("unsupported", f"`{shown(node)}` has arrays and parts in turns as indices", node, hint)
+        items = [(places[k][0], v) for k in own if not isinstance(v := places[k][1], slice)]
+        for part, value in items:
             dtype = self.dtype_of(value, part) if isinstance(value, (View, Elementwise)) else None
             if dtype is DType.BOOL:
                 hint = "select along the first dimensions alone, as in A[truths]"
                 raise self.error("unsupported", f"`{shown(part)}` is an array of truths, which is no index", part, hint)
-        shape = broadcast_shape([v.shape for v in items if isinstance(v, (View, Elementwise))], self.source, node)
+        shape = broadcast_shape([v.shape for _, v in items if isinstance(v, (View, Elementwise))], self.source, node)
+        kept = self._cut(array, [v if isinstance(v, slice) else slice(None) for _, v in places], node)
+        first, after = own[0], own[0] + len(shape)
 
         def element(indices: Indices) -> Number:
-            places: list[Number] = []
-            for k, (part, value) in enumerate(zip(nodes, items, strict=True)):
+            found: list[Number] = []
+            for k, (part, value) in enumerate(items, first):
                 if isinstance(value, (View, Elementwise)):
-                    value = self.element(value, broadcast_index(value.shape, indices[: len(shape)]), part)
-                places.append(self._index(self._whole_number(value, part), array.shape[k], part))
-            return self.element(array, (*places, *indices[len(shape) :]), node)
+                    value = self.element(value, broadcast_index(value.shape, indices[first:after]), part)
+                found.append(self._index(self._whole_number(value, part), kept.shape[k], part))
+            return self.element(kept, (*indices[:first], *found, *indices[after:]), node)
 
-        return Elementwise((*shape, *array.shape[len(items) :]), element)
+        return Elementwise((*kept.shape[:first], *shape, *kept.shape[first + len(items) :]), element)
 
     def _is_axis(self, node: ast.expr) -> bool:
         """Whether an item of a subscript is no index."""

@@ -49,6 +49,15 @@ FUNCTIONS = {
     "argwhere": "write a loop with `if`",
     "einsum": "write its loops",
     "reshape": "write np.reshape(A, shape)",
+    "accumulate": "write a loop that keeps the result so far",
+    "reduce": "write np.sum, np.max or the like, or a loop",
+    "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
+    "solve": "solve before the call, or write the elimination as loops",
+    "det": "write the elimination as loops",
+    "inv": "invert before the call, or write the elimination as loops",
+    "tolist": "loop over the array itself",
+    "nansum": "write a loop with `if`",
+    "unique": "sort, and count the places where neighbours differ",
     "rand": "draw before the call, and pass the numbers as an array",
 }
 

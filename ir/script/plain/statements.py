@@ -402,11 +402,13 @@ class Body:
 
     def _call(self, node: ast.Call) -> None:
         callee = None if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value) else node.func
-        if callee is None and isinstance(node.func, ast.Attribute) and node.func.attr == "sort" and not node.args:
-            owner = self.read.value(node.func.value)
-            target = owner if isinstance(owner, View) else self._whole(node.func.value, node)
-            found = put_in_place(self.read, "np.sort", [target], {}, node)
-            self._store(target, found, node)
+        if callee is None and isinstance(node.func, ast.Attribute) and node.func.attr in ("sort", "fill"):
+            target = self._whole(node.func.value, node)
+            args = [*self.read.items(node.args, self.read.value)]
+            if node.func.attr == "sort":
+                self._store(target, put_in_place(self.read, "np.sort", [target, *args], {}, node), node)
+            elif len(args) == 1:
+                self._store(target, args[0], node)
             return
         if callee is None:
             raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")

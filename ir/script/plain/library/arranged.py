@@ -509,5 +509,7 @@ def arguments(read: Evaluator, name: str, node: ast.Call) -> list[Value]:
 
 
 METHODS: dict[str, tuple[int, int, Arranged]] = {  # of arguments besides the array
+    "trace": (0, 0, _trace),
+    "diagonal": (0, 0, _diag), "repeat": (1, 1, _repeated("floordiv")),
     "reshape": (1, 8, _reshape), "ravel": (0, 0, _ravel), "flatten": (0, 0, _flatten),
 }  # fmt: skip

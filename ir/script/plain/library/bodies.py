@@ -30,10 +30,14 @@ def _sort_rows(a: Any) -> None:
             _sort_row(a[i])
 
 
-def sort(a: Any) -> Any:
-    found = a.copy()
-    _sort_rows(found)
-    return found
+def sort(a: Any, axis: Any = -1) -> Any:
+    if axis == -1 or axis == a.ndim - 1:
+        found = a.copy()
+        _sort_rows(found)
+        return found
+    turned = a.T.copy()
+    _sort_rows(turned)
+    return turned.T
 
 
 def argsort(a: Any) -> Any:

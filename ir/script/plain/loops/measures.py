@@ -8,7 +8,7 @@ halves, the number of its bits is.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -78,6 +78,9 @@ class _Parts(Opaque):
         if a is None or b is None:
             return known
         value, zero = pb.symbol(name), pb.number(0)
+        if expr.op == "bitand":  # the lowest bit of an integer
+            lowest = value.ge_set(pb.number(1)).union(a.eq_set(zero))
+            known = known.intersect(a.add(b).eq_set(zero).complement().union(lowest))
         for one, other in ((a, b), (b, a)):
             match expr.op:
                 case "bitand":
@@ -85,6 +88,9 @@ class _Parts(Opaque):
                     both = one.lt_set(zero).intersect(other.lt_set(zero)).intersect(value.le_set(one))
                     known = known.intersect(one.lt_set(zero).union(within))
                     known = known.intersect(one.ge_set(zero).union(other.ge_set(zero)).union(both))
+                case "bitxor":  # it is one of them where the other one is zero
+                    known = known.intersect(value.eq_set(one).complement().union(other.eq_set(zero)))
+                    known = known.intersect(value.eq_set(one).union(other.eq_set(zero).complement()))
                 case "floormod" if one is a:  # of a >= b > 0 a quotient of at least one was taken away
                     less = value.le_set(a.sub(other))
                     known = known.intersect(other.le_set(zero).union(a.lt_set(other)).union(less))
@@ -169,7 +175,7 @@ class _Run:
         facts = path.facts
         if new.dtype.is_integer:
             facts = facts.intersect(pb.condition(Binary("eq", symbol, new), self.parts).may)
-            facts = self.parts.within(facts if new.dtype.is_signed else facts.intersect(_natural([symbol])))
+            facts = self.parts.within(facts if new.dtype.is_signed else facts.intersect(_at_least([(symbol, 0)])))
         return _Path(facts, {**path.cells, place: symbol}, path.worked)
 
     def _unknown(self, written: set[Buffer], path: _Path) -> _Path:
@@ -182,17 +188,17 @@ class _TooManyError(Exception):
 
 
 def measure(
-    body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], bool], known: Sequence[isl.Set]
+    body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], int | None], known: Sequence[isl.Set]
 ) -> Measure | None:
     """What bounds the steps of a loop whose body does nothing once one of `flags` is set; None if nothing is found.
 
-    `starts` says whether an integer cell is known not to be negative before the loop, and `known` holds throughout.
+    `starts` says that an integer cell is known to be at least 1 or 0 before the loop, and `known` holds throughout.
     """
     return pb.within_budget(lambda: _measure(body, flags, starts, known), None)
 
 
 def _measure(
-    body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], bool], known: Sequence[isl.Set]
+    body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], int | None], known: Sequence[isl.Set]
 ) -> Measure | None:
     own = {s.buffer for s in walk(body) if isinstance(s, Alloc)}
     written = buffers_written(body)
@@ -204,15 +210,15 @@ def _measure(
     facts = pb.always()
     for one in known:
         facts = facts.intersect(one)
-    kept = [b for b in cells if b.dtype.is_integer and starts(b)]
+    least = {b: low for b in cells if b.dtype.is_integer and (low := starts(b)) is not None}
     try:
-        while True:  # until what is taken not to be negative is not afterwards either
-            here = _Path(facts.intersect(_natural([names[b] for b in kept])), entry)
+        while True:  # until what is taken to be no less than a number is not afterwards either
+            here = _Path(facts.intersect(_at_least((names[b], low) for b, low in least.items())), entry)
             ends = run.of(body, [here])
-            lost = [b for b in kept if not all(p.facts.is_subset(_natural([p.cells[b]])) for p in ends)]
+            lost = [b for b in least if not all(p.facts.is_subset(_at_least([(p.cells[b], least[b])])) for p in ends)]
             if not lost:
                 break
-            kept = [b for b in kept if b not in lost]
+            least = {b: low - (b in lost) for b, low in least.items() if b not in lost or low > 0}
         symbols = {var: b for b, var in names.items()}
         values = list(_candidates(body, entry, set(symbols)))
         after, works = [p for p in ends if not _left(p, flags)], [p.facts for p in ends if p.worked]
@@ -312,11 +318,12 @@ def _replaced(expr: Expr, held: Mapping[Var, Expr]) -> Expr:
     return map_expr(expr, lambda e: held.get(e, e) if isinstance(e, Var) else e)
 
 
-def _natural(values: Sequence[Expr]) -> isl.Set:
+def _at_least(values: Iterable[tuple[Expr, int]]) -> isl.Set:
+    """Where integers are no less than numbers."""
     found = pb.always()
-    for value in values:
+    for value, low in values:
         held = pb.affine(value)
-        found = found.intersect(pb.never() if held is None else held.ge_set(pb.number(0)))
+        found = found.intersect(pb.never() if held is None else held.ge_set(pb.number(low)))
     return found
 
 

@@ -70,11 +70,13 @@ class Whiles:
         cells = {c.buffer: c for c in self.read.frame.bindings.values() if isinstance(c, Cell) and c.buffer is not None}
         flags = frozenset(b for b, c in cells.items() if c.key[1] in ending.flags)
 
-        def starts(buffer: Buffer) -> bool:
+        def starts(buffer: Buffer) -> int | None:
             cell = cells.get(buffer)
             held = None if cell is None else entry.get(cell.key)
-            natural = held is not None and self.read.program.at_most(0, held, self.read.numbers.typer)
-            return natural or not buffer.dtype.is_signed
+            for low in (1, 0) if held is not None else ():
+                if self.read.program.at_most(low, held, self.read.numbers.typer):
+                    return low
+            return None if buffer.dtype.is_signed else 0
 
         found = measure(body, flags, starts, self.read.program.facts)
         count = None if found is None else self._count(found, cells, entry, ending)
