@@ -85,7 +85,7 @@ def put_in_place(
     try:
         return read.caller.call(BODIES[name], args, by_name, node, alone=False)
     except ParseError as error:
-        raise read.error(error.code, f"{name}: {error.message}", node) from error
+        raise read.error(error.code, f"{name}: {error.message}", node, error.help or "") from error
 
 
 def arguments_of(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import copy
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ir.script.plain.loops.counting import at_place
 from ir.script.scope import Source
 
+_Node = TypeVar("_Node", bound=ast.AST)
 _ELSEWHERE = "assign the name in a statement of its own"
 _VALUES = "write `if` and `elif`; a `match` here compares with numbers and text"
 
@@ -50,9 +52,9 @@ class _Desugared:
                 return self._branched(node)
             case ast.For():
                 node.body, node.orelse = self.list(node.body), self.list(node.orelse)
-                before, node.iter = self._hoisted(node.iter, node.iter)
+                before, node.iter = self._hoisted(node.iter)
             case _:
-                before, node = self._hoisted(node, node)
+                before, node = self._hoisted(node)
         return [*before, node]
 
     def _branched(self, node: ast.If) -> list[ast.stmt]:
@@ -61,7 +63,7 @@ class _Desugared:
         if len(tests) > 1 and not node.orelse and any(map(_assigns, tests[1:])):
             inner = at_place(ast.If(_joined(tests[1:]), node.body, []), tests[1])
             node.test, node.body = tests[0], self._branched(inner)
-        before, node.test = self._hoisted(node.test, node.test)
+        before, node.test = self._hoisted(node.test)
         return [*before, node]
 
     def _looped(self, node: ast.While) -> ast.stmt:
@@ -71,10 +73,10 @@ class _Desugared:
         if node.orelse:
             raise self._error(node.test)
         leaving = [at_place(ast.If(ast.UnaryOp(ast.Not(), t), [ast.Break()], []), t) for t in _all_of(node.test)]
-        stops = [new for test in leaving if isinstance(test, ast.If) for new in self._branched(test)]
+        stops = [new for test in leaving for new in self._branched(test)]
         return at_place(ast.While(ast.Constant(True), [*stops, *node.body], []), node)
 
-    def _hoisted(self, node: ast.AST, whole: ast.AST) -> tuple[list[ast.stmt], ast.AST]:
+    def _hoisted(self, node: _Node) -> tuple[list[ast.stmt], _Node]:
         """What an expression assigns, as statements before it, and the expression that is left."""
         if not _assigns(node):
             return [], node

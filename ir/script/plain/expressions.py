@@ -486,7 +486,7 @@ class Evaluator:
         if own != [*range(own[0], own[-1] + 1)] or any(isinstance(v, Named) for _, v in places):
             hint = "loop over its elements"
             raise self.error("unsupported", f"`{shown(node)}` has arrays and parts in turns as indices", node, hint)
-        items = [(places[k][0], v) for k in own if not isinstance(v := places[k][1], slice)]
+        items = [(part, v) for part, v in places if not isinstance(v, slice)]
         for part, value in items:
             dtype = self.dtype_of(value, part) if isinstance(value, (View, Elementwise)) else None
             if dtype is DType.BOOL:

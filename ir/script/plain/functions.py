@@ -75,7 +75,8 @@ def _reading(node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr
 
 def inner_function(
     node: ast.FunctionDef | ast.Lambda,
-    frame: Frame,
+    source: Source,
+    function: FunctionType,
     default: Callable[[ast.expr], Value],
     enclosing: Callable[[str, ast.AST], Value],
 ) -> Inner:
@@ -83,20 +84,20 @@ def inner_function(
     if isinstance(node, ast.FunctionDef):
         if node.decorator_list:
             message = f"{node.name} is decorated, and defined within a function"
-            raise frame.source.error("unsupported", message, node.decorator_list[0], help="leave the decorator out")
+            raise source.error("unsupported", message, node.decorator_list[0], help="leave the decorator out")
         definition = node
     else:
         result = ast.copy_location(ast.Return(node.body), node.body)
         definition = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [result], []), node)
 
     def is_bound(name: ast.expr) -> bool:
-        return _outer(frame.function, name) is library.bound
+        return _outer(function, name) is library.bound
 
     args = node.args
     optional = [*args.posonlyargs, *args.args][::-1]
     given = [*zip(optional, args.defaults[::-1], strict=False), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
     defaults = {a.arg: default(value) for a, value in given if value is not None}
-    return Inner(definition.name, _reading(definition, frame.source, is_bound), defaults, enclosing)
+    return Inner(definition.name, _reading(definition, source, is_bound), defaults, enclosing)
 
 
 def named(function: Function) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import FunctionType
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
@@ -60,6 +61,11 @@ class Body:
     def source(self) -> Source:
         return self.frame.source
 
+    @property
+    def home(self) -> FunctionType:
+        """The function of a module that this one is, or is defined in."""
+        return self.frame.function  # pyright: ignore[reportReturnType] - no method, but a field
+
     # Functions -------------------------------------------------------------------------------------------------------
 
     def run(self, body: list[ast.stmt], arguments: Mapping[str, Value]) -> Value:
@@ -86,7 +92,7 @@ class Body:
             hint = "write a loop instead"
             raise self.read.error("recursion", f"{name_of(function)} calls itself", node, hint)
         path = (*self.frame.path, node.lineno * 1000 + node.col_offset)
-        opened = frame_of(function, path, self.frame.numbers.exact, self.frame.function)
+        opened = frame_of(function, path, self.frame.numbers.exact, self.home)
         given = arguments_of(self.read, function, opened, args, named, node)
         short = len(opened.body) == 1 and isinstance(opened.body[0], ast.Return)
         inner = Body(opened.frame, self.program, self.sizes, (*self.callers, function))
@@ -126,7 +132,7 @@ class Body:
 
     def define(self, node: ast.FunctionDef | ast.Lambda) -> Value:
         """A function within this one."""
-        return Named(inner_function(node, self.frame, self._default, self.read.name))
+        return Named(inner_function(node, self.source, self.home, self._default, self.read.name))
 
     def _default(self, node: ast.expr) -> Value:
         return self._settled("default", self.read.value(node), node, copy=True)

@@ -57,7 +57,7 @@ def unflat(read: Evaluator, shape: Sequence[Number], place: Number, node: ast.AS
     return (place, *found)[: len(shape)]
 
 
-def reshaped(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.Call) -> Array:
+def reshaped(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.AST) -> Array:
     """An array of another shape with the same elements in the order of rows; a view where the array is all of one.
 
     Raises:
@@ -76,7 +76,7 @@ def reshaped(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast
     return Elementwise(shape, lambda i: read.element(array, place(i)))
 
 
-def _without_gap(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.Call) -> tuple[Number, ...]:
+def _without_gap(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.AST) -> tuple[Number, ...]:
     """A shape with a number for -1."""
     rest = size_of(read, [e for e in shape if not (isinstance(e, int) and e == -1)], node)
     total = size_of(read, array.shape, node)
@@ -93,7 +93,7 @@ def _reshape(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     return reshaped(read, _array(read, values[0], node), tuple(read.as_number(v, node) for v in shape), node)
 
 
-def flattened(read: Evaluator, array: Array, node: ast.Call) -> Array:
+def flattened(read: Evaluator, array: Array, node: ast.AST) -> Array:
     """All elements in the order of rows."""
     return reshaped(read, array, (size_of(read, array.shape, node),), node)
 

@@ -31,6 +31,7 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
+    Unary,
     Var,
     const,
 )
@@ -78,9 +79,8 @@ class _Parts(Opaque):
         if a is None or b is None:
             return known
         value, zero = pb.symbol(name), pb.number(0)
-        if expr.op == "bitand":  # the lowest bit of an integer
-            lowest = value.ge_set(pb.number(1)).union(a.eq_set(zero))
-            known = known.intersect(a.add(b).eq_set(zero).complement().union(lowest))
+        if expr.op == "bitand":
+            known = known.intersect(_of_lowest_bit(expr, value, a, b))
         for one, other in ((a, b), (b, a)):
             match expr.op:
                 case "bitand":
@@ -98,6 +98,22 @@ class _Parts(Opaque):
                 case _:
                     pass
         return known
+
+
+def _of_lowest_bit(expr: Binary, value: isl.PwAff, a: isl.PwAff, b: isl.PwAff) -> isl.Set:
+    """What is known of `x & -x`, the lowest bit of an integer, and of `x & (x - 1)`, which is without it."""
+    zero = pb.number(0)
+    lowest = value.ge_set(pb.number(1)).union(a.eq_set(zero))
+    known = a.add(b).eq_set(zero).complement().union(lowest)
+    for one, (left, right) in ((a, (expr.lhs, expr.rhs)), (b, (expr.rhs, expr.lhs))):
+        match right:  # where unsigned integers wrap, they are no sums
+            case Unary(op="neg", operand=operand) if operand.same(left):
+                known = known.intersect(lowest)
+            case Binary(op="sub", lhs=other, rhs=Const(value=1)) if other.same(left):
+                known = known.intersect(value.lt_set(one).union(one.eq_set(zero)))
+            case _:
+                pass
+    return known
 
 
 @dataclass(slots=True)

@@ -73,8 +73,8 @@ class Whiles:
         def starts(buffer: Buffer) -> int | None:
             cell = cells.get(buffer)
             held = None if cell is None else entry.get(cell.key)
-            for low in (1, 0) if held is not None else ():
-                if self.read.program.at_most(low, held, self.read.numbers.typer):
+            for low in (1, 0):
+                if held is not None and self.read.program.at_most(low, held, self.read.numbers.typer):
                     return low
             return None if buffer.dtype.is_signed else 0
 
