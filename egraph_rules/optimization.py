@@ -107,7 +107,7 @@ class Report(Shown):
     def effort(self) -> str:
         """What the search took, in one line."""
         return (
-            f"search: {self.seconds * 1e3:.0f} ms, {self.searches} searches, {self.nodes} terms, "
+            f"search: {self.seconds * 1e3:.0f} ms, {counted(self.searches, 'search', 'searches')}, {self.nodes} terms, "
             f"{self.questions} questions to the prover; {self.stopped}{'; kept from before' if self.recalled else ''}"
         )
 
