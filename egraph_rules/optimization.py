@@ -176,7 +176,10 @@ class Result(Shown):
         for rank in ranks:
             variant, cost = self.variants[rank]
             name = "cheapest equivalent program" if rank == 0 else f"variant {rank + 1}"
-            yield Section(f"{name}: cost {cost:,.0f}, was {self.cost_before:,.0f}", str(variant))
+            if str(variant) == str(self.source):
+                yield Section(f"{name}: as it was given, cost {cost:,.0f}")
+            else:
+                yield Section(f"{name}: cost {cost:,.0f}, was {self.cost_before:,.0f}", str(variant))
         lines = [*self.report.reasons()]
         assumptions, stores = count_erased(self.source.body)
         if assumptions or stores:
