@@ -11,7 +11,7 @@ import numpy as np
 
 from ir.errors import LoopsatError, ScheduleError, suggest
 from ir.instructions import instruction_of
-from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
+from ir.nodes import Buffer, Expr, Module, PrimFunc, Var, Written
 from ir.page import Section
 from ir.presburger.facts import promised
 from ir.presburger.index_map import IndexMap
@@ -110,7 +110,7 @@ class Schedule(Shown):
     `reassociate=False` refuses orders that change the last bits of float reductions.
     """
 
-    def __init__(self, program: PrimFunc | Module, *, reassociate: bool = True, verify: bool = True) -> None:
+    def __init__(self, program: Written | Module, *, reassociate: bool = True, verify: bool = True) -> None:
         if not isinstance(program, (Module, PrimFunc)):  # pyright: ignore[reportUnnecessaryIsInstance]
             message = f"a schedule starts from a function or a module, not from {type(program).__name__}"
             raise ScheduleError("program", message, help="parse text with ir.parse, or decorate with @T.prim_func")

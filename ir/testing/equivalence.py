@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ir.arith import Scalar
 from ir.errors import DifferenceError, LoopsatError, OptionError
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.nodes import PrimFunc
+from ir.nodes import PrimFunc, Written
 from ir.presburger.sets import exclusive
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
@@ -20,8 +20,8 @@ _STEPS = 200_000  # statements of one run: larger programs are to be checked at 
 
 @exclusive
 def check_equivalent(
-    original: PrimFunc,
-    other: PrimFunc,
+    original: Written,
+    other: Written,
     *,
     given: Inputs | None = None,
     sizes: Mapping[str, Scalar] | None = None,

@@ -13,7 +13,7 @@ import numpy as np
 from ir.arith import Scalar
 from ir.errors import DifferenceError, LoopsatError, OptionError
 from ir.instructions import is_instruction
-from ir.nodes import PrimFunc
+from ir.nodes import PrimFunc, Written
 from ir.presburger.sets import exclusive
 from ir.printing.printer import to_script
 from ir.semantics.inputs import NEAR_ZERO, SPREADS, Inputs, random_inputs
@@ -47,7 +47,7 @@ class _Failure:
 @exclusive
 def check_kernel(
     kernel: Callable[..., Any],
-    func: PrimFunc,
+    func: Written,
     *,
     given: Inputs | None = None,
     sizes: Mapping[str, Scalar] | None = None,
@@ -105,7 +105,7 @@ def check_kernel(
     return compared
 
 
-def check_instruction(func: PrimFunc, *, examples: int = 25, seed: int = 0) -> int:
+def check_instruction(func: Written, *, examples: int = 25, seed: int = 0) -> int:
     """Check that the JAX text of an instruction computes what its body says; return on how many inputs.
 
     Raises:

@@ -17,7 +17,7 @@ from egraph_rules.cost.target import CPU
 from ir.analysis.effects import EffectAnalysis
 from ir.errors import LoopsatError, LowerError, suggest
 from ir.floats import Floats, floats_named
-from ir.nodes import Binary, Buffer, Const, Expr, Module, PrimFunc, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Module, PrimFunc, Var, Written
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
 from ir.program.modules import ENTRY
@@ -34,7 +34,7 @@ from lower.runtime.switches import switched_off
 
 
 def export(
-    program: PrimFunc | Module,
+    program: Written | Module,
     platforms: Sequence[str] = ("cpu", "cuda", "tpu"),
     *,
     sizes: Mapping[str, int | str] | None = None,
@@ -70,7 +70,7 @@ def export(
 
 
 def stablehlo_text(
-    program: PrimFunc | Module,
+    program: Written | Module,
     platforms: Sequence[str] = ("cpu",),
     *,
     sizes: Mapping[str, int | str] | None = None,

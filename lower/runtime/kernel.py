@@ -12,7 +12,7 @@ from egraph_rules.cost.target import Target
 from ir.errors import LowerError
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.nodes import Module, PrimFunc
+from ir.nodes import Module, PrimFunc, Written
 from ir.presburger.sets import exclusive
 from ir.program.modules import ENTRY
 from ir.semantics.verify import entered
@@ -41,7 +41,7 @@ __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
 
 @exclusive
 def compile(
-    program: PrimFunc | Module,
+    program: Written | Module,
     target: str | Target = "cpu",
     *,
     checks: bool = False,
@@ -142,7 +142,7 @@ def pallas_kernel(func: PrimFunc, target: str | Target = "tpu", interpret: bool 
 
 @exclusive
 def emit(
-    program: PrimFunc | Module,
+    program: Written | Module,
     target: str | Target = "cpu",
     *,
     donate: Donate = False,

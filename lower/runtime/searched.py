@@ -13,7 +13,7 @@ from egraph_rules.optimization import Result
 from egraph_rules.rules.registry import active_rules
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.nodes import Module, PrimFunc
+from ir.nodes import Module, Written
 from ir.program.calls import calls_in
 from ir.program.modules import ENTRY
 from ir.semantics.verify import entered
@@ -34,18 +34,6 @@ else:  # prices of programs as they will run need all of lowering
 
 @overload
 def optimize(
-    program: PrimFunc,
-    target: str | Target = ...,
-    k: int = ...,
-    budget: Budget | None = ...,
-    floats: Floats | str | Iterable[str] | None = ...,
-    rules: Iterable[Rule] | None = ...,
-    without: Iterable[str] = ...,
-    verify: bool = ...,
-    whole: Whole = ...,
-) -> Result: ...
-@overload
-def optimize(
     program: Module,
     target: str | Target = ...,
     *,
@@ -59,8 +47,20 @@ def optimize(
     free: Iterable[str] = ...,
     maps: Maps | None = ...,
 ) -> ModuleResult: ...
+@overload
 def optimize(
-    program: PrimFunc | Module,
+    program: Written,
+    target: str | Target = ...,
+    k: int = ...,
+    budget: Budget | None = ...,
+    floats: Floats | str | Iterable[str] | None = ...,
+    rules: Iterable[Rule] | None = ...,
+    without: Iterable[str] = ...,
+    verify: bool = ...,
+    whole: Whole = ...,
+) -> Result: ...
+def optimize(
+    program: Written | Module,
     target: str | Target = "cpu",
     k: int = 1,
     budget: Budget | None = None,

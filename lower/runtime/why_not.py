@@ -13,7 +13,7 @@ from egraph_rules.cost.target import Target
 from egraph_rules.rules.registry import is_rule
 from ir.errors import OptionError, suggest
 from ir.floats import Floats, floats_named
-from ir.nodes import Module, PrimFunc
+from ir.nodes import Module, PrimFunc, Written
 from ir.presburger.sets import exclusive
 from ir.program.modules import ENTRY
 from ir.semantics.verify import entered
@@ -70,7 +70,7 @@ def forms_named(name: str) -> tuple[Form, ...]:
 
 @exclusive
 def why_not(
-    program: PrimFunc | Module,
+    program: Written | Module,
     name: str,
     target: str | Target = "cpu",
     *,
