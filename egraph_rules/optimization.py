@@ -34,7 +34,7 @@ from egraph_rules.search.saturate import Outcome, saturate
 from ir.analysis.definedness import defined_buffers
 from ir.analysis.effects import EffectAnalysis
 from ir.analysis.evaluated import Evaluated
-from ir.errors import RuleError, ScheduleError, suggest
+from ir.errors import RuleError, ScheduleError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
 from ir.later import later
@@ -282,6 +282,8 @@ def optimize(
     floats = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
+    for rule in rules if isinstance(rules, Iterable) else (rules,) * (rules is not None):
+        expect(rule, Rule, "`rules` has rules", "functions under @rule are such")
     known = tuple(active_rules(without) if rules is None else rules)
     own = kept_rules((*rules_of(func.body), *(library_rules(func.body) if rules is None else ())), named(without))
     active = tuple(r for r in dict.fromkeys((*known, *own)) if r.floats in floats)

@@ -13,7 +13,7 @@ from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, no_type_check
 
 from ir.dtypes import DType, from_name
-from ir.errors import ParseError, suggest
+from ir.errors import ParseError, expect, suggest
 from ir.nodes import BinaryOp, Cast, Const, Expr, Function, Module, Operand, PrimFunc, UnaryOp, Undef, Var
 from ir.script.definition import parse_definition
 from ir.script.kernels import Kernels
@@ -189,6 +189,7 @@ class _Scalar:
             if not value.isidentifier() or keyword.iskeyword(value):
                 raise ParseError("name", f"`{value}` cannot name a variable", help="use a Python identifier")
             return Var(value, self.dtype)
+        expect(value, (Expr, numbers.Number), f"T.{self.dtype} takes a name, a number or an expression")
         expr = _TYPER.typed(_number(value, self.dtype), self.dtype, _NOWHERE)
         return expr if expr.dtype is self.dtype else Cast(self.dtype, expr)
 

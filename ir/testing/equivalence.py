@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ir.arith import Scalar
-from ir.errors import DifferenceError, LoopsatError, OptionError
+from ir.errors import DifferenceError, LoopsatError, OptionError, expect
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc, Written
 from ir.presburger.sets import exclusive
@@ -42,6 +42,8 @@ def check_equivalent(
         DifferenceError: they differ; with the smallest inputs found, and what both give.
         LoopsatError: they have other parameters, or `original` promises nothing on any inputs that were drawn.
     """
+    for program in (original, other):
+        expect(program, PrimFunc, "two functions are compared", "take one of a module, as in module['main']")
     _same_interface(original, other)
     compared = 0
     last = ""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ir.arith import Scalar
-from ir.errors import DifferenceError, LoopsatError, OptionError
+from ir.errors import DifferenceError, KindError, LoopsatError, OptionError, expect
 from ir.instructions import is_instruction
 from ir.nodes import PrimFunc, Written
 from ir.presburger.sets import exclusive
@@ -68,6 +68,9 @@ def check_kernel(
         DifferenceError: a result is wrong; with the smallest inputs found.
         LoopsatError: the kernel takes or returns something else, or `func` promises nothing on any inputs drawn.
     """
+    expect(func, PrimFunc, "a kernel is compared with a function", "decorate it with @T.prim_func")
+    if not callable(kernel):
+        raise KindError("arguments", f"a kernel can be called, found {type(kernel).__name__}")
     taken = _taken(kernel, func)
     compared = 0
     last = ""

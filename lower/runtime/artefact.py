@@ -15,7 +15,7 @@ from jax import export as jax_export
 
 from egraph_rules.cost.target import CPU
 from ir.analysis.effects import EffectAnalysis
-from ir.errors import LoopsatError, LowerError, suggest
+from ir.errors import LoopsatError, LowerError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.nodes import Binary, Buffer, Const, Expr, Module, PrimFunc, Var, Written
 from ir.presburger import sets as pb
@@ -98,6 +98,7 @@ def _exported(
     precision: Precision,
     without: frozenset[str],
 ) -> jax_export.Exported:
+    expect(platforms, Iterable, "platforms are names", 'as in ["cpu", "tpu"]')
     kinds = {platform_of(p) for p in platforms}
     # One source serves all platforms: with several it has the forms that a CPU prefers.
     prices = user_target(kinds.pop() if len(kinds) == 1 else CPU)

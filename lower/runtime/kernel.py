@@ -9,7 +9,7 @@ import jax
 from jax.sharding import Mesh
 
 from egraph_rules.cost.target import Target
-from ir.errors import LowerError
+from ir.errors import LowerError, expect
 from ir.floats import Floats, floats_named
 from ir.later import later
 from ir.nodes import Module, PrimFunc, Written
@@ -100,6 +100,7 @@ def compile(
         return kernel
     if shardings:
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
+    expect(donate, Iterable if not isinstance(donate, bool) else bool, "`donate` has names of parameters", "or is True")
     names = donate if isinstance(donate, (bool, str)) else tuple(donate)
     key = kept.key_of(
         "compile", func, prices, checks, names, pallas, policy.value, digits, sorted(off), str(device), notes

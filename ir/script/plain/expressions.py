@@ -417,8 +417,10 @@ class Evaluator:
             return self._gathered(array, places, node)
         items: list[Number | slice | None] = []
         for part, value in places:
-            if isinstance(value, slice) or (isinstance(value, Named) and value.value is None):
-                items.append(value if isinstance(value, slice) else None)
+            if isinstance(value, slice):
+                items.append(value)
+            elif isinstance(value, Named) and value.value is None:
+                items.append(None)
             else:
                 axis = sum(1 for i in items if i is not None)
                 items.append(self._index(self._whole_number(value, part), array.shape[axis], part))
