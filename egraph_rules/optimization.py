@@ -182,8 +182,10 @@ class Result(Shown):
                 yield Section(f"{name}: cost {cost:,.0f}, was {self.cost_before:,.0f}", str(variant))
         lines = [*self.report.reasons()]
         assumptions, stores = count_erased(self.source.body)
-        if assumptions or stores:
-            lines.append(f"- erased after the search: {assumptions} assumptions, {stores} stores of undef")
+        kinds = ((assumptions, "assumption", ""), (stores, "store of undef", "stores of undef"))
+        erased = ", ".join(counted(n, what, several) for n, what, several in kinds if n)
+        if erased:
+            lines.append(f"- erased after the search: {erased}")
         title = "decisions" if ranks in ([], [0]) else "decisions that lead to the cheapest"
         yield Section(title, lines=(*lines, self.report.effort, *notes))
 
