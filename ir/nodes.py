@@ -17,7 +17,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ir.dtypes import DType
 from ir.errors import VerifyError
@@ -698,11 +698,3 @@ class Module(Node):
 
     def __getitem__(self, name: str) -> PrimFunc:
         return {func.name: func for func in self.funcs}[name]
-
-
-if TYPE_CHECKING:
-    Written: TypeAlias = (
-        Any  # a kernel as `@T.prim_func` gives it, which type checkers take for the function that is decorated
-    )
-else:
-    Written = PrimFunc

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ir.errors import LoopsatError, VerifyError, expect, suggest
 from ir.instructions import is_instruction
@@ -11,6 +12,10 @@ from ir.program.calls import callees, calls_in
 from ir.traverse import map_stmt
 
 ENTRY = "main"
+if TYPE_CHECKING:
+    Written: TypeAlias = Any  # a kernel; for type checkers, `@T.prim_func` gives the function that it decorates
+else:
+    Written = PrimFunc
 
 
 def expect_program(program: object) -> None:

@@ -11,14 +11,14 @@ import numpy as np
 
 from ir.errors import LoopsatError, ScheduleError, suggest
 from ir.instructions import instruction_of
-from ir.nodes import Buffer, Expr, Module, PrimFunc, Var, Written
+from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
 from ir.page import Section
 from ir.presburger.facts import promised
 from ir.presburger.index_map import IndexMap
 from ir.presburger.sets import exclusive
 from ir.program.calls import calls_in, without_calls
 from ir.program.edit import ROOT, Changed, block_path, blocks_of, find_buffer, loops_around, loops_of, with_unique_names
-from ir.program.modules import linked
+from ir.program.modules import Written, linked
 from ir.schedule.arguments import buffer_name, integer, number, numbers, plain, scope_name
 from ir.schedule.marks import with_true_marks
 from ir.schedule.trace import SPREAD, BlockRef, LoopRef, Ref, Step, Trace, Transform

@@ -30,7 +30,7 @@ _TYPER = Typer(Source.of("", "<python>"))
 
 if TYPE_CHECKING:
     # Annotations such as `T.Buffer((4,), "int32")` are no types, which this decorator tells type checkers. For them a
-    # kernel is the function that it is written as (`ir.nodes.Written`).
+    # kernel is the function that it is written as (`ir.program.modules.Written`).
     prim_func = no_type_check
 
     def instruction(*, jax: str, cost: float | str | None = None, floats: str | tuple[str, ...] = ()):

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from ir.arith import Scalar
 from ir.errors import DifferenceError, LoopsatError, OptionError, expect
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.nodes import PrimFunc, Written
+from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
+from ir.program.modules import Written
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Search

@@ -17,10 +17,10 @@ from egraph_rules.cost.target import CPU
 from ir.analysis.effects import EffectAnalysis
 from ir.errors import LoopsatError, LowerError, expect, suggest
 from ir.floats import Floats, floats_named
-from ir.nodes import Binary, Buffer, Const, Expr, Module, PrimFunc, Var, Written
+from ir.nodes import Binary, Buffer, Const, Expr, Module, PrimFunc, Var
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
-from ir.program.modules import ENTRY
+from ir.program.modules import ENTRY, Written
 from ir.semantics.specialize import specialize
 from ir.semantics.verify import entered
 from ir.traverse import free_vars, results_of, shape_vars

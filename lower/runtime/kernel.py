@@ -12,9 +12,9 @@ from egraph_rules.cost.target import Target
 from ir.errors import LowerError, expect
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.nodes import Module, PrimFunc, Written
+from ir.nodes import Module, PrimFunc
 from ir.presburger.sets import exclusive
-from ir.program.modules import ENTRY
+from ir.program.modules import ENTRY, Written
 from ir.semantics.verify import entered
 from lower.analysis.freedoms import HIGHEST, Policy, precision_named
 from lower.emission.donation import Donate

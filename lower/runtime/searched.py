@@ -14,9 +14,9 @@ from egraph_rules.rules.registry import active_rules
 from ir.errors import OptionError, expect
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.nodes import Module, Written
+from ir.nodes import Module
 from ir.program.calls import calls_in
-from ir.program.modules import ENTRY, expect_program
+from ir.program.modules import ENTRY, Written, expect_program
 from ir.semantics.verify import entered
 from lower.runtime import kept
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from egraph_rules.cost.target import Target
 from egraph_rules.explain.derivation import Step
 from ir.floats import Floats, floats_named
-from ir.nodes import Module, PrimFunc, Written
-from ir.program.modules import ENTRY
+from ir.nodes import Module, PrimFunc
+from ir.program.modules import ENTRY, Written
 from ir.semantics.verify import entered
 from lower.restructure.pipeline import form_of, structure_steps
 from lower.runtime.calibration import user_target
