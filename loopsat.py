@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ir import LoopsatError, PrimFunc, interpret, parse
     from ir import script as T
     from ir.schedule import Schedule
-    from ir.script.plain.library import assume, bound
+    from ir.script.plain.library.names import assume, bound
     from lower import compile, emit, export, form, structure, why_not
     from lower.check import testing
     from lower.runtime.jit import jit
@@ -30,7 +30,7 @@ _HOMES = {
     "egraph_rules": ("Rule", "check_rule", "padding_of", "prove", "rule", "simplify", "suggest_padding"),
     "ir": ("LoopsatError", "PrimFunc", "interpret", "parse"),
     "ir.schedule": ("Schedule",),
-    "ir.script.plain.library": ("assume", "bound"),
+    "ir.script.plain.library.names": ("assume", "bound"),
     "lower": ("compile", "emit", "export", "form", "structure", "why_not"),
     "lower.runtime.searched": ("optimize",),
     "lower.runtime.jit": ("jit",),

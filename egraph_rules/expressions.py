@@ -33,7 +33,7 @@ from egraph_rules.search.numbering import Numbering
 from egraph_rules.search.saturate import saturate
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
-from ir.errors import LoopsatError
+from ir.errors import LoopsatError, expect
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.nodes import Binary, Const, Expr, Var, binary, const
 from ir.presburger import sets as pb
@@ -78,6 +78,8 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     Raises:
         LoopsatError: a given condition is not boolean, or they contradict each other.
     """
+    hint = "build it with operators on T.int32(...), or parse it with ir.parse_expr"
+    expect(expr, Expr, "what is simplified is an expression", hint)
     policy = floats_named(floats)
     place = _Place(given, policy)
     if _is_large(expr):
@@ -176,6 +178,7 @@ class _Place:
         self.left = float("inf")  # work of the searches to come
         self.contexts = Contexts(EffectAnalysis(), self._prove, _OPERATIONS, lambda: self.patience.over(), floats)
         self.facts = self.contexts.root(pb.always(), Priority.FACTS)
+        expect(given, Iterable, "what is given are conditions", "as in given=[0 <= x]")
         conditions = tuple(given)
         for cond in conditions:
             _require_bool(cond)

@@ -34,7 +34,7 @@ from egraph_rules.search.saturate import Outcome, saturate
 from ir.analysis.definedness import defined_buffers
 from ir.analysis.effects import EffectAnalysis
 from ir.analysis.evaluated import Evaluated
-from ir.errors import RuleError, ScheduleError, suggest
+from ir.errors import RuleError, ScheduleError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
 from ir.later import later
@@ -107,7 +107,7 @@ class Report(Shown):
     def effort(self) -> str:
         """What the search took, in one line."""
         return (
-            f"search: {self.seconds * 1e3:.0f} ms, {self.searches} searches, {self.nodes} terms, "
+            f"search: {self.seconds * 1e3:.0f} ms, {counted(self.searches, 'search', 'searches')}, {self.nodes} terms, "
             f"{self.questions} questions to the prover; {self.stopped}{'; kept from before' if self.recalled else ''}"
         )
 
@@ -176,11 +176,16 @@ class Result(Shown):
         for rank in ranks:
             variant, cost = self.variants[rank]
             name = "cheapest equivalent program" if rank == 0 else f"variant {rank + 1}"
-            yield Section(f"{name}: cost {cost:,.0f}, was {self.cost_before:,.0f}", str(variant))
+            if str(variant) == str(self.source):
+                yield Section(f"{name}: as it was given, cost {cost:,.0f}")
+            else:
+                yield Section(f"{name}: cost {cost:,.0f}, was {self.cost_before:,.0f}", str(variant))
         lines = [*self.report.reasons()]
         assumptions, stores = count_erased(self.source.body)
-        if assumptions or stores:
-            lines.append(f"- erased after the search: {assumptions} assumptions, {stores} stores of undef")
+        kinds = ((assumptions, "assumption", ""), (stores, "store of undef", "stores of undef"))
+        erased = ", ".join(counted(n, what, several) for n, what, several in kinds if n)
+        if erased:
+            lines.append(f"- erased after the search: {erased}")
         title = "decisions" if ranks in ([], [0]) else "decisions that lead to the cheapest"
         yield Section(title, lines=(*lines, self.report.effort, *notes))
 
@@ -279,6 +284,8 @@ def optimize(
     floats = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
+    for rule in rules if isinstance(rules, Iterable) else (rules,) * (rules is not None):
+        expect(rule, Rule, "`rules` has rules", "functions under @rule are such")
     known = tuple(active_rules(without) if rules is None else rules)
     own = kept_rules((*rules_of(func.body), *(library_rules(func.body) if rules is None else ())), named(without))
     active = tuple(r for r in dict.fromkeys((*known, *own)) if r.floats in floats)

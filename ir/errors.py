@@ -96,6 +96,10 @@ class InterpretValueError(InterpretError, ValueError):
     """Arguments of a wrong shape or value."""
 
 
+class KindError(LoopsatError, TypeError):
+    """A value of a kind that a function does not take."""
+
+
 class ScheduleError(LoopsatError):
     """A schedule step does not apply."""
 
@@ -122,6 +126,16 @@ class DifferenceError(LoopsatError, AssertionError):
 
 class OptionError(LoopsatError, ValueError):
     """An option has a value that it cannot have."""
+
+
+def expect(value: object, kinds: type | tuple[type, ...], what: str, help: str = "") -> None:
+    """Refuse a value that is of none of these kinds; `what` says which value of which kind is expected.
+
+    Raises:
+        KindError: it is of another kind.
+    """
+    if not isinstance(value, kinds):
+        raise KindError("arguments", f"{what}, found {type(value).__name__}", help=help)
 
 
 def suggest(name: object, known: Iterable[str]) -> str:

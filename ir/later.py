@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -17,9 +20,23 @@ class Later(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what tools ask of any module: no use of this one
             raise AttributeError(name)
-        found = getattr(_compiled(self.__name__) or import_module(self.__name__), name)
+        with uncollected():
+            module = _compiled(self.__name__) or import_module(self.__name__)
+        found = getattr(module, name)
         setattr(self, name, found)
         return found
+
+
+@contextmanager
+def uncollected() -> Generator[None]:
+    """No garbage is looked for, as while modules are imported, of which all stays: that takes a third of their time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def later(name: str) -> Any:

@@ -83,6 +83,6 @@ def text_order(node: Node) -> tuple[str, str]:
     return type(node).__name__, script(node)
 
 
-def counted(count: int, what: str) -> str:
+def counted(count: int, what: str, several: str = "") -> str:
     """A number of things: `1 step`, `2 steps`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{count} {what if count == 1 else several or f'{what}s'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,3 +49,30 @@ def assert_same(found: Any, wanted: Any) -> None:
         return
     assert np.asarray(found).dtype.kind == np.asarray(wanted).dtype.kind
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+Arguments = Callable[[np.random.Generator], tuple[Any, ...]]
+Programs = list[tuple[Callable[..., Any], Arguments]]
+
+
+def keeper(programs: Programs) -> Callable[[Arguments], Callable[[Any], Any]]:
+    """A decorator that keeps a function in a list, with what makes its arguments."""
+
+    def program(arguments: Arguments) -> Callable[[Any], Any]:
+        def keep(function: Any) -> Any:
+            programs.append((function, arguments))
+            return function
+
+        return keep
+
+    return program
+
+
+def check(function: Callable[..., Any], arguments: Arguments) -> None:
+    """Compare what a program computes with what Python does."""
+    given = arguments(np.random.default_rng(1))
+    python = copy.deepcopy(given)
+    wanted = function(*python)
+    if wanted is None:
+        wanted = next(a for a, b in zip(python, given, strict=True) if not np.array_equal(a, b))
+    assert_same(run(function, given), wanted)

@@ -46,7 +46,7 @@ def test_optimize_shows_the_whole_story(capsys: pytest.CaptureFixture[str]) -> N
     for part in (
         "kernel row_sum", "if 4 * jo + ji < 14", "cheapest equivalent program", "overcompute.then",
         "A[i, jo, ji] is 0.0", "JAX source", "import jax", "compared with the reference interpreter", "equal",
-        "times as fast", "1 assumptions",
+        "times as fast", "1 assumption",
     ):  # fmt: skip
         assert part in out, f"{part!r} is missing in\n{out}"
     assert out.index("kernel row_sum") < out.index("decisions") < out.index("JAX source") < out.index("time on this")

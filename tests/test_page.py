@@ -143,6 +143,13 @@ def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["optimize", str(SMALL), "--html", str(page), "--emit", "ir"]) == 2
 
 
+def test_cells_of_tables_know_their_heads(text: str) -> None:
+    """Where a page is narrow, rows are lists of heads and cells."""
+    (heads,) = set(re.findall(r"<thead><tr>(.*?)</tr></thead>", text)[:1])
+    names = re.findall(r"<th[^>]*>(.*?)</th>", heads)
+    assert re.findall(r'data-head="(.*?)"', text)[: len(names)] == names
+
+
 @pytest.mark.skipif(BROWSER is None, reason="needs a browser")
 def test_a_browser_draws_it(text: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"

@@ -92,6 +92,7 @@ def test_packages_say_that_they_are_typed(package: str) -> None:
 def test_dtypes_are_types_of_parameters() -> None:
     assert str(typed_dialect.VALUE) == 'T.if_then_else(b and n < 8, T.cast(n, "int64") + 3, -9223372036854775808)'
     assert typed_dialect.scaled.signature == "scaled(x: float32, by: int32)"
+    assert "T.assume" not in str(typed_dialect.BEST)
 
 
 def test_a_search_imports_no_more_than_it_needs() -> None:

@@ -80,6 +80,14 @@ def test_results_show_programs_costs_and_decisions(result: Result, capsys: pytes
     assert len(repr(result.settings)) < 2000
 
 
+def test_a_program_that_stays_as_it_is_is_printed_once() -> None:
+    func = loopsat.parse(
+        '@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    for i in range(4):\n        A[i] = 1.0\n'
+    )["f"]
+    text = str(loopsat.optimize(func))
+    assert text.count(str(func)) == 1 and "cheapest equivalent program: as it was given, cost " in text
+
+
 def test_kernels_schedules_and_jit_functions_print(result: Result) -> None:
     kernel = loopsat.compile(result.best)
     assert repr(kernel).startswith("<Kernel guarded(A: float32[8], B: float32[8], n: int32) -> (B) on ")

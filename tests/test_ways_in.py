@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import loopsat
 from egraph_rules import optimize, transforms
 from ir import Module, PrimFunc, parse, verify
 from ir.dtypes import DType
-from ir.errors import LoopsatError, VerifyError
+from ir.errors import LoopsatError, OptionError, VerifyError
 from ir.functions import check_function
 from ir.nodes import Function, Var, binary
 from ir.schedule import Schedule
@@ -90,3 +91,48 @@ def test_text_for_jax_is_vetted_before_it_is_evaluated(tmp_path: Path, monkeypat
         with pytest.raises(LoopsatError, match="pure functions"):
             check(bad)
     assert not list(tmp_path.iterdir())
+
+
+FINE = parse('@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    for i in range(4):\n        A[i] = 1.0\n')["f"]
+NO_KINDS: dict[str, Callable[[], object]] = {
+    "text to optimize": lambda: loopsat.optimize("f"),
+    "a plain function": lambda: loopsat.optimize(len),
+    "variants": lambda: loopsat.optimize(FINE, k="two"),  # pyright: ignore
+    "budget": lambda: loopsat.optimize(FINE, budget=3),  # pyright: ignore
+    "rules": lambda: loopsat.optimize(FINE, rules=["x"]),  # pyright: ignore
+    "without": lambda: loopsat.optimize(FINE, without=3),  # pyright: ignore
+    "free": lambda: loopsat.optimize(Module((FINE,)), entry="f", free=3),  # pyright: ignore
+    "a result to compile": lambda: loopsat.compile(3),
+    "donate": lambda: loopsat.compile(FINE, donate=3),  # pyright: ignore
+    "platforms": lambda: loopsat.export(FINE, None),  # pyright: ignore
+    "bytes to parse": lambda: loopsat.parse(b"x"),  # pyright: ignore
+    "text to simplify": lambda: loopsat.simplify("x"),  # pyright: ignore
+    "given": lambda: loopsat.prove(loopsat.T.int32("x") > 0, given=3),  # pyright: ignore
+    "dtypes of a rule": lambda: loopsat.rule(on=3, because="x")(lambda x: (x, x)),  # pyright: ignore
+    "no rule": lambda: loopsat.check_rule(len),  # pyright: ignore
+    "no module": lambda: loopsat.suggest_padding(FINE),  # pyright: ignore
+    "no program": lambda: loopsat.padding_of(3),  # pyright: ignore
+    "no kernel": lambda: loopsat.testing.check_kernel(3, FINE),  # pyright: ignore
+    "no function": lambda: loopsat.testing.check_equivalent(FINE, 3),
+    "budget of jit": lambda: loopsat.jit(budget=3),  # pyright: ignore
+    "a list as a number": lambda: loopsat.T.int32([]),  # pyright: ignore
+}
+
+
+@pytest.mark.parametrize("what", NO_KINDS)
+def test_values_of_other_kinds_are_refused(what: str) -> None:
+    with pytest.raises(LoopsatError) as error:
+        NO_KINDS[what]()
+    assert isinstance(error.value, TypeError)
+    assert ", found " in str(error.value)
+
+
+def test_options_without_a_meaning_are_refused() -> None:
+    with pytest.raises(OptionError, match="at least 1"):
+        loopsat.optimize(FINE, k=0)
+    with pytest.raises(OptionError, match="no parameter of entries"):
+        loopsat.jit(static="n")(entries)
+
+
+def entries(A):  # pyright: ignore
+    return A

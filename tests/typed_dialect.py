@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ir import script as T
 from ir.nodes import Expr
+from lower.runtime.searched import optimize
 
 
 @T.function
@@ -19,3 +20,15 @@ def bounded(n: T.int32, b: T.bool_) -> Expr:
 
 VALUE = bounded(T.int32("n"), T.bool_("b"))
 EMPTY = T.undef(T.float32)
+
+
+@T.prim_func
+def row_sum(A: T.Buffer((4, 6), "float32"), B: T.Buffer((4,), "float32")):
+    for i in T.serial(4):
+        B[i] = 0.0
+        for j in T.serial(6):
+            T.assume(A[i, j] >= 0.0)
+            B[i] = B[i] + A[i, j]
+
+
+BEST = optimize(row_sum).best

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, get_args
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.functions import function_number, operand_dtype
 from ir.dtypes import DType, Kind
-from ir.errors import RuleError, VerifyError
+from ir.errors import RuleError, VerifyError, expect
 from ir.floats import Floats
 from ir.nodes import (
     Binary,
@@ -219,6 +219,7 @@ def name_of(function: Callable[..., object], family: str, because: str) -> str:
 
 def _parts(function: RuleFunction, on: Kinds) -> tuple[Operand | Defined, ...]:
     """What the function of a rule returns, over the first dtype of its kinds that the functions it calls take."""
+    expect(on, Kinds, "`on` says which dtypes a rule is about", "as in on=SIGNED, of egraph_rules.authoring.rule")
     names = {Kind.BOOL: "bool", Kind.INT: "int", Kind.UINT: "uint", Kind.FLOAT: "float"}
     refused: VerifyError | None = None
     for dtype in (_SAMPLE[on.value[0]], *(d for d in DType if names[d.kind] in on.value)):

@@ -16,6 +16,7 @@ from egraph_rules.check.shrink import Retest, simpler_values
 from egraph_rules.check.tensors import check_terms
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
 from egraph_rules.check.verdict import Verdict, refuse
+from ir.errors import expect
 from ir.presburger.sets import exclusive
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Source
@@ -45,6 +46,7 @@ def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0, smallest: bool
     Raises:
         RuleError: the rule's function fails on a program.
     """
+    expect(rule, Rule, "what is checked is a rule", "functions under @rule are such")
     if rule.terms is not None:
         return check_terms(rule, rule.terms, examples, seed)
     proof = attempt(rule)

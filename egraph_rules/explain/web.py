@@ -92,12 +92,19 @@ def _section(panel: Panel) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
-    """A table of cells that are HTML; columns of `numbers` are aligned on the right."""
+    """A table of cells that are HTML; columns of `numbers` are aligned on the right.
+
+    Each cell knows the head of its column, which stands beside it where a page is narrow.
+    """
     right = set(numbers)
 
     def cells(kind: str, values: Sequence[str]) -> str:
-        attribute = (' class="number"' if k in right else "" for k in range(len(values)))
-        return "".join(f"<{kind}{a}>{v}</{kind}>" for a, v in zip(attribute, values, strict=True))
+        found: list[str] = []
+        for k, (head, value) in enumerate(zip(heads, values, strict=True)):
+            number = ' class="number"' if k in right else ""
+            named = f' data-head="{html.escape(head)}"' if kind == "td" else ""
+            found.append(f"<{kind}{number}{named}>{f'<div>{value}</div>' if kind == 'td' else value}</{kind}>")
+        return "".join(found)
 
     body = "\n".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     return (

@@ -21,6 +21,7 @@ from egraph_rules.modules.stages import staged
 from egraph_rules.optimization import optimize as optimize_function
 from ir.analysis.effects import EffectAnalysis, Effects, get
 from ir.dtypes import DType
+from ir.errors import expect
 from ir.nodes import (
     SKIP,
     Assume,
@@ -40,7 +41,7 @@ from ir.presburger.facts import entry_facts
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks
 from ir.program.edit import names_in
-from ir.program.modules import ENTRY
+from ir.program.modules import ENTRY, expect_program
 from ir.schedule.storage import Storage
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
@@ -140,6 +141,8 @@ def padding_of(program: PrimFunc | Module | HasFunc, target: str | Target = "cpu
     Raises:
         LoopsatError: there is no such function or target, or the program has no meaning.
     """
+    if not hasattr(program, "func"):
+        expect_program(program)
     func = entered(program if isinstance(program, (PrimFunc, Module)) else program.func, entry)
     prices = target if isinstance(target, Target) else target_named(target)
 
@@ -225,6 +228,7 @@ def suggest_padding(
     Prices are those of functions that stay apart, conversions included; what is saved is negative where a way costs
     more than all buffers as they are. Arguments are those of `optimize`, as are errors.
     """
+    expect(module, Module, "suggestions are for the buffers of a module", "`padding_of` takes a function")
     prices = target if isinstance(target, Target) else target_named(target)
     search = ModuleSearch(module, entry, prices, search_for(prices))
     graph = graph_of(told(specialized(staged(search.checked(True), alone=True))), free)

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ir.errors import LoopsatError, VerifyError, suggest
+from ir.errors import LoopsatError, VerifyError, expect, suggest
 from ir.instructions import is_instruction
 from ir.nodes import CallStmt, Module, PrimFunc, Stmt
 from ir.program.calls import callees, calls_in
 from ir.traverse import map_stmt
 
 ENTRY = "main"
+if TYPE_CHECKING:
+    Written: TypeAlias = Any  # a kernel; for type checkers, `@T.prim_func` gives the function that it decorates
+else:
+    Written = PrimFunc
+
+
+def expect_program(program: object) -> None:
+    """Refuse what is no program.
+
+    Raises:
+        KindError: it is neither a function nor a module.
+    """
+    hint = "parse text with loopsat.parse, or decorate a kernel with @T.prim_func"
+    expect(program, (PrimFunc, Module), "a program is a function or a module", hint)
 
 
 def entry_of(program: PrimFunc | Module, entry: str = ENTRY) -> PrimFunc:
@@ -19,13 +34,12 @@ def entry_of(program: PrimFunc | Module, entry: str = ENTRY) -> PrimFunc:
     Where a module has no `main` and nothing else was asked for, it is the only function that no other one calls.
 
     Raises:
+        KindError: it is no program.
         LoopsatError: there is no such function, or nothing says which one it is.
     """
     if isinstance(program, PrimFunc):
         return program
-    if not isinstance(program, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
-        message = f"a program is a function or a module, found {type(program).__name__}"
-        raise LoopsatError("program", message, help="parse text with ir.parse, or decorate with @T.prim_func")
+    expect_program(program)
     named = {f.name: f for f in program.funcs}
     if entry in named:
         return named[entry]

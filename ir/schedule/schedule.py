@@ -18,7 +18,7 @@ from ir.presburger.index_map import IndexMap
 from ir.presburger.sets import exclusive
 from ir.program.calls import calls_in, without_calls
 from ir.program.edit import ROOT, Changed, block_path, blocks_of, find_buffer, loops_around, loops_of, with_unique_names
-from ir.program.modules import linked
+from ir.program.modules import Written, linked
 from ir.schedule.arguments import buffer_name, integer, number, numbers, plain, scope_name
 from ir.schedule.marks import with_true_marks
 from ir.schedule.trace import SPREAD, BlockRef, LoopRef, Ref, Step, Trace, Transform
@@ -110,7 +110,7 @@ class Schedule(Shown):
     `reassociate=False` refuses orders that change the last bits of float reductions.
     """
 
-    def __init__(self, program: PrimFunc | Module, *, reassociate: bool = True, verify: bool = True) -> None:
+    def __init__(self, program: Written | Module, *, reassociate: bool = True, verify: bool = True) -> None:
         if not isinstance(program, (Module, PrimFunc)):  # pyright: ignore[reportUnnecessaryIsInstance]
             message = f"a schedule starts from a function or a module, not from {type(program).__name__}"
             raise ScheduleError("program", message, help="parse text with ir.parse, or decorate with @T.prim_func")

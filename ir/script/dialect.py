@@ -10,10 +10,10 @@ import numbers
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, no_type_check
 
 from ir.dtypes import DType, from_name
-from ir.errors import ParseError, suggest
+from ir.errors import ParseError, expect, suggest
 from ir.nodes import BinaryOp, Cast, Const, Expr, Function, Module, Operand, PrimFunc, UnaryOp, Undef, Var
 from ir.script.definition import parse_definition
 from ir.script.kernels import Kernels
@@ -28,43 +28,54 @@ _NOWHERE = ast.Pass()  # a node without a place
 _TYPER = Typer(Source.of("", "<python>"))
 
 
-def prim_func(function: Callable[..., object] | None = None, *, verify: bool = True, **_options: object) -> Any:
-    """Decorator: the kernel that a Python function's source describes.
+if TYPE_CHECKING:
+    # Annotations such as `T.Buffer((4,), "int32")` are no types, which this decorator tells type checkers. For them a
+    # kernel is the function that it is written as (`ir.program.modules.Written`).
+    prim_func = no_type_check
 
-    Numbers, strings and tuples that the function can see by name may be used in it. `verify=False` vouches for a
-    kernel that `ir.verify` would refuse.
+    def instruction(*, jax: str, cost: float | str | None = None, floats: str | tuple[str, ...] = ()):
+        return no_type_check
 
-    Raises:
-        ParseError: the source is not available or not a kernel.
-        VerifyError: the kernel has no meaning: an access can leave its buffer, an assumption is false, ...
-    """
+else:
 
-    def define(function: Callable[..., object]) -> PrimFunc:
-        node, source = definition_of(function, "T.prim_func")
-        constants, kernels = _visible(function)
-        owners = tuple(function.__qualname__.split(".")[-2:-1])  # the class that is in the making
-        func = parse_function(node, source, constants, Kernels(kernels, owners))
-        if not verify:
-            return func.vouched()
-        check_entry(func)
-        return func
+    def prim_func(function=None, *, verify=True, **_options):
+        """Decorator: the kernel that a Python function's source describes.
 
-    return define if function is None else define(function)
+        Numbers, strings and tuples that the function can see by name may be used in it. `verify=False` vouches for a
+        kernel that `ir.verify` would refuse.
+
+        Raises:
+            ParseError: the source is not available or not a kernel.
+            VerifyError: the kernel has no meaning: an access can leave its buffer, an assumption is false, ...
+        """
+        return (lambda f: _kernel(f, verify)) if function is None else _kernel(function, verify)
+
+    def instruction(*, jax, cost=None, floats=()):
+        """Decorator: the kernel that a Python function's source describes, computed by a JAX expression where it is
+        called.
+
+        `jax` gives what the written buffers hold afterwards, in parameter order (a tuple where there are several), with
+        the names of parameters in braces, as in "{C} + {A} @ {B}". `cost` is the price of a call in the units of the
+        cost tables, a number or arithmetic over the sizes in the shapes, as in "4 * n * log2(n)" (by default that of
+        the body), `floats` the freedoms that the expression takes, as in "reassociate".
+
+        Raises:
+            ParseError: the source is not available or not a kernel, or an option is wrong.
+            VerifyError: the kernel has no meaning.
+        """
+        return prim_func  # the options are read from the source, as all of the kernel
 
 
-def instruction(*, jax: str, cost: float | str | None = None, floats: str | tuple[str, ...] = ()) -> Any:
-    """Decorator: the kernel that a Python function's source describes, computed by a JAX expression where it is called.
-
-    `jax` gives what the written buffers hold afterwards, in parameter order (a tuple where there are several), with the
-    names of parameters in braces, as in "{C} + {A} @ {B}". `cost` is the price of a call in the units of the cost
-    tables, a number or arithmetic over the sizes in the shapes, as in "4 * n * log2(n)" (by default that of the body),
-    `floats` the freedoms that the expression takes, as in "reassociate".
-
-    Raises:
-        ParseError: the source is not available or not a kernel, or an option is wrong.
-        VerifyError: the kernel has no meaning.
-    """
-    return prim_func  # the options are read from the source, as all of the kernel
+def _kernel(function: Callable[..., object], verify: bool) -> PrimFunc:
+    node, source = definition_of(function, "T.prim_func")
+    assert isinstance(function, FunctionType)
+    constants, kernels = _visible(function)
+    owners = tuple(function.__qualname__.split(".")[-2:-1])  # the class that is in the making
+    func = parse_function(node, source, constants, Kernels(kernels, owners))
+    if not verify:
+        return func.vouched()
+    check_entry(func)
+    return func
 
 
 def function(
@@ -178,6 +189,7 @@ class _Scalar:
             if not value.isidentifier() or keyword.iskeyword(value):
                 raise ParseError("name", f"`{value}` cannot name a variable", help="use a Python identifier")
             return Var(value, self.dtype)
+        expect(value, (Expr, numbers.Number), f"T.{self.dtype} takes a name, a number or an expression")
         expr = _TYPER.typed(_number(value, self.dtype), self.dtype, _NOWHERE)
         return expr if expr.dtype is self.dtype else Cast(self.dtype, expr)
 

@@ -14,7 +14,7 @@ from functools import partial
 from keyword import kwlist
 
 from ir.dtypes import DType, from_name
-from ir.errors import ParseError, Span, suggest
+from ir.errors import ParseError, Span, expect, suggest
 from ir.instructions import OPTIONS, check_instruction, is_instruction
 from ir.nodes import Expr, Function, Module, PrimFunc, Var
 from ir.script.definition import parse_definition
@@ -47,6 +47,7 @@ def parse(text: str, file: str = "<string>") -> Module:
     Raises:
         ParseError: no kernel, not Python, or not the dialect.
     """
+    expect(text, str, "a program is parsed from text", "open the file with an encoding, or decode the bytes")
     if len(text) > MAX_BYTES:
         message = f"{file} has {len(text)} characters; at most {MAX_BYTES} are read"
         raise ParseError("too-large", message, help="put the kernels into a file of their own")

@@ -16,13 +16,13 @@ from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError, InterpretTypeError, InterpretValueError, suggest
 from ir.nodes import Binary, Buffer, Expr, Module, PrimFunc, Var
-from ir.program.modules import ENTRY, entry_of
+from ir.program.modules import ENTRY, Written, entry_of
 from ir.semantics.machine import Array, Machine
 from ir.traverse import free_vars, results_of, shape_vars
 
 
 def interpret(
-    program: PrimFunc | Module,
+    program: Written | Module,
     /,
     *args: object,
     entry: str = ENTRY,

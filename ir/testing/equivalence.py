@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ir.arith import Scalar
-from ir.errors import DifferenceError, LoopsatError, OptionError
+from ir.errors import DifferenceError, LoopsatError, OptionError, expect
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
+from ir.program.modules import Written
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Search
@@ -20,8 +21,8 @@ _STEPS = 200_000  # statements of one run: larger programs are to be checked at 
 
 @exclusive
 def check_equivalent(
-    original: PrimFunc,
-    other: PrimFunc,
+    original: Written,
+    other: Written,
     *,
     given: Inputs | None = None,
     sizes: Mapping[str, Scalar] | None = None,
@@ -42,6 +43,8 @@ def check_equivalent(
         DifferenceError: they differ; with the smallest inputs found, and what both give.
         LoopsatError: they have other parameters, or `original` promises nothing on any inputs that were drawn.
     """
+    for program in (original, other):
+        expect(program, PrimFunc, "two functions are compared", "take one of a module, as in module['main']")
     _same_interface(original, other)
     compared = 0
     last = ""

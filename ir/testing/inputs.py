@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
-from ir.nodes import PrimFunc, Var
+from ir.nodes import Var
+from ir.program.modules import Written
 from ir.semantics.inputs import Inputs, random_array, random_inputs, satisfying
 
 _ONE_BY_ONE = 48  # elements of an array that are drawn each; of larger ones a box holds random numbers
@@ -34,7 +35,7 @@ _FLOATS = st.one_of(_EIGHTHS, _EIGHTHS, _EIGHTHS, st.floats(-2, 3, width=16), st
 
 
 @st.composite
-def inputs(draw: st.DrawFn, func: PrimFunc, sizes: Mapping[str, Scalar] | None = None) -> Inputs:
+def inputs(draw: st.DrawFn, func: Written, sizes: Mapping[str, Scalar] | None = None) -> Inputs:
     """Arguments by name, for all parameters of `func`, that satisfy its assumptions on them.
 
     Sizes and scalars that `sizes` does not give are drawn too: mostly from 0 to 10, or near the constants of

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from ir.arith import Scalar
-from ir.errors import DifferenceError, LoopsatError, OptionError
+from ir.errors import DifferenceError, KindError, LoopsatError, OptionError, expect
 from ir.instructions import is_instruction
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
 from ir.printing.printer import to_script
+from ir.program.modules import Written
 from ir.semantics.inputs import NEAR_ZERO, SPREADS, Inputs, random_inputs
 from ir.testing.counterexample import shown_value
 from ir.testing.draw import Search
@@ -47,7 +48,7 @@ class _Failure:
 @exclusive
 def check_kernel(
     kernel: Callable[..., Any],
-    func: PrimFunc,
+    func: Written,
     *,
     given: Inputs | None = None,
     sizes: Mapping[str, Scalar] | None = None,
@@ -68,6 +69,9 @@ def check_kernel(
         DifferenceError: a result is wrong; with the smallest inputs found.
         LoopsatError: the kernel takes or returns something else, or `func` promises nothing on any inputs drawn.
     """
+    expect(func, PrimFunc, "a kernel is compared with a function", "decorate it with @T.prim_func")
+    if not callable(kernel):
+        raise KindError("arguments", f"a kernel can be called, found {type(kernel).__name__}")
     taken = _taken(kernel, func)
     compared = 0
     last = ""
@@ -105,7 +109,7 @@ def check_kernel(
     return compared
 
 
-def check_instruction(func: PrimFunc, *, examples: int = 25, seed: int = 0) -> int:
+def check_instruction(func: Written, *, examples: int = 25, seed: int = 0) -> int:
     """Check that the JAX text of an instruction computes what its body says; return on how many inputs.
 
     Raises:

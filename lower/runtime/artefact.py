@@ -15,12 +15,12 @@ from jax import export as jax_export
 
 from egraph_rules.cost.target import CPU
 from ir.analysis.effects import EffectAnalysis
-from ir.errors import LoopsatError, LowerError, suggest
+from ir.errors import LoopsatError, LowerError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.nodes import Binary, Buffer, Const, Expr, Module, PrimFunc, Var
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
-from ir.program.modules import ENTRY
+from ir.program.modules import ENTRY, Written
 from ir.semantics.specialize import specialize
 from ir.semantics.verify import entered
 from ir.traverse import free_vars, results_of, shape_vars
@@ -35,7 +35,7 @@ from lower.runtime.switches import switched_off
 
 
 def export(
-    program: PrimFunc | Module,
+    program: Written | Module,
     platforms: Sequence[str] = ("cpu", "cuda", "tpu"),
     *,
     sizes: Mapping[str, int | str] | None = None,
@@ -71,7 +71,7 @@ def export(
 
 
 def stablehlo_text(
-    program: PrimFunc | Module,
+    program: Written | Module,
     platforms: Sequence[str] = ("cpu",),
     *,
     sizes: Mapping[str, int | str] | None = None,
@@ -99,6 +99,7 @@ def _exported(
     precision: Precision,
     without: frozenset[str],
 ) -> jax_export.Exported:
+    expect(platforms, Iterable, "platforms are names", 'as in ["cpu", "tpu"]')
     kinds = {platform_of(p) for p in platforms}
     # One source serves all platforms: with several it has the forms that a CPU prefers.
     prices = user_target(kinds.pop() if len(kinds) == 1 else CPU)

@@ -124,6 +124,6 @@ def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
-        return platform.processor() or "unknown processor"
+        lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or "unknown processor")
+    return next(names, None) or platform.processor() or "unknown processor"  # the latter starts a process

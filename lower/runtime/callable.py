@@ -348,7 +348,11 @@ def is_array(value: Any) -> bool:
 def _array(func: PrimFunc, param: Buffer, value: Any) -> Any:
     """A value as an array of the parameter's dtype; lists and numbers have that of NumPy."""
     given = getattr(value, "dtype", None)
-    array = np.asarray(value) if given is None else value
+    try:
+        array = np.asarray(value) if given is None else value
+    except ValueError as error:  # rows of different lengths
+        message = f"parameter {param.name} of {func.name} is no array: {error}"
+        raise LowerValueError("arguments", message, help="rows must have the same length") from error
     if np.dtype(array.dtype) == param.dtype.numpy:
         return array
     name, dtype = f"parameter {param.name} of {func.name}", np.dtype(array.dtype).name

@@ -23,7 +23,7 @@ from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
 from ir.analysis.witness import PLAIN
 from ir.dtypes import DType, from_name
-from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError
+from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.later import later
 from ir.nodes import Buffer, PrimFunc, Var
@@ -517,6 +517,13 @@ def jit(
     """
     if sizes not in ("fixed", "open"):
         raise OptionError("argument", f"sizes must be fixed or open, not {sizes!r}")
+    expect(budget, (Budget, type(None)), "a budget is a Budget", "as in Budget(seconds=5.0)")
+    for value, name in (
+        (static, "static"),
+        (without, "without"),
+        (donate if not isinstance(donate, bool) else (), "donate"),
+    ):
+        expect(value, Iterable, f"`{name}` has names")
     names = frozenset([static] if isinstance(static, str) else static)
     given = donate if isinstance(donate, (bool, str)) else tuple(donate)
     off = (without,) if isinstance(without, str) else tuple(without)
@@ -525,6 +532,10 @@ def jit(
     def decorate(function: Callable[P, Any]) -> JitFunction[P]:
         if not isinstance(function, FunctionType):  # a method, or an object
             raise LowerError("no-source", f"loopsat.jit decorates functions, found {type(function).__name__}")
+        parameters = inspect.signature(function).parameters
+        for name in sorted(names - {*parameters}):
+            message = f"`{name}` cannot be static: it is no parameter of {function.__name__}"
+            raise OptionError("argument", message, help=suggest(name, parameters))
         return JitFunction(function, options, names)
 
     return decorate if function is None else decorate(function)

@@ -9,12 +9,12 @@ import jax
 from jax.sharding import Mesh
 
 from egraph_rules.cost.target import Target
-from ir.errors import LowerError
+from ir.errors import LowerError, expect
 from ir.floats import Floats, floats_named
 from ir.later import later
 from ir.nodes import Module, PrimFunc
 from ir.presburger.sets import exclusive
-from ir.program.modules import ENTRY
+from ir.program.modules import ENTRY, Written
 from ir.semantics.verify import entered
 from lower.analysis.freedoms import HIGHEST, Policy, precision_named
 from lower.emission.donation import Donate
@@ -41,7 +41,7 @@ __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
 
 @exclusive
 def compile(
-    program: PrimFunc | Module,
+    program: Written | Module,
     target: str | Target = "cpu",
     *,
     checks: bool = False,
@@ -100,6 +100,7 @@ def compile(
         return kernel
     if shardings:
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
+    expect(donate, Iterable if not isinstance(donate, bool) else bool, "`donate` has names of parameters", "or is True")
     names = donate if isinstance(donate, (bool, str)) else tuple(donate)
     key = kept.key_of(
         "compile", func, prices, checks, names, pallas, policy.value, digits, sorted(off), str(device), notes
@@ -142,7 +143,7 @@ def pallas_kernel(func: PrimFunc, target: str | Target = "tpu", interpret: bool 
 
 @exclusive
 def emit(
-    program: PrimFunc | Module,
+    program: Written | Module,
     target: str | Target = "cpu",
     *,
     donate: Donate = False,

@@ -11,11 +11,12 @@ from egraph_rules.cost.target import TPU, Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.optimization import Result
 from egraph_rules.rules.registry import active_rules
+from ir.errors import OptionError, expect
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.nodes import Module, PrimFunc
+from ir.nodes import Module
 from ir.program.calls import calls_in
-from ir.program.modules import ENTRY
+from ir.program.modules import ENTRY, Written, expect_program
 from ir.semantics.verify import entered
 from lower.runtime import kept
 
@@ -34,18 +35,6 @@ else:  # prices of programs as they will run need all of lowering
 
 @overload
 def optimize(
-    program: PrimFunc,
-    target: str | Target = ...,
-    k: int = ...,
-    budget: Budget | None = ...,
-    floats: Floats | str | Iterable[str] | None = ...,
-    rules: Iterable[Rule] | None = ...,
-    without: Iterable[str] = ...,
-    verify: bool = ...,
-    whole: Whole = ...,
-) -> Result: ...
-@overload
-def optimize(
     program: Module,
     target: str | Target = ...,
     *,
@@ -59,8 +48,20 @@ def optimize(
     free: Iterable[str] = ...,
     maps: Maps | None = ...,
 ) -> ModuleResult: ...
+@overload
 def optimize(
-    program: PrimFunc | Module,
+    program: Written,
+    target: str | Target = ...,
+    k: int = ...,
+    budget: Budget | None = ...,
+    floats: Floats | str | Iterable[str] | None = ...,
+    rules: Iterable[Rule] | None = ...,
+    without: Iterable[str] = ...,
+    verify: bool = ...,
+    whole: Whole = ...,
+) -> Result: ...
+def optimize(
+    program: Written | Module,
     target: str | Target = "cpu",
     k: int = 1,
     budget: Budget | None = None,
@@ -84,6 +85,12 @@ def optimize(
     What was found of a function is kept on disk (see `loopsat cache`), so that another process need not search for it,
     unless rules or prices of the caller or a limit of seconds decide; `report.recalled` says that it comes from there.
     """
+    expect_program(program)
+    expect(k, int, "the number of variants `k` is a whole number")
+    if k < 1:
+        raise OptionError("argument", f"the number of variants `k` must be at least 1, not {k}")
+    expect(budget, (Budget, type(None)), "a budget is a Budget", "as in Budget(seconds=5.0)")
+    expect(free, Iterable, "`free` has the names of buffers", 'as in free=("A",)')
     off = switches.switched_off(without) if without else None
     families, forms = ((), frozenset[str]()) if off is None else (off.rules, off.forms)
     policy = floats_named(floats)

@@ -8,7 +8,7 @@ from egraph_rules.cost.target import Target
 from egraph_rules.explain.derivation import Step
 from ir.floats import Floats, floats_named
 from ir.nodes import Module, PrimFunc
-from ir.program.modules import ENTRY
+from ir.program.modules import ENTRY, Written
 from ir.semantics.verify import entered
 from lower.restructure.pipeline import form_of, structure_steps
 from lower.runtime.calibration import user_target
@@ -17,7 +17,7 @@ from lower.runtime.switches import switched_off
 
 
 def form(
-    program: PrimFunc | Module,
+    program: Written | Module,
     target: str | Target = "cpu",
     *,
     floats: Floats | str | Iterable[str] | None = None,
@@ -41,7 +41,7 @@ def form(
 
 
 def structure(
-    program: PrimFunc | Module,
+    program: Written | Module,
     target: str | Target = "cpu",
     *,
     floats: Floats | str | Iterable[str] | None = None,

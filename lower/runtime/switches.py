@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from egraph_rules.authoring.tensor import FAMILY
 from egraph_rules.rules import FAMILIES as RULE_FAMILIES
 from egraph_rules.rules.registry import active_tensor_rules, is_rule, known_rules
-from ir.errors import OptionError, suggest
+from ir.errors import OptionError, expect, suggest
 from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
 from lower.array.domain_extension import EXTENSION
 from lower.array.finiteness import MASKED
@@ -95,6 +95,7 @@ def switched_off(without: Iterable[str]) -> Switches:
     Raises:
         OptionError: there is no such family, rule or form.
     """
+    expect(without, Iterable, "`without` has names of rules and forms", 'as in without=("loops",)')
     given = (without,) if isinstance(without, str) else tuple(dict.fromkeys(without))
     forms = {*FORM_FAMILIES, *(f.name for f in FORMS), FAMILY, *(r.name for r in active_tensor_rules())}
     for name in given:

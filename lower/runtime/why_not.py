@@ -15,7 +15,7 @@ from ir.errors import OptionError, suggest
 from ir.floats import Floats, floats_named
 from ir.nodes import Module, PrimFunc
 from ir.presburger.sets import exclusive
-from ir.program.modules import ENTRY
+from ir.program.modules import ENTRY, Written
 from ir.semantics.verify import entered
 from lower.analysis.deciding import Taken, noted
 from lower.analysis.freedoms import FAMILIES, Form
@@ -70,7 +70,7 @@ def forms_named(name: str) -> tuple[Form, ...]:
 
 @exclusive
 def why_not(
-    program: PrimFunc | Module,
+    program: Written | Module,
     name: str,
     target: str | Target = "cpu",
     *,

@@ -15,7 +15,7 @@ from ir import interpret, verify
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.nodes import Assume, PrimFunc
-from ir.script.plain.library import assume
+from ir.script.plain.library.names import assume
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArrayType, Known, ScalarType
 from ir.script.plain.translate import translate
@@ -553,13 +553,6 @@ def raises(A):
     return A[0]
 
 
-@refused("shape", M)
-def overlapping(M):
-    for k in range(1, 3):
-        M[k:, 0] = M[k - 1 : 2, 1] + M[: 3 - k, 0]
-    return M
-
-
 @refused("slice", A)
 def slices(A):
     k = int(A[2])
@@ -613,20 +606,6 @@ def bad_shape(A):
     return A[1:] + A
 
 
-@refused("unsupported", A)
-def inner(A):
-    def g(x):
-        return x
-
-    return g(A[0])
-
-
-@refused("unsupported", A)
-def lam(A):
-    g = lambda x: x
-    return g(A[0])
-
-
 @refused("return", A)
 def strings(A):
     return "abc"
@@ -668,18 +647,6 @@ def writes_within(A):
 def takes(A):
     A[0] = 2.0
     return 1.0
-
-
-@refused("unsupported", A)
-def under_condition(A):
-    return A[0] > 0 and second(A, 1.0) > 1
-
-
-def second(A, x):
-    y = A[1]
-    if y > x:
-        y = x
-    return y
 
 
 @refused("unsupported", A)

@@ -39,6 +39,14 @@ class Elementwise:
     undefined: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """The items of an array where another one is true, which has the first of its dimensions."""
+
+    array: View | Elementwise
+    truths: View | Elementwise
+
+
 Array = View | Elementwise
 _Part = TypeVar("_Part", View, Elementwise)
 

@@ -9,13 +9,17 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from ir.dtypes import DType
-from ir.errors import suggest
+from ir.errors import ParseError, suggest
 from ir.nodes import Cast, Unary
-from ir.script.plain import hints, library
-from ir.script.plain.array_functions import ARRANGED, METHODS, arguments
-from ir.script.plain.arrays import Array, Elementwise, Indices, View, transposed
-from ir.script.plain.composed import COMPOSED, composed
+from ir.script.plain import hints
+from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View, transposed
 from ir.script.plain.frames import Comprehension, Named, Value, shown
+from ir.script.plain.functions import Function, Inner, Opened, defaults_of, named
+from ir.script.plain.library import names as library
+from ir.script.plain.library import selected
+from ir.script.plain.library.arranged import ARRANGED, METHODS, arguments, size_of
+from ir.script.plain.library.bodies import BODIES, FINITE, METHODS_OF
+from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.promotion import Number, Weak, interval_of
 
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 
 _TOTALS = ("sum", "min", "max", "mean", "prod", "any", "all")
 _SCANS = ("argmax", "argmin", "cumsum", "cumprod", "var", "std")
-_METHODS = (*_TOTALS, *_SCANS, "copy", "astype", "dot", "transpose", "item")
+_METHODS = (*_TOTALS, *_SCANS, "copy", "astype", "dot", "transpose", "item", "clip")
 
 
 def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
@@ -32,6 +36,15 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
         owner = read.value(node.func.value)
         if isinstance(owner, (View, Elementwise)):
             return _method(read, owner, node.func.attr, node)
+        if isinstance(owner, Selection):
+            args = _arguments(read, node, node.func.attr, 0, 1, ("axis",))
+            return _reduced(
+                read,
+                node.func.attr,
+                owner,
+                _axes(read, owner.array, _keyword(node, "axis") or next(iter(args), None)),
+                node,
+            )
     callee = read.value(node.func)
     if not isinstance(callee, Named):
         raise read.error("unknown-function", f"`{shown(node.func)}` is not a function", node)
@@ -52,21 +65,35 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
 def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Value:
     """A call of another plain function, which is put in place."""
     function = inspect.unwrap(value) if callable(value) else value
-    if not isinstance(function, FunctionType):
+    if not isinstance(function, (FunctionType, Inner)):
         raise _unknown(read, shown(node.func), value, node)
-    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+    if any(k.arg is None for k in node.keywords):
         hint = "write out each argument"
-        raise read.error("arguments", f"{function.__name__} is called with stars", node, hint)
-    args, named = [read.value(a) for a in node.args], {k.arg: read.value(k.value) for k in node.keywords if k.arg}
-    return read.caller.call(function, args, named, node, alone=alone)
+        raise read.error("arguments", f"{named(function)} is called with two stars", node, hint)
+    args = [*read.items(node.args, read.value)]
+    by_name = {k.arg: read.value(k.value) for k in node.keywords if k.arg}
+    return read.caller.call(function, args, by_name, node, alone=alone)
+
+
+def put_in_place(
+    read: Evaluator, name: str, args: Sequence[Value], by_name: Mapping[str, Value], node: ast.Call
+) -> Value:
+    """A function of NumPy that is a plain function here; what is wrong with it is said of the call."""
+    if name in FINITE and read.numbers.exact:
+        hint = 'leave out floats="strict", or sort and search before the call'
+        raise read.error("unsupported", f"{name} is of finite numbers", node, hint)
+    try:
+        return read.caller.call(BODIES[name], args, by_name, node, alone=False)
+    except ParseError as error:
+        raise read.error(error.code, f"{name}: {error.message}", node, error.help or "") from error
 
 
 def arguments_of(
     read: Evaluator,
-    function: FunctionType,
-    params: Sequence[str],
+    function: Function,
+    opened: Opened,
     args: Sequence[Value],
-    named: Mapping[str, Value],
+    by_name: Mapping[str, Value],
     node: ast.Call,
 ) -> list[Value]:
     """A value for each parameter of a helper that is called.
@@ -74,16 +101,18 @@ def arguments_of(
     Raises:
         ParseError: there is none for one, or one too many.
     """
-    defaults = function.__defaults__ or ()
-    optional = params[len(params) - len(defaults) :]
-    found = {p: read.known(v, node) for p, v in zip(optional, defaults, strict=True)}
+    params = opened.params
+    found = dict(defaults_of(function, lambda value: read.known(value, node)))
     given = dict(zip(params, args, strict=False))
-    wrong = any(name not in params or name in given for name in named)
-    found |= {**given, **named}
-    if wrong or len(args) > len(params) or len(found) < len(params):
-        got = f"{len(args)} given" + (f", and {', '.join(named)} by name" if named else "")
-        message = f"{function.__name__} takes {len(params)} arguments, {got}"
-        raise read.error("arguments", message, node, f"its parameters are {', '.join(params)}")
+    wrong = any(name not in params or name in given for name in by_name)
+    found |= {**given, **by_name}
+    if wrong or len(args) > opened.positional or len(found) < len(params):
+        got = f"{len(args)} given" + (f", and {', '.join(by_name)} by name" if by_name else "")
+        message = f"{named(function)} takes {len(params)} arguments, {got}"
+        hint = f"its parameters are {', '.join(params)}"
+        if opened.positional < len(params):
+            hint += f", of which {', '.join(params[opened.positional :])} are given by name"
+        raise read.error("arguments", message, node, hint)
     return [found[p] for p in params]
 
 
@@ -164,6 +193,9 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
         count, _ = COMPOSED[name]
         parts = [read.value(v) for v in _arguments(read, node, name, count, count)]
         return read.lifted(lambda v: composed(name, numbers, v, node), parts, node)
+    if name in BODIES:
+        given = {k.arg: read.array_or(k.value) for k in node.keywords if k.arg}
+        return put_in_place(read, name, [*read.items(node.args, read.array_or)], given, node)
     if name in ARRANGED:
         return ARRANGED[name][2](read, arguments(read, name, node), node)
     if name in library.MADE:
@@ -181,6 +213,8 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
                 return len(value)
             if isinstance(value, (View, Elementwise)) and value.shape:
                 return value.shape[0]
+            if isinstance(value, Selection):
+                return selected.counted(read, value, node)
             raise read.error("not-an-array", f"`{shown(node.args[0])}` has no length", node)
         case "min" | "max":
             return _extremum(read, name, node)
@@ -194,6 +228,9 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
             value = read.value(_whole(read, node, name))
             return read.lifted(lambda v: _rounded(read, v[0], node), [value], node)
         case "np.where":
+            if len(node.args) == 1:
+                hint = "write np.where(condition, A, B), a total such as A[condition].sum(), or a loop with `if`"
+                raise read.error("unsupported", "how many places there are depends on data", node, hint)
             parts = [read.value(v) for v in _arguments(read, node, name, 3, 3)]
             return read.lifted(lambda v: numbers.select(v[0], v[1], v[2], node), parts, node)
         case "np.square":
@@ -202,6 +239,10 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
         case "np.logical_not":
             value = read.value(_only(read, node, name))
             return read.lifted(lambda v: numbers.typer.unary("not", numbers.truth(v[0], node), node), [value], node)
+        case "np.ndim" | "np.shape" | "np.size":
+            return _size(read, name, read.value(_only(read, node, name)), node)
+        case "np.meshgrid":
+            return _grids(read, node)
         case "np.copy":
             return _copied(read, read.array(_only(read, node, name)))
         case "np.array" | "np.asarray":
@@ -335,6 +376,30 @@ def _made(read: Evaluator, name: str, node: ast.Call) -> Array:
     return Elementwise(shape, lambda i: numbers.select(numbers.binary("eq", i[0], i[1], node), one, zero, node))
 
 
+def _size(read: Evaluator, name: str, value: Value, node: ast.Call) -> Value:
+    """`np.ndim`, `np.shape` and `np.size` of arrays, and of numbers, which have no dimensions."""
+    shape = value.shape if isinstance(value, (View, Elementwise)) else ()
+    if name == "np.ndim":
+        return len(shape)
+    return shape if name == "np.shape" else size_of(read, shape, node)
+
+
+def _grids(read: Evaluator, node: ast.Call) -> Value:
+    """`np.meshgrid`: each vector along an axis of its own; the first two are exchanged unless it is told otherwise."""
+    vectors = [read.array(a) for a in _arguments(read, node, "np.meshgrid", 1, 9, ("indexing",))]
+    stated = _keyword(node, "indexing")
+    order = [*range(len(vectors))]
+    value = Named("xy") if stated is None else read.value(stated)
+    if len(order) > 1 and not (isinstance(value, Named) and value.value == "ij"):
+        order[:2] = [1, 0]
+    shape = tuple(vectors[k].shape[0] for k in order)
+
+    def grid(k: int) -> Elementwise:
+        return Elementwise(shape, lambda i: read.element(vectors[k], (i[order.index(k)],), node))
+
+    return tuple(grid(k) for k in range(len(vectors)))
+
+
 def _range(read: Evaluator, args: list[Number], dtype: DType | None, node: ast.Call) -> Array:
     """`np.arange` of whole numbers."""
     numbers = read.numbers
@@ -434,17 +499,22 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
             return _transposed(read, owner, tuple(map(read.value, _arguments(read, node, name, 0, 9))), node)
         case "dot":
             return read.caller.product(owner, read.array(_only(read, node, "dot")), node)
+        case "clip":
+            parts = [owner, *map(read.value, _arguments(read, node, name, 2, 2))]
+            return read.lifted(lambda v: composed("np.clip", read.numbers, v, node), parts, node)
         case "item" if not node.args and not owner.shape:
             return read.element(owner, ())
         case _ if name in (*_TOTALS, *_SCANS):
             _arguments(read, node, name, 0, 1, _options(name))
             axis = _keyword(node, "axis") or (node.args[0] if node.args else None)
             return _reduced(read, name, owner, _axes(read, owner, axis), node)
+        case _ if name in METHODS_OF:
+            return put_in_place(read, f"np.{name}", [owner, *map(read.value, node.args)], {}, node)
         case _ if name in METHODS:
             least, most, arranged = METHODS[name]
             return arranged(read, [owner, *map(read.value, _arguments(read, node, name, least, most))], node)
         case _:
-            near = suggest(name, (*_METHODS, *METHODS))
+            near = hints.FUNCTIONS.get(name, "") or suggest(name, (*_METHODS, *METHODS, *METHODS_OF))
             raise read.error("unknown-function", f"arrays have no method `{name}` here", node, near)
 
 
@@ -454,27 +524,32 @@ def _reduction(read: Evaluator, name: str, node: ast.Call) -> Value:
         return read.caller.product(read.array(a), read.array(b), node)
     short = {"np.amax": "max", "np.amin": "min"}.get(name, name.removeprefix("np."))
     args = _arguments(read, node, name, 1, 2, _options(short) if name.startswith("np.") else ())
-    array = read.array(args[0])
+    given = read.array_or(args[0])
     axis = _keyword(node, "axis") or (args[1] if len(args) > 1 else None)
+    if isinstance(given, Selection):
+        return _reduced(read, short, given, _axes(read, given.array, axis), node)
+    array = given if isinstance(given, (View, Elementwise)) else read.array(args[0])
     if name in ("sum", "any", "all") and len(array.shape) != 1:
         raise read.error("unsupported", f"Python's {name} is of one-dimensional arrays", node, f"write np.{name}")
     return _reduced(read, short, array, _axes(read, array, axis), node)
 
 
-def _reduced(read: Evaluator, name: str, array: Array, axes: tuple[int, ...] | None, node: ast.Call) -> Value:
+def _reduced(
+    read: Evaluator, name: str, array: Array | Selection, axes: tuple[int, ...] | None, node: ast.Call
+) -> Value:
     """A reduction over all axes, or over some; the axes stay with an extent of one if the call says so."""
+    if isinstance(array, Selection):
+        if any(k.arg != "axis" for k in node.keywords):
+            raise read.error("unsupported", f"an option of {name} of a selection", node, selected.HINT)
+        return selected.total(read, name, array, axes, node)
     rank = len(array.shape)
     own = tuple(range(rank)) if axes is None or len(axes) == rank else axes
-    total = read.caller.scan if name in _SCANS else read.caller.reduce
-    found: Value = array
-    if len(own) == rank:
-        found = total(name, array, None if axes is None or rank != 1 else 0, node)
-    elif len(own) > 1 and name in _SCANS:
-        raise read.error("arguments", f"{name} is along one axis here", node, "reshape the array first")
+    if name in _SCANS:
+        if 1 < len(own) < rank:
+            raise read.error("arguments", f"{name} is along one axis here", node, "reshape the array first")
+        found = read.caller.scan(name, array, None if axes is None or len(own) != 1 else own[0], node)
     else:
-        for axis in sorted(own, reverse=True):
-            assert isinstance(found, (View, Elementwise))
-            found = total(name, found, axis, node)
+        found = read.caller.reduce(name, array, own, node)
     keeps = _keyword(node, "keepdims")
     if keeps is None or read.condition(keeps) is False:
         return found

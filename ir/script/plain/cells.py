@@ -135,6 +135,8 @@ def _free(node: ast.AST) -> list[str]:
     """Names that syntax reads, but for those that comprehensions in it bind."""
     if isinstance(node, ast.Name):
         return [node.id] if isinstance(node.ctx, ast.Load) else []
+    if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+        return _captured(node)
     if not isinstance(node, (ast.GeneratorExp, ast.ListComp)):
         return _loaded([*ast.iter_child_nodes(node)])
     own: set[str] = set()
@@ -146,9 +148,29 @@ def _free(node: ast.AST) -> list[str]:
     return found + [name for name in _free(node.elt) if name not in own]
 
 
+def _captured(node: ast.FunctionDef | ast.Lambda) -> list[str]:
+    """Names that a function within another one reads of it, and those in what its parameters are by default."""
+    args = node.args
+    own = {a.arg for a in ast.walk(args) if isinstance(a, ast.arg)}
+    body: list[ast.AST] = [*node.body] if isinstance(node, ast.FunctionDef) else [node.body]
+    inner = [n for part in body for n in ast.walk(part)]
+    own.update(n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    own.update(n.name for n in inner if isinstance(n, ast.FunctionDef))
+    defaults = [d for d in (*args.defaults, *args.kw_defaults) if d is not None]
+    return [*_loaded([*defaults]), *(name for name in _loaded(body) if name not in own)]
+
+
+def captured_in(node: ast.FunctionDef) -> frozenset[str]:
+    """Names that functions within one read of it."""
+    inner = [n for s in node.body for n in ast.walk(s) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
+    return frozenset(name for n in inner for name in _captured(n))
+
+
 def assigned_by(node: ast.stmt) -> list[str]:
     """Names that a statement itself assigns, the variable of a loop left out."""
     match node:
+        case ast.FunctionDef(name=name):
+            return [name]
         case ast.Assign(targets=targets):
             return [n for t in targets for n in names_in(t)]
         case ast.AugAssign(target=target) | ast.AnnAssign(target=target, value=ast.expr()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import numbers
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TypeVar
@@ -14,13 +14,13 @@ from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
 from ir.nodes import Binary, Expr, Load, Select, const
-from ir.script.expressions import BINARY, COMPARE, MAX_DEPTH
-from ir.script.plain import hints, library
-from ir.script.plain.array_functions import one_of
+from ir.script.expressions import BINARY, MAX_DEPTH
+from ir.script.plain import hints
 from ir.script.plain.arrays import (
     Array,
     Elementwise,
     Indices,
+    Selection,
     Slicing,
     View,
     broadcast_index,
@@ -29,7 +29,11 @@ from ir.script.plain.arrays import (
     transposed,
 )
 from ir.script.plain.calls import call
+from ir.script.plain.comparisons import compared
 from ir.script.plain.frames import Caller, Cell, Frame, Named, Value, shown
+from ir.script.plain.library import names as library
+from ir.script.plain.library import selected
+from ir.script.plain.library.arranged import flattened, one_of, size_of
 from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.scope import Source
@@ -73,8 +77,9 @@ class Evaluator:
             return self.element(value, (), node)
         if is_number(value):
             return value  # pyright: ignore[reportReturnType]
-        what = "an array" if isinstance(value, (View, Elementwise)) else "no number"
+        what = "an array" if isinstance(value, (View, Elementwise, Selection)) else "no number"
         hint = "take an element, as in A[i]" if what == "an array" else ""
+        hint = selected.HINT if isinstance(value, Selection) else hint
         raise self.error("dtype-mismatch", f"`{shown(node)}` is {what}, where a number is needed", node, hint)
 
     def array(self, node: ast.expr) -> Array:
@@ -82,6 +87,8 @@ class Evaluator:
         value = self.array_or(node)
         if isinstance(value, (View, Elementwise)):
             return value
+        if isinstance(value, Selection):
+            raise self.error("unsupported", f"how large `{shown(node)}` is depends on data", node, selected.HINT)
         raise self.error("not-an-array", f"`{shown(node)}` is no array", node)
 
     def array_or(self, node: ast.expr) -> Value:
@@ -123,19 +130,19 @@ class Evaluator:
         self._deeper(len(node.values), node)
         try:
             for operand in node.values:
-                one = self._under(found, is_and, lambda operand=operand: part(operand), node)
+                one = self.under(found, is_and, lambda operand=operand: part(operand), node)
                 if isinstance(one, bool):
                     if one is not is_and:
                         return one if found is None else self._joined(is_and, found, one, node)
                     continue
                 found = one if found is None else Binary("and" if is_and else "or", found, one, self.source.span(node))
-                self._grant(one, is_and)
+                self.grant(one, is_and)
         finally:
             del self.program.facts[facts:]
             self.depth -= len(node.values)
         return is_and if found is None else found
 
-    def _under(self, cond: Expr | None, holds: bool, read: Callable[[], _Found], node: ast.AST) -> _Found:
+    def under(self, cond: Expr | None, holds: bool, read: Callable[[], _Found], node: ast.AST) -> _Found:
         """What is read where a condition holds, or does not; None is no condition."""
         if cond is None:
             return read()
@@ -148,7 +155,7 @@ class Evaluator:
     def _joined(self, is_and: bool, found: Expr, one: bool, node: ast.AST) -> Expr:
         return Binary("and" if is_and else "or", found, const(one, DType.BOOL), self.source.span(node))
 
-    def _grant(self, cond: Expr, holds: bool) -> None:
+    def grant(self, cond: Expr, holds: bool) -> None:
         """Take it that a condition holds, or does not, for the rest of the expression."""
         if not has_loads(cond):
             where = pb.condition(cond)
@@ -192,11 +199,13 @@ class Evaluator:
             case ast.BoolOp():
                 return self._logical(node, self._truth_value)
             case ast.Compare():
-                return self._compare(node)
+                return compared(self, node)
             case ast.IfExp():
                 return self._choice(node)
             case ast.Call():
                 return self.call(node)
+            case ast.Lambda():
+                return self.caller.define(node)
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 return tuple(self.items(elts, self.value))
             case _:
@@ -226,6 +235,8 @@ class Evaluator:
         if name in self.frame.locals:
             message = f"`{name}` may be read before it is assigned"
             raise self.error("unassigned", message, node, f"assign {name} before it is used")
+        if self.frame.enclosing is not None:
+            return self.frame.enclosing(name, node)
         try:
             return self.known(self.frame.outer(name), node)
         except KeyError:
@@ -259,6 +270,8 @@ class Evaluator:
         owner = self.value(node.value)
         if isinstance(owner, (View, Elementwise)):
             return self._of_array(owner, node)
+        if isinstance(owner, Selection) and node.attr == "size" and len(owner.array.shape) == len(owner.truths.shape):
+            return selected.counted(self, owner, node)
         if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
             found = library.attribute(owner.value, node.attr)
             if found is not None:
@@ -275,12 +288,11 @@ class Evaluator:
             case "ndim":
                 return len(array.shape)
             case "size":
-                total: Number = 1
-                for extent in array.shape:
-                    total = self.numbers.binary("mul", total, extent, node)
-                return total
+                return size_of(self, array.shape, node)
             case "dtype":
                 return Named(self.dtype_of(array, node))
+            case "flat":
+                return flattened(self, array, node)
             case "T":
                 return transposed(array, range(len(array.shape))[::-1])
             case attr:
@@ -291,6 +303,8 @@ class Evaluator:
 
     def lifted(self, function: Callable[[list[Number]], Number], values: Sequence[Value], node: ast.AST) -> Value:
         """A function of numbers on numbers, or element by element on arrays."""
+        if any(isinstance(v, Selection) for v in values):
+            return selected.lifted(self, function, values, node)
         arrays = [v for v in values if isinstance(v, (View, Elementwise))]
         if not arrays:
             return function([self.as_number(v, node) for v in values])
@@ -338,6 +352,8 @@ class Evaluator:
         """A binary operator on numbers or arrays."""
         if isinstance(a, tuple) and isinstance(b, tuple) and isinstance(op, ast.Add):
             return (*a, *b)
+        if isinstance(a, tuple) or isinstance(b, tuple):
+            raise self.error("dtype-mismatch", "an operator of a list or tuple", node, hints.APPENDING)
         name = BINARY[type(op)]
         return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
 
@@ -351,64 +367,6 @@ class Evaluator:
         name = "neg" if isinstance(op, ast.USub) else "bitnot"
         return self.lifted(lambda v: self.numbers.unary(name, v[0], node), [value], node)
 
-    def _compare(self, node: ast.Compare) -> Value:
-        first = self.value(node.left)
-        found: Value | None = None
-        facts = len(self.program.facts)
-        for op, right in zip(node.ops, node.comparators, strict=True):
-            cond = found if isinstance(found, Expr) else None
-            second = self._under(cond, True, lambda right=right: self.value(right), node)
-            part = self._comparison(op, first, second, node)
-            if found is None:
-                found = part
-            elif isinstance(found, bool):
-                found = part if found else False
-            else:
-                found = self.lifted(lambda v: self.numbers.binary("bitand", v[0], v[1], node), [found, part], node)
-            if isinstance(part, Expr):
-                self._grant(part, True)
-            first = second
-        del self.program.facts[facts:]
-        assert found is not None
-        return found
-
-    def _comparison(self, op: ast.cmpop, a: Value, b: Value, node: ast.expr) -> Value:
-        if isinstance(op, (ast.Is, ast.IsNot)):
-            if isinstance(b, Named) and b.value is None:
-                absent = isinstance(a, Named) and a.value is None
-                return absent is isinstance(op, ast.Is)
-            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, "write == or !=")
-        if isinstance(op, (ast.In, ast.NotIn)):
-            return self._membership(a, b, isinstance(op, ast.In), node)
-        name = COMPARE[type(op)]
-        if isinstance(a, (Named, tuple)) and isinstance(b, (Named, tuple)) and name in ("eq", "ne"):
-            return self._same_objects(a, b, node) is (name == "eq")
-        return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
-
-    def _membership(self, a: Value, b: Value, wanted: bool, node: ast.expr) -> Value:
-        """Whether a number is one of those in a tuple."""
-        if not isinstance(b, tuple) or not all(map(is_number, (a, *b))):
-            hint = "compare with each, as in `x == 1 or x == 2`, or loop over the elements"
-            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, hint)
-        found: Number = False
-        for item in b:
-            equal = self.numbers.binary("eq", self.as_number(a, node), self.as_number(item, node), node)
-            found = equal if found is False else self.numbers.binary("bitor", found, equal, node)
-        if isinstance(found, bool):
-            return found is wanted
-        return found if wanted else self.numbers.typer.unary("not", self.numbers.truth(found, node), node)
-
-    def _same_objects(self, a: Value, b: Value, node: ast.expr) -> bool:
-        if isinstance(a, tuple) and isinstance(b, tuple):
-            plain = (bool, int, float)
-            if all(isinstance(v, plain) for v in (*a, *b)):
-                return a == b
-            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, "compare item by item")
-        if isinstance(a, Named) and isinstance(b, Named):
-            kinds = library.dtype_named(a.value), library.dtype_named(b.value)
-            return kinds[0] is kinds[1] if None not in kinds else bool(a.value == b.value)
-        return False
-
     def _choice(self, node: ast.IfExp) -> Value:
         cond = self.condition(node.test)
         if isinstance(cond, bool):
@@ -416,8 +374,8 @@ class Evaluator:
         arms: list[Value] = []
         for branch, holds in ((node.body, True), (node.orelse, False)):
             facts = len(self.program.facts)
-            self._grant(cond, holds)
-            arms.append(self._under(cond, holds, lambda branch=branch: self.value(branch), node))
+            self.grant(cond, holds)
+            arms.append(self.under(cond, holds, lambda branch=branch: self.value(branch), node))
             del self.program.facts[facts:]
         if all(isinstance(v, (View, Elementwise)) for v in arms):
             return one_of(self, cond, arms, node)
@@ -431,7 +389,10 @@ class Evaluator:
         if isinstance(owner, tuple):
             return self._item(owner, index, node)
         if isinstance(owner, (View, Elementwise)):
-            part = self.part(owner, index, node)
+            known = None if isinstance(index, ast.Tuple) or self._is_axis(index) else self._place(index)
+            if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
+                return selected.chosen(self, owner, known, node)
+            part = self.part(owner, index, node, known)
             return part if part.shape else self.element(part, (), node)
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
             return owner  # an array without dimensions
@@ -449,35 +410,51 @@ class Evaluator:
         hint = "make an array of it, as in np.array([...])"
         raise self.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node, hint)
 
-    def part(self, array: Array, index: ast.expr, node: ast.AST) -> Array:
-        """The part of an array that a subscript names; without dimensions it is an element."""
-        nodes = index.elts if isinstance(index, ast.Tuple) else [index]
-        values = {id(n): self._place(n) for n in nodes if not self._is_axis(n)}
-        if any(isinstance(v, (View, Elementwise)) and v.shape for v in values.values()):
-            return self._gathered(array, nodes, values, node)
+    def part(self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None) -> Array:
+        """The part of an array that a subscript names, whose value may be known; an element has no dimensions."""
+        places = self._places(index, known, len(array.shape), node)
+        if any(isinstance(v, (View, Elementwise)) and v.shape for _, v in places):
+            return self._gathered(array, places, node)
         items: list[Number | slice | None] = []
-        rank = len(array.shape)
-        taken = sum(1 for n in nodes if not _is_ellipsis(n) and not self._is_none(n))
-        if taken > rank:
-            message = f"`{shown(node)}` has {taken} indices for {rank} dimensions"
-            raise self.error("rank", message, node, "give at most one index for each dimension")
-        for part in nodes:
-            if _is_ellipsis(part):
-                items += [slice(None)] * (rank - taken)
-            elif self._is_none(part):
+        for part, value in places:
+            if isinstance(value, slice):
+                items.append(value)
+            elif isinstance(value, Named) and value.value is None:
                 items.append(None)
-            elif isinstance(part, ast.Slice):
+            else:
+                axis = sum(1 for i in items if i is not None)
+                items.append(self._index(self._whole_number(value, part), array.shape[axis], part))
+        if len(items) < len(array.shape) or any(isinstance(i, slice) for i in items):
+            items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
+        return self._cut(array, items, node)
+
+    def _places(
+        self, index: ast.expr, known: Value | None, rank: int, node: ast.AST
+    ) -> list[tuple[ast.expr, Value | slice]]:
+        """The items of a subscript, with whole axes for what `...` stands for."""
+        found: list[tuple[ast.expr, Value | slice]] = []
+        nodes = index.elts if isinstance(index, ast.Tuple) else [index]
+        rest = next((part for part in nodes if _is_ellipsis(part)), None)
+        for part in nodes:
+            if isinstance(part, ast.Slice):
                 ends = [
                     None if p is None else self._whole_number(self.value(p), p)
                     for p in (part.lower, part.upper, part.step)
                 ]
-                items.append(slice(*(None if end is None else self._settled(end, part) for end in ends)))
-            else:
-                axis = sum(1 for i in items if i is not None)
-                items.append(self._index(self._whole_number(values[id(part)], part), array.shape[axis], part))
-        if taken < rank or any(isinstance(i, slice) for i in items):
-            items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
-        return self._cut(array, items, node)
+                found.append((part, slice(*(None if end is None else self._settled(end, part) for end in ends))))
+            elif self._is_none(part):
+                found.append((part, Named(None)))
+            elif part is not rest:
+                value = self._place(part) if known is None else known
+                found += [(part, v) for v in value] if isinstance(value, tuple) else [(part, value)]
+        taken = sum(1 for _, v in found if not (isinstance(v, Named) and v.value is None))
+        if taken > rank:
+            message = f"`{shown(node)}` has {taken} indices for {rank} dimensions"
+            raise self.error("rank", message, node, "give at most one index for each dimension")
+        if rest is not None:
+            k = nodes.index(rest)
+            found[k:k] = [(rest, slice(None))] * (rank - taken)
+        return found
 
     def _place(self, node: ast.expr) -> Value:
         """An item of a subscript; a list that is written there is an array of indices."""
@@ -505,30 +482,31 @@ class Evaluator:
         self.needs_value(value)
         return value if self.program.conditional else self.program.frozen("at", value, self.source.span(node))
 
-    def _gathered(
-        self, array: Array, nodes: Sequence[ast.expr], values: Mapping[int, Value], node: ast.AST
-    ) -> Elementwise:
-        """`A[rows]` and `A[rows, columns]`: elements at places in arrays of indices, broadcast together."""
-        if len(values) < len(nodes) or len(nodes) > len(array.shape):
+    def _gathered(self, array: Array, places: Sequence[tuple[ast.expr, Value | slice]], node: ast.AST) -> Elementwise:
+        """`A[rows]`, `A[rows, columns]`, `A[:, columns]`: elements at places in arrays that are broadcast together."""
+        own = [k for k, (_, v) in enumerate(places) if not isinstance(v, slice)]
+        if own != [*range(own[0], own[-1] + 1)] or any(isinstance(v, Named) for _, v in places):
             hint = "loop over its elements"
-            raise self.error("unsupported", f"`{shown(node)}` has arrays and parts as indices", node, hint)
-        items = list(values.values())
-        for part, value in zip(nodes, items, strict=True):
+            raise self.error("unsupported", f"`{shown(node)}` has arrays and parts in turns as indices", node, hint)
+        items = [(part, v) for part, v in places if not isinstance(v, slice)]
+        for part, value in items:
             dtype = self.dtype_of(value, part) if isinstance(value, (View, Elementwise)) else None
             if dtype is DType.BOOL:
-                hint = "loop over its elements with `if`, or write np.where(condition, A, 0)"
+                hint = "select along the first dimensions alone, as in A[truths]"
                 raise self.error("unsupported", f"`{shown(part)}` is an array of truths, which is no index", part, hint)
-        shape = broadcast_shape([v.shape for v in items if isinstance(v, (View, Elementwise))], self.source, node)
+        shape = broadcast_shape([v.shape for _, v in items if isinstance(v, (View, Elementwise))], self.source, node)
+        kept = self._cut(array, [v if isinstance(v, slice) else slice(None) for _, v in places], node)
+        first, after = own[0], own[0] + len(shape)
 
         def element(indices: Indices) -> Number:
-            places: list[Number] = []
-            for k, (part, value) in enumerate(zip(nodes, items, strict=True)):
+            found: list[Number] = []
+            for k, (part, value) in enumerate(items, first):
                 if isinstance(value, (View, Elementwise)):
-                    value = self.element(value, broadcast_index(value.shape, indices[: len(shape)]), part)
-                places.append(self._index(self._whole_number(value, part), array.shape[k], part))
-            return self.element(array, (*places, *indices[len(shape) :]), node)
+                    value = self.element(value, broadcast_index(value.shape, indices[first:after]), part)
+                found.append(self._index(self._whole_number(value, part), kept.shape[k], part))
+            return self.element(kept, (*indices[:first], *found, *indices[after:]), node)
 
-        return Elementwise((*shape, *array.shape[len(items) :]), element)
+        return Elementwise((*kept.shape[:first], *shape, *kept.shape[first + len(items) :]), element)
 
     def _is_axis(self, node: ast.expr) -> bool:
         """Whether an item of a subscript is no index."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Protocol
+from typing import Any, Protocol
 
 from ir.dtypes import DType
 from ir.nodes import Buffer
-from ir.script.plain.arrays import Array
+from ir.script.plain.arrays import Array, Selection
 from ir.script.plain.program import Key
 from ir.script.plain.promotion import Number, Numbers, expr_of
 from ir.script.scope import Source
@@ -35,7 +35,7 @@ class Cell:
     start: Named | None = None  # what a parameter is until it is first assigned, if that is no number
 
 
-Value = Number | Array | Named | tuple["Value", ...]
+Value = Number | Array | Selection | Named | tuple["Value", ...]
 Binding = Value | Cell
 Comprehension = ast.GeneratorExp | ast.ListComp
 
@@ -44,9 +44,10 @@ class Caller(Protocol):
     """What puts functions in place and writes the statements that an expression needs."""
 
     def call(
-        self, function: FunctionType, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
+        self, function: Any, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
     ) -> Value: ...
-    def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value: ...
+    def define(self, node: ast.Lambda) -> Value: ...
+    def reduce(self, name: str, array: Array, axes: tuple[int, ...] | None, node: ast.AST) -> Value: ...
     def scan(self, name: str, array: Array, axis: int | None, node: ast.Call) -> Value: ...
     def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array: ...
     def fold(
@@ -73,6 +74,7 @@ class Frame:
     held: dict[Key, Number] = field(default_factory=lambda: dict[Key, Number]())  # what cells were given last
     first: frozenset[ast.expr] = frozenset()  # conditions that hold in the first step of their loop
     results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
+    enclosing: Callable[[str, ast.AST], Value] | None = None  # what names mean in the function around this one
 
     def hold(self, key: Key, value: Number) -> None:
         """A cell holds a number from here on."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import FunctionType
 
-from ir.script.plain import hints, library
-from ir.script.plain.cells import cells_of, local_names
-from ir.script.plain.frames import Frame, outer_name
+from ir.script.plain import hints
+from ir.script.plain.cells import captured_in, cells_of, local_names
+from ir.script.plain.desugared import desugared
+from ir.script.plain.frames import Frame, Value, outer_name
+from ir.script.plain.library import names as library
 from ir.script.plain.loops.exits import structured
 from ir.script.plain.promotion import Numbers
 from ir.script.reading import definition_of
@@ -21,7 +24,8 @@ class _Read:
     """A function as it was read."""
 
     source: Source
-    params: list[str]
+    params: tuple[str, ...]
+    positional: int  # how many of them may be given by place
     body: list[ast.stmt]
     locals: set[str]
     cells: dict[int, list[str]]
@@ -29,25 +33,87 @@ class _Read:
     first: frozenset[ast.expr]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Inner:
+    """A function that is defined within another one, whose names it reads as they are when it is called."""
+
+    name: str
+    read: _Read
+    defaults: Mapping[str, Value]
+    enclosing: Callable[[str, ast.AST], Value]
+
+
+Function = FunctionType | Inner
+
+
 @lru_cache(maxsize=256)
 def _read(function: FunctionType) -> _Read:
     node, source = definition_of(function, "loopsat.jit")
-    args = node.args
-    if args.vararg or args.kwarg or args.kwonlyargs:
-        message = f"{node.name} takes stars or keyword-only parameters"
-        raise source.error("unsupported", message, node, help="name each parameter")
-    params = [a.arg for a in (*args.posonlyargs, *args.args)]
     source = replace(source, contains=hints.CONTAINS)
+    return _reading(node, source, lambda name: _outer(function, name) is library.bound)
+
+
+def _reading(node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr], bool]) -> _Read:
+    args = node.args
+    if args.vararg or args.kwarg:
+        raise source.error("unsupported", f"{node.name} takes stars", node, help="name each parameter")
+    params = tuple(a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
     for inner in ast.walk(node):  # before returns within them are looked at
-        if isinstance(inner, (ast.With, ast.Try, ast.Match)):
+        if isinstance(inner, (ast.With, ast.Try)):
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
-    whole = structured(node, source, lambda name: _outer(function, name) is library.bound)
+    node = desugared(node, source)
+    whole = structured(node, source, is_bound, captured_in(node))
     body = whole.body
     while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]  # the docstring
     body = body or [ast.copy_location(ast.Pass(), node)]
-    return _Read(source, params, body, local_names(body, params), cells_of(body, params), whole.results, whole.first)
+    positional = len(params) - len(args.kwonlyargs)
+    names, cells = local_names(body, params), cells_of(body, params)
+    return _Read(source, params, positional, body, names, cells, whole.results, whole.first)
+
+
+def inner_function(
+    node: ast.FunctionDef | ast.Lambda,
+    source: Source,
+    function: FunctionType,
+    default: Callable[[ast.expr], Value],
+    enclosing: Callable[[str, ast.AST], Value],
+) -> Inner:
+    """A `def` or `lambda` within a function; `default` reads what its parameters are by default."""
+    if isinstance(node, ast.FunctionDef):
+        if node.decorator_list:
+            message = f"{node.name} is decorated, and defined within a function"
+            raise source.error("unsupported", message, node.decorator_list[0], help="leave the decorator out")
+        definition = node
+    else:
+        result = ast.copy_location(ast.Return(node.body), node.body)
+        definition = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [result], []), node)
+
+    def is_bound(name: ast.expr) -> bool:
+        return _outer(function, name) is library.bound
+
+    args = node.args
+    optional = [*args.posonlyargs, *args.args][::-1]
+    given = [*zip(optional, args.defaults[::-1], strict=False), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+    defaults = {a.arg: default(value) for a, value in given if value is not None}
+    return Inner(definition.name, _reading(definition, source, is_bound), defaults, enclosing)
+
+
+def named(function: Function) -> str:
+    """What messages call a function."""
+    return function.name if isinstance(function, Inner) else function.__name__
+
+
+def defaults_of(function: Function, known: Callable[[object], Value]) -> Mapping[str, Value]:
+    """What parameters are by default; `known` is what a Python object means."""
+    if isinstance(function, Inner):
+        return function.defaults
+    by_place = function.__defaults__ or ()
+    read = _read(function)
+    names = read.params[read.positional - len(by_place) : read.positional]
+    found = {**dict(zip(names, by_place, strict=True)), **(function.__kwdefaults__ or {})}
+    return {name: known(value) for name, value in found.items()}
 
 
 def _outer(function: FunctionType, node: ast.expr) -> object:
@@ -64,9 +130,22 @@ def _outer(function: FunctionType, node: ast.expr) -> object:
             return None
 
 
-def frame_of(function: FunctionType, path: tuple[int, ...], exact: bool) -> tuple[Frame, list[ast.stmt], list[str]]:
-    """A function to be put in place: the meaning of its names, its statements, and its parameters."""
-    read = _read(function)
-    numbers = Numbers(read.source, exact)
-    frame = Frame(function, read.source, numbers, path, read.locals, read.cells, results=read.results, first=read.first)
-    return frame, read.body, read.params
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A function to be put in place: what its names mean, its statements, and its parameters."""
+
+    frame: Frame
+    body: list[ast.stmt]
+    params: tuple[str, ...]
+    positional: int
+
+
+def frame_of(function: Function, path: tuple[int, ...], exact: bool, within: FunctionType | None = None) -> Opened:
+    """A function to be put in place; one that is defined `within` another has the outer names of that one."""
+    inner = isinstance(function, Inner)
+    read = function.read if inner else _read(function)
+    home = within if inner else function
+    assert home is not None
+    frame = Frame(home, read.source, Numbers(read.source, exact), path, read.locals, read.cells, results=read.results,
+                  first=read.first, enclosing=function.enclosing if inner else None)  # fmt: skip
+    return Opened(frame, read.body, read.params, read.positional)

@@ -8,14 +8,11 @@ CONTAINS = (
     "a plain function has loops, `if`, names of numbers, elements and parts of arrays, and functions of NumPy and "
     "math; help(loopsat.jit) lists them"
 )
-_MATCH = "write `if` and `elif`"
 STATEMENTS: dict[type[ast.stmt], str] = {
     ast.Raise: "test arguments before the call, or write `assert`",
     ast.Try: "test before the call instead",
     ast.With: "leave it out of the function",
-    ast.Match: _MATCH,
     ast.ClassDef: "define it outside of this function; arguments are arrays and numbers",
-    ast.FunctionDef: "define it outside of this function, and call it",
     ast.Delete: "leave it out",
     ast.Global: "make it a parameter and a result",
     ast.Nonlocal: "make it a parameter and a result",
@@ -27,7 +24,6 @@ EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.GeneratorExp: "give it to sum, min, max, any, all or math.prod, or write a loop",
     ast.SetComp: "write a loop that stores into an array, as in out = np.empty(n)",
     ast.DictComp: "write a loop that stores into an array, as in out = np.empty(n)",
-    ast.Lambda: "write it as a function with `def`",
     ast.NamedExpr: "assign the name in a statement of its own",
     ast.JoinedStr: "leave text out of the function",
     ast.Dict: "store into an array, with a number for each key",
@@ -53,6 +49,15 @@ FUNCTIONS = {
     "argwhere": "write a loop with `if`",
     "einsum": "write its loops",
     "reshape": "write np.reshape(A, shape)",
+    "accumulate": "write a loop that keeps the result so far",
+    "reduce": "write np.sum, np.max or the like, or a loop",
+    "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
+    "solve": "solve before the call, or write the elimination as loops",
+    "det": "write the elimination as loops",
+    "inv": "invert before the call, or write the elimination as loops",
+    "tolist": "loop over the array itself",
+    "nansum": "write a loop with `if`",
+    "unique": "sort, and count the places where neighbours differ",
     "rand": "draw before the call, and pass the numbers as an array",
 }
 

@@ -10,26 +10,28 @@ from types import FunctionType
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
 from ir.script.expressions import BINARY
-from ir.script.plain import hints, library
-from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
-from ir.script.plain.calls import arguments_of, call
+from ir.script.plain import hints
+from ir.script.plain.arrays import Array, Elementwise, Selection, View, same, shown_shape
+from ir.script.plain.calls import arguments_of, call, put_in_place
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, Value, in_both, shown
-from ir.script.plain.functions import frame_of
+from ir.script.plain.functions import Function, frame_of, inner_function
+from ir.script.plain.functions import named as name_of
+from ir.script.plain.library import names as library
+from ir.script.plain.library.scans import scanned
+from ir.script.plain.library.selected import alike
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.loops.iterables import MAX_ITEMS, Items, Iterables, named_by
-from ir.script.plain.loops.turns import Cycle, alike, place_of
+from ir.script.plain.loops.turns import carry_in, carry_on, rotated, states_of
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Weak, interval_of
-from ir.script.plain.scans import scanned
 from ir.script.plain.stores import ArrayStores
 from ir.script.scope import Source
 from ir.traverse import buffers_written, walk
 
 MAX_CALLS = 20  # helpers within helpers
-MAX_STATES = 8  # of what names of arrays stand for in a loop, each of which is written out
 
 
 @dataclass(slots=True)
@@ -39,7 +41,7 @@ class Body:
     frame: Frame
     program: Program
     sizes: frozenset[Var]
-    callers: tuple[FunctionType, ...] = ()
+    callers: tuple[Function, ...] = ()
     level: int = 0  # the depth at which names may be given other arrays: of the function, or of the body of a loop
     carriers: dict[tuple[Key, str], View] = field(default_factory=lambda: dict[tuple[Key, str], View]())
     read: Evaluator = field(init=False)
@@ -58,6 +60,11 @@ class Body:
     @property
     def source(self) -> Source:
         return self.frame.source
+
+    @property
+    def home(self) -> FunctionType:
+        """The function of a module that this one is, or is defined in."""
+        return self.frame.function  # pyright: ignore[reportReturnType] - no method, but a field
 
     # Functions -------------------------------------------------------------------------------------------------------
 
@@ -78,39 +85,68 @@ class Body:
         return self.read.array_or(last.value)
 
     def call(
-        self, function: FunctionType, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
+        self, function: Function, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
     ) -> Value:
         """Put a function that is called in place."""
         if function in self.callers or len(self.callers) > MAX_CALLS:
             hint = "write a loop instead"
-            raise self.read.error("recursion", f"{function.__name__} calls itself", node, hint)
+            raise self.read.error("recursion", f"{name_of(function)} calls itself", node, hint)
         path = (*self.frame.path, node.lineno * 1000 + node.col_offset)
-        frame, body, params = frame_of(function, path, self.frame.numbers.exact)
-        given = arguments_of(self.read, function, params, args, named, node)
-        short = len(body) == 1 and isinstance(body[0], ast.Return)
-        if self.program.conditional and not short:
-            hint = "call it in a statement of its own, before the condition"
-            raise self.read.error("unsupported", f"{function.__name__} is called under a condition", node, hint)
-        inner = Body(frame, self.program, self.sizes, (*self.callers, function))
-        if not short or not self.program.conditional:
-            given = [self._settled(p, v, node, copy=not short) for p, v in zip(params, given, strict=True)]
+        opened = frame_of(function, path, self.frame.numbers.exact, self.home)
+        given = arguments_of(self.read, function, opened, args, named, node)
+        short = len(opened.body) == 1 and isinstance(opened.body[0], ast.Return)
+        inner = Body(opened.frame, self.program, self.sizes, (*self.callers, function))
+
+        def run() -> Value:
+            bound = dict(zip(opened.params, given, strict=True))
+            if not short or not self.program.conditional:
+                bound = {p: self._settled(p, v, node, copy=not short) for p, v in bound.items()}
+            return inner.run(opened.body, bound)
+
         before = len(self.program.lines.done)
         known = set(self.program.used)
-        result = inner.run(body, dict(zip(params, given, strict=True)))
+        result = self._where_looked_at(function, path, run, node) if self.program.conditional and not short else run()
         if not alone:
             self._check_pure(function, self.program.lines.done[before:], known, node)
         return result
 
-    def _check_pure(self, function: FunctionType, written: Sequence[Stmt], known: set[str], node: ast.AST) -> None:
+    def _where_looked_at(
+        self, function: Function, path: tuple[int, ...], run: Callable[[], Value], node: ast.Call
+    ) -> Value:
+        """What a function gives whose statements run only under the conditions that hold where it is called."""
+        key, span = (path, "result"), self.source.span(node)
+        kind = self.program.learned.cells.get(key)
+        buffer = None if kind is None else self.program.alloc(name_of(function).strip("<>"), (), kind.dtype, span)
+        with self.program.guarded(span):
+            value = run()
+            if isinstance(value, (tuple, Named)):
+                hint = "call it in a statement of its own, before the condition"
+                message = f"{name_of(function)} is called under a condition, and gives no number"
+                raise self.read.error("unsupported", message, node, hint)
+            number = self.read.as_number(value, node)
+            kind = self.program.learned.assign(key, number, self.frame.numbers, node)
+            if buffer is None or buffer.dtype is not kind.dtype:
+                raise Again
+            self.program.emit(Store(buffer, (), self.frame.numbers.convert(number, kind.dtype, node), span))
+        return self.read.read(Cell(buffer, key, self.program.depth))
+
+    def define(self, node: ast.FunctionDef | ast.Lambda) -> Value:
+        """A function within this one."""
+        return Named(inner_function(node, self.source, self.home, self._default, self.read.name))
+
+    def _default(self, node: ast.expr) -> Value:
+        return self._settled("default", self.read.value(node), node, copy=True)
+
+    def _check_pure(self, function: Function, written: Sequence[Stmt], known: set[str], node: ast.AST) -> None:
         for stmt in (s for line in written for s in walk(line)):
             if isinstance(stmt, Store) and stmt.buffer.name in known:
-                message = f"{function.__name__} stores into {stmt.buffer.name}, within a larger expression"
+                message = f"{name_of(function)} stores into {stmt.buffer.name}, within a larger expression"
                 hint = "call it in a statement of its own"
                 raise self.read.error("unsupported", message, node, hint)
 
-    def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value:
+    def reduce(self, name: str, array: Array, axes: tuple[int, ...] | None, node: ast.AST) -> Value:
         """A sum over an array."""
-        return self.arrays.reduce(name, array, axis, node)
+        return self.arrays.reduce(name, array, axes, node)
 
     def scan(self, name: str, array: Array, axis: int | None, node: ast.Call) -> Value:
         """A running total, or where the greatest element of an array is."""
@@ -169,7 +205,10 @@ class Body:
                 return tuple(self._settled(name, v, node, copy=copy) for v in value)
             case Elementwise() if copy:
                 return self.arrays.kept(name, value, node)
-            case View() | Elementwise() | Named():
+            case Selection() if copy:
+                array, truths = (self.arrays.kept(name, part, node) for part in (value.array, value.truths))
+                return Selection(array, truths)
+            case View() | Elementwise() | Selection() | Named():
                 return value
             case _:
                 return self.program.frozen(name, value, self.source.span(node))
@@ -295,6 +334,8 @@ class Body:
                 self._assignment([target], value, node)
             case ast.AugAssign(target=target, op=op, value=value) if type(op) in BINARY:
                 self._update(target, op, value, node)
+            case ast.FunctionDef(name=name):
+                self._assign_name(name, self.define(node), node)
             case ast.If():
                 self._if(node)
             case ast.For():
@@ -336,7 +377,12 @@ class Body:
         truths = self._truths(target.slice) if isinstance(target, ast.Subscript) else None
         if isinstance(target, ast.Subscript) and truths is not None:
             array = self._whole(target.value, target)
-            new = self.read.operate(op, array, self.read.number(value), node)
+            other = self.read.value(value)
+            if isinstance(other, Selection) and alike(self.read, truths, other.truths, node):
+                other = other.array
+            elif isinstance(other, (View, Elementwise, Selection)):
+                other = self.read.as_number(other, value)
+            new = self.read.operate(op, array, other, node)
             self._check_in_place(array, new, node)
             self.arrays.store_where(truths, array, new, target)
             return
@@ -362,6 +408,14 @@ class Body:
 
     def _call(self, node: ast.Call) -> None:
         callee = None if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value) else node.func
+        if callee is None and isinstance(node.func, ast.Attribute) and node.func.attr in ("sort", "fill"):
+            target = self._whole(node.func.value, node)
+            args = [*self.read.items(node.args, self.read.value)]
+            if node.func.attr == "sort":
+                self._store(target, put_in_place(self.read, "np.sort", [target, *args], {}, node), node)
+            elif len(args) == 1:
+                self._store(target, args[0], node)
+            return
         if callee is None:
             raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
         found = self.read.value(callee)
@@ -424,7 +478,7 @@ class Body:
 
     def _while(self, node: ast.For, ending: Ending) -> None:
         """A loop that states no bound: step by step where its condition is known, else as often as is found."""
-        key = self._key_of(node)
+        key = self.key_of(node)
         if key not in self.program.learned.measured and self.whiles.decided(ending):
             for k in range(MAX_ITEMS):
                 self._open_cells(node.body)
@@ -451,19 +505,19 @@ class Body:
         dtype = DType.INT64 if not dtype.is_signed else dtype
         name = named_by(node.target, items.variable)
         entry = self.frame.assigned
-        self._carry_in(node)
+        carry_in(self, node)
         with self.program.nested():
             begin, extent = numbers.convert(first, dtype, node.iter), numbers.convert(count, dtype, node.iter)
             head = self.program.loop(name, begin, extent, span)
             index = Weak(head.var, *items.reach)
-            given, there = self._arrays(), [*self.frame.bindings.values()]
-            body = self._step(node, lambda: items.item(index))
-            moved = self._states(node, lambda: items.item(index), given, there, body)
+            given, there = self.bound_arrays(), [*self.frame.bindings.values()]
+            body = self.step(node, lambda: items.item(index))
+            moved = states_of(self, node, lambda: items.item(index), given, there, body)
         if steps is not None:
             items = replace(items, count=steps(body))
             head = replace(head, extent=numbers.convert(items.count, dtype, node.iter))
         if moved is not None:
-            self._rotated(node, items, name, moved)
+            rotated(self, node, items, name, moved)
             return
         if not runs:
             self.frame.assigned = entry
@@ -471,127 +525,24 @@ class Body:
 
     # Loops after whose steps names stand for other arrays -----------------------------------------------------------
 
-    def _arrays(self) -> dict[str, Binding]:
+    def bound_arrays(self) -> dict[str, Binding]:
         """The arrays that names stand for which are assigned more than once."""
         return {name: found for name, found in self.frame.bindings.items() if name in self.frame.arrays}
 
-    def _step(self, node: ast.For, item: Callable[[], Value]) -> Stmt:
+    def step(self, node: ast.For, item: Callable[[], Value]) -> Stmt:
         """The body of a loop for one item; names of arrays are afterwards what it made them."""
-        outer, given, level = dict(self.frame.bindings), self._arrays(), self.level
+        outer, given, level = dict(self.frame.bindings), self.bound_arrays(), self.level
         with self.program.nested() as lines:
             self.level = self.program.depth
             self.frame.forget(node)
             self._open_cells(node.body)
             self._assign(node.target, item(), node.target)
             self._statements(node.body)
-            self._carry_on(node)
+            carry_on(self, node)
         self.level = level
         self.frame.forget(node)
         self.frame.bindings = {**outer, **{name: self.frame.bindings[name] for name in given}}
         return lines.stmt()
 
-    def _states(
-        self,
-        node: ast.For,
-        item: Callable[[], Value],
-        given: Mapping[str, Binding],
-        there: Sequence[Binding],
-        body: Stmt,
-    ) -> Cycle | None:
-        """What names of arrays stand for after each step, until it is as it was; None where nothing changes.
-
-        The body has been written once since names stood for `given`, all of which is among what was `there`.
-
-        Raises:
-            Again: a name stands for a new array, which the next translation carries from step to step.
-        """
-        if alike(self._arrays(), given):
-            return None
-        states = [given]
-        while (found := place_of(states, now := {name: self.frame.bindings[name] for name in given})) is None:
-            for name, array in now.items():
-                if any(array is other for other in there) and len(states) < MAX_STATES:
-                    continue
-                start = given[name]
-                if not isinstance(start, View) or start.buffer in buffers_written(body):
-                    message = (
-                        f"`{name}` stands for a new array after each step of the loop, and its elements change too"
-                    )
-                    hint = f"store into the elements of one array, as in {name}[:] = ..., or swap two that are there"
-                    raise self.read.error("rebinding", message, node, hint)
-                self.program.learned.carry(self._key_of(node), name)
-                raise Again
-            states.append(now)
-            self._step(node, item)  # to see what it makes of names
-        self.frame.bindings.update(given)
-        return Cycle(found, len(states) - found)
-
-    def _key_of(self, node: ast.For) -> Key:
+    def key_of(self, node: ast.For) -> Key:
         return self.frame.path, f"{node.lineno}:{node.col_offset}"
-
-    def _carry_in(self, node: ast.For) -> None:
-        """Arrays that take what names stand for from each step of a loop to the next, with what they stand for now."""
-        for name in self.program.learned.carried.get(self._key_of(node), ()):
-            now = self.frame.bindings[name]
-            assert isinstance(now, (View, Elementwise))
-            self.frame.bindings[name] = self.carriers[self._key_of(node), name] = self.arrays.kept(name, now, node)
-
-    def _carry_on(self, node: ast.For) -> None:
-        """What names stand for after a step, in the arrays of the next one.
-
-        Raises:
-            ParseError: a new array has another shape or dtype.
-            Again: another name stands for one of these arrays as it was before the step.
-        """
-        names = self.program.learned.carried.get(self._key_of(node), ())
-        carriers = {name: self.carriers[self._key_of(node), name] for name in names}
-        buffers = {view.buffer for view in carriers.values()}
-        for name, array in self._arrays().items():
-            if name not in carriers and isinstance(array, View) and array.buffer in buffers:
-                self.program.learned.carry(self._key_of(node), name)
-                raise Again
-        found: dict[str, Array] = {}
-        for name, view in carriers.items():
-            array = self.frame.bindings[name]
-            assert isinstance(array, (View, Elementwise))
-            self._checkalike(name, view, array, node)
-            moved = isinstance(array, View) and array is not view and array.buffer in buffers
-            found[name] = self.arrays.kept(name, array, node) if moved else array
-        for name, view in carriers.items():
-            if found[name] is not view:
-                self.arrays.store(view, found[name], node)
-            self.frame.bindings[name] = view
-
-    def _checkalike(self, name: str, one: View, other: Array, node: ast.For) -> None:
-        dtype = self.read.dtype_of(other, node)
-        alike = len(one.shape) == len(other.shape) and all(map(same, one.shape, other.shape))
-        if not alike or dtype is not one.buffer.dtype:
-            kinds = " and ".join(
-                f"{d} {shown_shape(s)}" for d, s in ((one.buffer.dtype, one.shape), (dtype, other.shape))
-            )
-            message = f"`{name}` stands for arrays of different kinds before and after a step of the loop: {kinds}"
-            raise self.read.error("rebinding", message, node, "give the two arrays two names")
-
-    def _rotated(self, node: ast.For, items: Items, name: str, cycle: Cycle) -> None:
-        """A loop with as many steps written out as it takes for names to stand for the same arrays again."""
-        numbers, count, span = self.frame.numbers, items.count, self.source.span(node.iter)
-        if not isinstance(count, int):
-            message = "names stand for other arrays after each step, and the number of steps is not known"
-            hint = 'copy elements instead, as in A[:] = B; or leave out sizes="open"'
-            raise self.read.error("rebinding", message, node.iter, hint)
-
-        def step(k: Number) -> Stmt:
-            return self._step(node, lambda: self.iterables.step(items, k, node.iter))
-
-        rounds = max(count - cycle.before, 0) // cycle.period
-        for k in range(min(cycle.before, count)):
-            self.program.emit(step(k))
-        if rounds > 0:
-            with self.program.nested():
-                head = self.program.loop(name, const(0, DType.INT32), const(rounds, DType.INT32), span)
-                turn = Weak(head.var, 0, rounds - 1)
-                first = numbers.binary("mul", turn, cycle.period, node.iter)
-                parts = [step(numbers.binary("add", first, cycle.before + k, node.iter)) for k in range(cycle.period)]
-            self.program.emit(For(head.var, head.start, head.extent, seq(*parts), span=span))
-        for k in range(cycle.before + rounds * cycle.period, count):
-            self.program.emit(step(k))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ir.script.plain.arrays import (
     Array,
     Elementwise,
     Indices,
+    Selection,
     View,
     broadcast_index,
     broadcast_shape,
@@ -24,6 +25,7 @@ from ir.script.plain.arrays import (
 )
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Value
+from ir.script.plain.library.selected import alike
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.traverse import free_vars, has_loads, loads
 
@@ -59,26 +61,39 @@ class ArrayStores:
         program.emit(For(head.var, head.start, head.extent, lines.stmt(), span=span))
 
     def allocate(self, name: str, shape: tuple[Number, ...], dtype: DType, node: ast.AST) -> Buffer:
-        """A local array.
+        """A local array; one whose size changes as the program runs is as large as it ever gets.
 
         Raises:
-            ParseError: its size changes as the program runs.
+            ParseError: it is not known how large that is.
         """
         extents: list[Expr] = []
         for extent in shape:
             expr = self.read.numbers.natural(extent, node)
-            if has_loads(expr) or not free_vars(expr) <= self.sizes:
-                hint = "make it as large as it ever gets, and use a part of it"
-                raise self.read.error("shape", "the size of an array depends on loops or data", node, hint)
+            if not self.settled(extent, node):
+                most = interval_of(extent)[1]
+                if most is None or most > DType.INT32.max:
+                    hint = "make it as large as it ever gets, and use a part of it"
+                    raise self.read.error("shape", "the size of an array depends on loops or data", node, hint)
+                expr = const(max(most, 0), expr.dtype)
             if isinstance(extent, int) and extent < 0:
                 raise self.read.error("shape", f"an extent must not be negative, found {extent}", node)
             extents.append(expr)
         return self.read.program.alloc(name, tuple(extents), dtype, self.read.source.span(node))
 
+    def settled(self, extent: Number, node: ast.AST) -> bool:
+        """Whether an extent is the same throughout a call."""
+        expr = self.read.numbers.natural(extent, node)
+        return not has_loads(expr) and free_vars(expr) <= self.sizes
+
+    def array(self, name: str, shape: tuple[Number, ...], dtype: DType, node: ast.AST) -> View:
+        """A local array of a shape, which may be less than all of its buffer."""
+        buffer = self.allocate(name, shape, dtype, node)
+        found = whole(buffer, shape)
+        return found if all(self.settled(e, node) for e in shape) else replace(found, whole=False)
+
     def kept(self, name: str, array: Array, node: ast.AST) -> View:
         """An array in a buffer of its own."""
-        dtype = self.read.dtype_of(array, node)
-        target = whole(self.allocate(name, array.shape, dtype, node), array.shape)
+        target = self.array(name, array.shape, self.read.dtype_of(array, node), node)
         self.store(target, array, node)
         return target
 
@@ -107,9 +122,11 @@ class ArrayStores:
         self.over(target.shape, element, node)
 
     def store_where(self, truths: Array, target: View, value: Value, node: ast.AST) -> None:
-        """`target[truths] = value`, of a number, or of an array as large as the target that an update makes."""
+        """`target[truths] = value`, of a number, a selection where the same is true, or all that an update makes."""
         read = self.read
         self._check_shapes(target, truths, node)
+        if isinstance(value, Selection) and alike(read, truths, value.truths, node):
+            value = value.array
         if isinstance(value, (View, Elementwise)) and not all(map(same, value.shape, target.shape)):
             hint = "write a loop with `if`"
             raise read.error("unsupported", "what is stored where an array says must be a number", node, hint)
@@ -155,18 +172,18 @@ class ArrayStores:
 
     # Sums ------------------------------------------------------------------------------------------------------------
 
-    def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value:
-        """`np.sum`, `mean`, `prod`, `min`, `max`, `any` or `all` of an array, or along one axis of it."""
+    def reduce(self, name: str, array: Array, axes: tuple[int, ...] | None, node: ast.AST) -> Value:
+        """`np.sum`, `mean`, `prod`, `min`, `max`, `any` or `all` of an array, or along some axes of it."""
         read, numbers = self.read, self.read.numbers
         rank = len(array.shape)
-        inner = tuple(range(rank)) if axis is None else (axis,)
+        inner = tuple(range(rank)) if axes is None else axes
         outer = tuple(k for k in range(rank) if k not in inner)
         extremum = name in ("min", "max")
         if any(isinstance(array.shape[k], int) and array.shape[k] == 0 for k in inner) and (extremum or name == "mean"):
             raise read.error("shape", f"{name} of an empty array", node)
         dtype = _sum_dtype(name, read.dtype_of(array, node))
         shape = tuple(array.shape[k] for k in outer)
-        total = self.allocate(name, shape, dtype, node)
+        total = self.array(name, shape, dtype, node).buffer
         span = read.source.span(node)
 
         def at(fixed: Indices, loop: Indices) -> Indices:
@@ -236,7 +253,8 @@ class ArrayStores:
             y = read.element(b, (k, *i[len(rows) :]), node)
             return numbers.convert(numbers.binary("mul", x, y, node), dtype, node)
 
-        total = self.allocate("product", shape, dtype, node)
+        found = self.array("product", shape, dtype, node)
+        total = found.buffer
         span = read.source.span(node)
 
         def one(fixed: Indices) -> None:
@@ -251,7 +269,7 @@ class ArrayStores:
 
         with read.program.guarded(span):
             self.over(shape, one, node)
-        return whole(total, shape) if shape else Load(total, ())
+        return found if shape else Load(total, ())
 
 
 def _collected(

@@ -15,12 +15,13 @@ from ir.dtypes import DType
 from ir.errors import ParseError, Span
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, PrimFunc, Stmt, Store, Var, const
 from ir.presburger.sets import exclusive
-from ir.script.plain.arrays import Elementwise, View, whole
+from ir.script.plain.arrays import Elementwise, Selection, View, whole
 from ir.script.plain.frames import Named, Value
+from ir.script.plain.functions import frame_of
 from ir.script.plain.program import Again, Learned, NeedsValue, Program
 from ir.script.plain.promotion import Number, Weak
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
-from ir.script.plain.statements import Body, frame_of
+from ir.script.plain.statements import Body
 from ir.traverse import buffers_written, children, loads, map_expr, map_stmt, stmt_exprs, walk
 
 _MAX_PASSES = 1000
@@ -70,7 +71,8 @@ def translate(
 def _once(
     function: FunctionType, types: Mapping[str, ArgumentType], given: frozenset[str], exact: bool, learned: Learned
 ) -> Plain:
-    frame, nodes, params = frame_of(function, (), exact)
+    opened = frame_of(function, (), exact)
+    frame, nodes, params = opened.frame, opened.body, opened.params
     program = Program(learned, given)
     sizes = {n: Var(n, DType.INT32) for t in types.values() if isinstance(t, ArrayType) for n in t.shape
              if isinstance(n, str)}  # fmt: skip
@@ -150,12 +152,19 @@ def _first_store(program: Program, buffer: Buffer) -> Span | None:
 
 def _output(body: Body, value: Value, node: ast.AST) -> str:
     """The buffer that a result is returned in."""
-    if isinstance(value, (Named, tuple)):
+    if isinstance(value, (Named, tuple, Selection)):
         message = f"{body.frame.function.__name__} returns what is neither number nor array"
+        if isinstance(value, Selection):
+            message = f"the size of what {body.frame.function.__name__} returns depends on data"
         raise body.frame.source.error("return", message, node, help="return numbers, arrays, or one tuple of them")
     if isinstance(value, View) and value.whole and _stands(body, value.buffer):
         return value.buffer.name
     if isinstance(value, (View, Elementwise)) and value.shape:
+        if not all(body.arrays.settled(extent, node) for extent in value.shape):
+            message = f"the size of what {body.frame.function.__name__} returns depends on loops or data"
+            raise body.frame.source.error(
+                "return", message, node, help="return all of the array, and how much of it counts"
+            )
         copied = Elementwise(value.shape, lambda i: body.read.element(value, i))
         return body.arrays.kept("result", copied, node).buffer.name
     number: Number = body.read.as_number(value, node)

@@ -82,11 +82,11 @@ class Ending(ast.expr):
         def __init__(self, test: ast.expr) -> None: ...
 
 
-def ending(node: ast.While) -> Ending:
-    """What a `while` that states no bound runs over."""
+def ending(node: ast.While, captured: frozenset[str]) -> Ending:
+    """What a `while` that states no bound runs over; functions read what is `captured` where they are called."""
     found = ast.copy_location(Ending(node.test), node.test)
     found.text = ast.unparse(node).splitlines()[0]
-    found.counter = _steady(node)
+    found.counter = None if captured.intersection(_stored(node)) else _steady(node)
     return found
 
 
@@ -115,11 +115,13 @@ def _counter(node: ast.While) -> _Counter | None:
     return _Counter(name, by, tests, *found)
 
 
-def counted(node: ast.While, fresh: Callable[[str], str]) -> tuple[ast.For, list[ast.stmt]] | None:
+def counted(
+    node: ast.While, fresh: Callable[[str], str], captured: frozenset[str]
+) -> tuple[ast.For, list[ast.stmt]] | None:
     """A loop over a range, and what follows it, in place of a `while` that counts; None for any other."""
     node = _stepping_last(node)
     counter = _counter(node)
-    if counter is None:
+    if counter is None or counter.name in captured:
         return None
     name, by, stop = counter.name, counter.by, counter.stop
     place = fresh(f"{name}_")

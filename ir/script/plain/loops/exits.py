@@ -29,15 +29,17 @@ class Structured:
     first: frozenset[ast.expr] = frozenset()  # tests of whether a loop goes on, which hold in its first step
 
 
-def structured(node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr], bool]) -> Structured:
+def structured(
+    node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr], bool], captured: frozenset[str]
+) -> Structured:
     """The body of a function with `break`, `continue` and early `return` written as conditions.
 
-    `is_bound` says whether syntax names `loopsat.bound`.
+    `is_bound` says whether syntax names `loopsat.bound`; `captured` are names that functions within this one read.
 
     Raises:
         ParseError: a `return` gives a value, and another path does not; a loop that never ends.
     """
-    return _Exits(node, source, is_bound).run()
+    return _Exits(node, source, is_bound, captured).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class _Exits:
     node: ast.FunctionDef
     source: Source
     is_bound: Callable[[ast.expr], bool]
+    captured: frozenset[str]
     used: set[str] = field(default_factory=lambda: set[str]())
     new: set[str] = field(default_factory=lambda: set[str]())
     results: list[str] = field(default_factory=lambda: list[str]())
@@ -63,7 +66,9 @@ class _Exits:
 
     def run(self) -> Structured:
         node = self.node
-        self.used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {a.arg for a in node.args.args}
+        self.used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {
+            a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)
+        }
         returns = [n for n in _within(node.body) if isinstance(n, ast.Return)]
         plain = not returns or (len(returns) == 1 and node.body[-1] is returns[0])
         last = returns[-1] if returns else node
@@ -158,7 +163,7 @@ class _Exits:
         if isinstance(node, ast.While):
             if (limit := self._limit(node)) is not None:
                 return self._bounded(node, limit, place)
-            found = counted(node, self._fresh)
+            found = counted(node, self._fresh, self.captured)
             return self._ending(node, place) if found is None else [*self._for(found[0], place)[0], *found[1]]
         return self._for(node, place)[0]
 
@@ -185,7 +190,7 @@ class _Exits:
 
     def _ending(self, node: ast.While, place: _Place) -> list[ast.stmt]:
         """A loop of which it is not stated how many steps it takes."""
-        steps = ending(node)
+        steps = ending(node, self.captured)
         found, steps.flags = self._stepping(node, node.body, steps, place)
         return found
 

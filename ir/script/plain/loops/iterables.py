@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ir.nodes import Buffer, Expr, Let, seq
-from ir.script.plain import library
 from ir.script.plain.arrays import Array, Elementwise, View, is_number, same
 from ir.script.plain.calls import call
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Named, Value, shown
+from ir.script.plain.library import names as library
+from ir.script.plain.library.arranged import size_of, unflat
 from ir.script.plain.loops.counting import HINT, Counting, Steps
 from ir.script.plain.promotion import Interval, Number, Weak, expr_of, interval_of
 from ir.traverse import has_loads, loads, stmt_exprs, walk
@@ -52,13 +53,15 @@ class Iterables:
             return self._numbers(0, self._bound(node.limit, "a number of steps is an integer"), 1, node)
         name = self._called(node) if isinstance(node, ast.Call) else None
         if isinstance(node, ast.Call) and name is not None:
-            if any(isinstance(a, ast.Starred) for a in node.args):
+            if name != "np.ndindex" and any(isinstance(a, ast.Starred) for a in node.args):
                 raise self.read.error("arguments", f"{name} is called with stars", node, "write out each argument")
             match name:
                 case "enumerate":
                     return self._enumerate(node)
                 case "zip":
                     return self._zip(node)
+                case "np.ndindex" | "np.ndenumerate":
+                    return self._places(node, name == "np.ndenumerate")
                 case "reversed":
                     return self._reversed(node)
                 case _:
@@ -240,6 +243,25 @@ class Iterables:
                 continue
             found = other if self._at_most(other, found) else self.read.numbers.binary("min", found, other, node)
         return found
+
+    def _places(self, node: ast.Call, with_elements: bool) -> Items:
+        """`np.ndindex` and `np.ndenumerate`: the indices of all elements in the order of rows."""
+        given = [*self.read.items(node.args, self.read.value)]
+        array = self.settled(given[0], node) if with_elements and len(given) == 1 else None
+        if node.keywords or not given or (with_elements and not isinstance(array, (View, Elementwise))):
+            raise self.read.error("arguments", "np.ndindex takes a shape, np.ndenumerate an array", node)
+        sizes = given[0] if len(given) == 1 and isinstance(given[0], tuple) else tuple(given)
+        shape = array.shape if isinstance(array, (View, Elementwise)) else tuple(map(self._size(node), sizes))
+        count = size_of(self.read, shape, node)
+
+        def item(k: Number) -> Value:
+            place = unflat(self.read, shape, k, node)
+            return (place, self.read.element(array, place, node)) if isinstance(array, (View, Elementwise)) else place
+
+        return Items(count, item, _steps(count))
+
+    def _size(self, node: ast.Call) -> Callable[[Value], Number]:
+        return lambda value: self._fixed(self.read.as_number(value, node), node)
 
     def _reversed(self, node: ast.Call) -> Items:
         if len(node.args) != 1 or node.keywords:

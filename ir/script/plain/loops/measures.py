@@ -8,32 +8,53 @@ halves, the number of its bits is.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import islpy as isl
 
 import ir.presburger.sets as pb
 from ir.dtypes import DType
-from ir.nodes import Alloc, Assume, Binary, Block, Buffer, Const, Expr, If, Let, Load, Seq, Stmt, Store, Var, const
+from ir.nodes import (
+    Alloc,
+    Assume,
+    Binary,
+    Block,
+    Buffer,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    const,
+)
 from ir.presburger.opaque import Opaque
 from ir.traverse import buffers_written, map_expr, walk, walk_expr
 
 _MAX_PATHS = 40
 _MAX_SIDES = 8  # comparisons that are tried
+Kind = Literal["falls", "halves", "loses bits"]  # what an integer does in each step, or in some
 _ROUNDS = (1, 2)  # after how many steps the measure has halved
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A loop takes at most as many steps as `value` is before it, or `rounds` times its bits if it `halves`.
+    """A loop takes at most as many steps as `value` is before it, or `rounds` times its bits if it does not fall
+    by one.
 
     Names of the loop's cells stand in it as `cells` says. `more` is how many steps may come after it is used up.
     """
 
     value: Expr
     cells: Mapping[Var, Buffer]
-    halves: bool
+    kind: Kind
     rounds: int
     more: int
 
@@ -58,11 +79,18 @@ class _Parts(Opaque):
         if a is None or b is None:
             return known
         value, zero = pb.symbol(name), pb.number(0)
+        if expr.op == "bitand":
+            known = known.intersect(_of_lowest_bit(expr, value, a, b))
         for one, other in ((a, b), (b, a)):
             match expr.op:
                 case "bitand":
                     within = value.ge_set(zero).intersect(value.le_set(one))
+                    both = one.lt_set(zero).intersect(other.lt_set(zero)).intersect(value.le_set(one))
                     known = known.intersect(one.lt_set(zero).union(within))
+                    known = known.intersect(one.ge_set(zero).union(other.ge_set(zero)).union(both))
+                case "bitxor":  # it is one of them where the other one is zero
+                    known = known.intersect(value.eq_set(one).complement().union(other.eq_set(zero)))
+                    known = known.intersect(value.eq_set(one).union(other.eq_set(zero).complement()))
                 case "floormod" if one is a:  # of a >= b > 0 a quotient of at least one was taken away
                     less = value.le_set(a.sub(other))
                     known = known.intersect(other.le_set(zero).union(a.lt_set(other)).union(less))
@@ -72,6 +100,22 @@ class _Parts(Opaque):
         return known
 
 
+def _of_lowest_bit(expr: Binary, value: isl.PwAff, a: isl.PwAff, b: isl.PwAff) -> isl.Set:
+    """What is known of `x & -x`, the lowest bit of an integer, and of `x & (x - 1)`, which is without it."""
+    zero = pb.number(0)
+    lowest = value.ge_set(pb.number(1)).union(a.eq_set(zero))
+    known = a.add(b).eq_set(zero).complement().union(lowest)
+    for one, (left, right) in ((a, (expr.lhs, expr.rhs)), (b, (expr.rhs, expr.lhs))):
+        match right:  # where unsigned integers wrap, they are no sums
+            case Unary(op="neg", operand=operand) if operand.same(left):
+                known = known.intersect(lowest)
+            case Binary(op="sub", lhs=other, rhs=Const(value=1)) if other.same(left):
+                known = known.intersect(value.lt_set(one).union(one.eq_set(zero)))
+            case _:
+                pass
+    return known
+
+
 @dataclass(slots=True)
 class _Run:
     """Runs statements on symbols; loads of what is no cell, or changes, are numbers of which nothing is known."""
@@ -79,6 +123,7 @@ class _Run:
     changing: frozenset[Buffer]
     flags: frozenset[Buffer]
     parts: _Parts = field(default_factory=lambda: _Parts(()))
+    held: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())  # what symbols were given
     count: int = 0
 
     def symbol(self, name: str, dtype: DType) -> Var:
@@ -142,10 +187,11 @@ class _Run:
         if isinstance(new, Const):
             return replace(path, cells={**path.cells, place: new})
         symbol = self.symbol(name, new.dtype)
+        self.held[symbol] = new
         facts = path.facts
         if new.dtype.is_integer:
             facts = facts.intersect(pb.condition(Binary("eq", symbol, new), self.parts).may)
-            facts = self.parts.within(facts if new.dtype.is_signed else facts.intersect(_natural([symbol])))
+            facts = self.parts.within(facts if new.dtype.is_signed else facts.intersect(_at_least([(symbol, 0)])))
         return _Path(facts, {**path.cells, place: symbol}, path.worked)
 
     def _unknown(self, written: set[Buffer], path: _Path) -> _Path:
@@ -158,17 +204,17 @@ class _TooManyError(Exception):
 
 
 def measure(
-    body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], bool], known: Sequence[isl.Set]
+    body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], int | None], known: Sequence[isl.Set]
 ) -> Measure | None:
     """What bounds the steps of a loop whose body does nothing once one of `flags` is set; None if nothing is found.
 
-    `starts` says whether an integer cell is known not to be negative before the loop, and `known` holds throughout.
+    `starts` says that an integer cell is known to be at least 1 or 0 before the loop, and `known` holds throughout.
     """
     return pb.within_budget(lambda: _measure(body, flags, starts, known), None)
 
 
 def _measure(
-    body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], bool], known: Sequence[isl.Set]
+    body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], int | None], known: Sequence[isl.Set]
 ) -> Measure | None:
     own = {s.buffer for s in walk(body) if isinstance(s, Alloc)}
     written = buffers_written(body)
@@ -180,21 +226,21 @@ def _measure(
     facts = pb.always()
     for one in known:
         facts = facts.intersect(one)
-    kept = [b for b in cells if b.dtype.is_integer and starts(b)]
+    least = {b: low for b in cells if b.dtype.is_integer and (low := starts(b)) is not None}
     try:
-        while True:  # until what is taken not to be negative is not afterwards either
-            here = _Path(facts.intersect(_natural([names[b] for b in kept])), entry)
+        while True:  # until what is taken to be no less than a number is not afterwards either
+            here = _Path(facts.intersect(_at_least((names[b], low) for b, low in least.items())), entry)
             ends = run.of(body, [here])
-            lost = [b for b in kept if not all(p.facts.is_subset(_natural([p.cells[b]])) for p in ends)]
+            lost = [b for b in least if not all(p.facts.is_subset(_at_least([(p.cells[b], least[b])])) for p in ends)]
             if not lost:
                 break
-            kept = [b for b in kept if b not in lost]
+            least = {b: low - (b in lost) for b, low in least.items() if b not in lost or low > 0}
         symbols = {var: b for b, var in names.items()}
         values = list(_candidates(body, entry, set(symbols)))
         after, works = [p for p in ends if not _left(p, flags)], [p.facts for p in ends if p.worked]
         for rounds in _ROUNDS:
             for value in values:
-                found = _judged(value, run.parts, names, after, works, rounds)
+                found = _judged(value, run, names, after, works, rounds)
                 if found is not None:
                     return Measure(value, symbols, found[0], rounds, found[1])
             after = [p for p in run.of(body, after) if not _left(p, flags)] if after else []
@@ -220,15 +266,22 @@ def _deciding(body: Stmt) -> set[Buffer]:
 
 
 def _judged(
-    value: Expr, parts: Opaque, names: Mapping[Buffer, Var], after: list[_Path], works: list[isl.Set], rounds: int
-) -> tuple[bool, int] | None:
-    """Whether an integer halves in so many steps, or falls in one, and how many steps may follow; None if neither.
+    value: Expr, run: _Run, names: Mapping[Buffer, Var], after: list[_Path], works: list[isl.Set], rounds: int
+) -> tuple[Kind, int] | None:
+    """Whether an integer halves or loses a bit in so many steps, or falls in one, and how many steps may follow; None
+    if neither.
 
-    It must be positive where a step goes on, which is what paths `after` some steps say of their first one too.
+    It must be positive where a step goes on, which is what paths `after` some steps say of their first one too, or not
+    be zero where it loses bits.
     """
+    parts = run.parts
     before = pb.affine(value, parts)
     if before is None:
         return None
+    place = next((b for b, var in names.items() if var is value), None)
+    if place is not None and all(_loses_a_bit(path, value, path.cells[place], before, run) for path in after):
+        some = before.eq_set(pb.number(0)).complement()
+        return "loses bits", 0 if all(facts.is_subset(some) for facts in works) else rounds
     positive = before.ge_set(pb.number(1))
     if not all(p.facts.is_subset(positive) for p in after):
         return None
@@ -243,19 +296,50 @@ def _judged(
 
     more = 0 if all(facts.is_subset(positive) for facts in works) else rounds
     if all_fall(2, 0):
-        return True, more
-    return (False, more) if rounds == 1 and all_fall(1, 1) else None
+        return "halves", more
+    return ("falls", more) if rounds == 1 and all_fall(1, 1) else None
+
+
+def _loses_a_bit(path: _Path, old: Expr, new: Expr, before: isl.PwAff, run: _Run) -> bool:
+    """Whether an integer that changes has no bits but some of what it was."""
+    now = pb.affine(new, run.parts)
+    if now is None or not path.facts.is_subset(now.eq_set(before).complement()):
+        return False
+    return _within_bits(new, old, run.held)
+
+
+def _within_bits(expr: Expr, old: Expr, held: Mapping[Var, Expr]) -> bool:
+    """Whether all bits of an integer are among those of another one."""
+    if expr.same(old):
+        return True
+    match expr:
+        case Var():
+            return expr in held and _within_bits(held[expr], old, held)
+        case Binary(op="bitand", lhs=a, rhs=b):
+            return _within_bits(a, old, held) or _within_bits(b, old, held)
+        case Binary(op="sub" | "bitxor", lhs=a, rhs=b):  # what is taken away is there
+            return _within_bits(a, old, held) and _within_bits(b, a, held)
+        case Cast(operand=a) if a.dtype.is_integer and _keeps(a.dtype, expr.dtype):
+            return _within_bits(a, old, held)
+        case _:
+            return False
+
+
+def _keeps(source: DType, dtype: DType) -> bool:
+    """Whether a cast of integers keeps all numbers."""
+    return source.min >= dtype.min and source.max <= dtype.max
 
 
 def _replaced(expr: Expr, held: Mapping[Var, Expr]) -> Expr:
     return map_expr(expr, lambda e: held.get(e, e) if isinstance(e, Var) else e)
 
 
-def _natural(values: Sequence[Expr]) -> isl.Set:
+def _at_least(values: Iterable[tuple[Expr, int]]) -> isl.Set:
+    """Where integers are no less than numbers."""
     found = pb.always()
-    for value in values:
+    for value, low in values:
         held = pb.affine(value)
-        found = found.intersect(pb.never() if held is None else held.ge_set(pb.number(0)))
+        found = found.intersect(pb.never() if held is None else held.ge_set(pb.number(low)))
     return found
 
 

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ir.script.plain.frames import Binding
+from ir.dtypes import DType
+from ir.nodes import For, Stmt, const, seq
+from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
+from ir.script.plain.frames import Binding, Value
+from ir.script.plain.loops.iterables import Items
+from ir.script.plain.program import Again
+from ir.script.plain.promotion import Number, Weak
+from ir.traverse import buffers_written
+
+if TYPE_CHECKING:
+    from ir.script.plain.statements import Body
+
+MAX_STATES = 8  # of what names of arrays stand for in a loop, each of which is written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +38,107 @@ def alike(one: Mapping[str, Binding], other: Mapping[str, Binding]) -> bool:
 def place_of(states: Sequence[Mapping[str, Binding]], state: Mapping[str, Binding]) -> int | None:
     """Which of some states a state is; None if it is none of them."""
     return next((k for k, known in enumerate(states) if alike(state, known)), None)
+
+
+def states_of(
+    body: Body,
+    node: ast.For,
+    item: Callable[[], Value],
+    given: Mapping[str, Binding],
+    there: Sequence[Binding],
+    written: Stmt,
+) -> Cycle | None:
+    """What names of arrays stand for after each step, until it is as it was; None where nothing changes.
+
+    The body has been written once since names stood for `given`, all of which is among what was `there`.
+
+    Raises:
+        Again: a name stands for a new array, which the next translation carries from step to step.
+    """
+    if alike(body.bound_arrays(), given):
+        return None
+    states = [given]
+    while (found := place_of(states, now := {name: body.frame.bindings[name] for name in given})) is None:
+        for name, array in now.items():
+            if any(array is other for other in there) and len(states) < MAX_STATES:
+                continue
+            start = given[name]
+            if not isinstance(start, View) or start.buffer in buffers_written(written):
+                message = f"`{name}` stands for a new array after each step of the loop, and its elements change too"
+                hint = f"store into the elements of one array, as in {name}[:] = ..., or swap two that are there"
+                raise body.read.error("rebinding", message, node, hint)
+            body.program.learned.carry(body.key_of(node), name)
+            raise Again
+        states.append(now)
+        body.step(node, item)  # to see what it makes of names
+    body.frame.bindings.update(given)
+    return Cycle(found, len(states) - found)
+
+
+def carry_in(body: Body, node: ast.For) -> None:
+    """Arrays that take what names stand for from each step of a loop to the next, with what they stand for now."""
+    for name in body.program.learned.carried.get(body.key_of(node), ()):
+        now = body.frame.bindings[name]
+        assert isinstance(now, (View, Elementwise))
+        body.frame.bindings[name] = body.carriers[body.key_of(node), name] = body.arrays.kept(name, now, node)
+
+
+def carry_on(body: Body, node: ast.For) -> None:
+    """What names stand for after a step, in the arrays of the next one.
+
+    Raises:
+        ParseError: a new array has another shape or dtype.
+        Again: another name stands for one of these arrays as it was before the step.
+    """
+    names = body.program.learned.carried.get(body.key_of(node), ())
+    carriers = {name: body.carriers[body.key_of(node), name] for name in names}
+    buffers = {view.buffer for view in carriers.values()}
+    for name, array in body.bound_arrays().items():
+        if name not in carriers and isinstance(array, View) and array.buffer in buffers:
+            body.program.learned.carry(body.key_of(node), name)
+            raise Again
+    found: dict[str, Array] = {}
+    for name, view in carriers.items():
+        array = body.frame.bindings[name]
+        assert isinstance(array, (View, Elementwise))
+        _check_alike(body, name, view, array, node)
+        moved = isinstance(array, View) and array is not view and array.buffer in buffers
+        found[name] = body.arrays.kept(name, array, node) if moved else array
+    for name, view in carriers.items():
+        if found[name] is not view:
+            body.arrays.store(view, found[name], node)
+        body.frame.bindings[name] = view
+
+
+def _check_alike(body: Body, name: str, one: View, other: Array, node: ast.For) -> None:
+    dtype = body.read.dtype_of(other, node)
+    alike = len(one.shape) == len(other.shape) and all(map(same, one.shape, other.shape))
+    if not alike or dtype is not one.buffer.dtype:
+        kinds = " and ".join(f"{d} {shown_shape(s)}" for d, s in ((one.buffer.dtype, one.shape), (dtype, other.shape)))
+        message = f"`{name}` stands for arrays of different kinds before and after a step of the loop: {kinds}"
+        raise body.read.error("rebinding", message, node, "give the two arrays two names")
+
+
+def rotated(body: Body, node: ast.For, items: Items, name: str, cycle: Cycle) -> None:
+    """A loop with as many steps written out as it takes for names to stand for the same arrays again."""
+    numbers, count, span = body.frame.numbers, items.count, body.source.span(node.iter)
+    if not isinstance(count, int):
+        message = "names stand for other arrays after each step, and the number of steps is not known"
+        hint = 'copy elements instead, as in A[:] = B; or leave out sizes="open"'
+        raise body.read.error("rebinding", message, node.iter, hint)
+
+    def step(k: Number) -> Stmt:
+        return body.step(node, lambda: body.iterables.step(items, k, node.iter))
+
+    rounds = max(count - cycle.before, 0) // cycle.period
+    for k in range(min(cycle.before, count)):
+        body.program.emit(step(k))
+    if rounds > 0:
+        with body.program.nested():
+            head = body.program.loop(name, const(0, DType.INT32), const(rounds, DType.INT32), span)
+            turn = Weak(head.var, 0, rounds - 1)
+            first = numbers.binary("mul", turn, cycle.period, node.iter)
+            parts = [step(numbers.binary("add", first, cycle.before + k, node.iter)) for k in range(cycle.period)]
+        body.program.emit(For(head.var, head.start, head.extent, seq(*parts), span=span))
+    for k in range(cycle.before + rounds * cycle.period, count):
+        body.program.emit(step(k))

@@ -70,11 +70,13 @@ class Whiles:
         cells = {c.buffer: c for c in self.read.frame.bindings.values() if isinstance(c, Cell) and c.buffer is not None}
         flags = frozenset(b for b, c in cells.items() if c.key[1] in ending.flags)
 
-        def starts(buffer: Buffer) -> bool:
+        def starts(buffer: Buffer) -> int | None:
             cell = cells.get(buffer)
             held = None if cell is None else entry.get(cell.key)
-            natural = held is not None and self.read.program.at_most(0, held, self.read.numbers.typer)
-            return natural or not buffer.dtype.is_signed
+            for low in (1, 0):
+                if held is not None and self.read.program.at_most(low, held, self.read.numbers.typer):
+                    return low
+            return None if buffer.dtype.is_signed else 0
 
         found = measure(body, flags, starts, self.read.program.facts)
         count = None if found is None else self._count(found, cells, entry, ending)
@@ -122,9 +124,10 @@ class Whiles:
                 given[var] = entry[cell.key] if cell.key in entry else self.read.read(cell)
         numbers = self.read.numbers
         value = self._value(found.value, given, node)
-        if found.halves:
-            high = interval_of(value)[1]
-            bits = max(high, 0).bit_length() if high is not None else numbers.dtype_of(value).bits
+        if found.kind != "falls":
+            low, high = interval_of(value)
+            known = found.kind == "halves" or (low is not None and low >= 0)
+            bits = high.bit_length() if high is not None and known else numbers.dtype_of(value).bits
             return found.rounds * bits + found.more
         count = numbers.binary("add", value, found.more, node) if found.more else value
         if isinstance(count, int):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import string
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ir.dtypes import DType
+from ir.nodes import BinaryOp
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, same, shown_shape
 from ir.script.plain.frames import Named, Value
 from ir.script.plain.promotion import Number
@@ -31,7 +33,7 @@ def _arrays(read: Evaluator, value: Value, node: ast.Call) -> list[Array]:
     raise read.error("not-an-array", "a tuple of arrays is expected", node, "as in (A, B)")
 
 
-def _size(read: Evaluator, shape: Sequence[Number], node: ast.AST) -> Number:
+def size_of(read: Evaluator, shape: Sequence[Number], node: ast.AST) -> Number:
     total: Number = 1
     for extent in shape:
         total = extent if same(total, 1) else read.numbers.binary("mul", total, extent, node)
@@ -46,7 +48,7 @@ def _flat(read: Evaluator, shape: Sequence[Number], indices: Indices, node: ast.
     return found
 
 
-def _unflat(read: Evaluator, shape: Sequence[Number], place: Number, node: ast.AST) -> Indices:
+def unflat(read: Evaluator, shape: Sequence[Number], place: Number, node: ast.AST) -> Indices:
     """The indices of the element at a place in the order of rows."""
     found: list[Number] = []
     for extent in reversed(shape[1:]):
@@ -55,29 +57,29 @@ def _unflat(read: Evaluator, shape: Sequence[Number], place: Number, node: ast.A
     return (place, *found)[: len(shape)]
 
 
-def reshaped(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.Call) -> Array:
+def reshaped(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.AST) -> Array:
     """An array of another shape with the same elements in the order of rows; a view where the array is all of one.
 
     Raises:
         ParseError: the shape has another number of elements, or that is not known.
     """
     shape = _without_gap(read, array, shape, node)
-    if not same(_size(read, shape, node), _size(read, array.shape, node)):
+    if not same(size_of(read, shape, node), size_of(read, array.shape, node)):
         message = f"an array of shape {shown_shape(array.shape)} has no shape {shown_shape(shape)}"
         raise read.error("shape", message, node)
 
     def place(indices: Indices) -> Indices:
-        return _unflat(read, array.shape, _flat(read, shape, indices, node), node)
+        return unflat(read, array.shape, _flat(read, shape, indices, node), node)
 
     if isinstance(array, View) and array.whole:
         return View(array.buffer, shape, lambda i: array.place(place(i)))
     return Elementwise(shape, lambda i: read.element(array, place(i)))
 
 
-def _without_gap(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.Call) -> tuple[Number, ...]:
+def _without_gap(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.AST) -> tuple[Number, ...]:
     """A shape with a number for -1."""
-    rest = _size(read, [e for e in shape if not (isinstance(e, int) and e == -1)], node)
-    total = _size(read, array.shape, node)
+    rest = size_of(read, [e for e in shape if not (isinstance(e, int) and e == -1)], node)
+    total = size_of(read, array.shape, node)
     if len([e for e in shape if isinstance(e, int) and e == -1]) != 1:
         return shape
     if isinstance(rest, int) and rest == 0:
@@ -91,9 +93,9 @@ def _reshape(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     return reshaped(read, _array(read, values[0], node), tuple(read.as_number(v, node) for v in shape), node)
 
 
-def flattened(read: Evaluator, array: Array, node: ast.Call) -> Array:
+def flattened(read: Evaluator, array: Array, node: ast.AST) -> Array:
     """All elements in the order of rows."""
-    return reshaped(read, array, (_size(read, array.shape, node),), node)
+    return reshaped(read, array, (size_of(read, array.shape, node),), node)
 
 
 def _ravel(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
@@ -211,16 +213,81 @@ def _trace(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
 
 
 def _norm(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    """The root of the sum of all squares."""
+    """The root of the sum of all squares, or of those along an axis."""
     array = _array(read, values[0], node)
+    axes = None if values[1] is _ABSENT else (_axis(read, values[1], len(array.shape), node, 0),)
     numbers = read.numbers
 
     def square(indices: Indices) -> Number:
         x = numbers.of_floats("abs", read.element(array, indices, node), True, node)
         return numbers.binary("mul", x, x, node)
 
-    total = read.caller.reduce("sum", Elementwise(array.shape, square), None, node)
-    return numbers.of_floats("sqrt", read.as_number(total, node), True, node)
+    total = read.caller.reduce("sum", Elementwise(array.shape, square), axes, node)
+    return read.lifted(lambda v: numbers.of_floats("sqrt", v[0], True, node), [total], node)
+
+
+def _repeated(op: BinaryOp) -> Arranged:
+    """`np.repeat` and `np.tile`: the place of an element, divided by or modulo how many there are."""
+
+    def repeated(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+        array, times = flattened(read, _array(read, values[0], node), node), read.as_number(values[1], node)
+        read.needs_value(times)
+        if not isinstance(times, int) or times < 0:
+            raise read.error("arguments", "how often elements are repeated must be a number from 0 up", node)
+        count = read.numbers.binary("mul", array.shape[0], times, node)
+        by = times if op == "floordiv" else array.shape[0]
+        return _along(array, 0, count, lambda k: read.numbers.binary(op, k, by, node), read)
+
+    return repeated
+
+
+def _einsum(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+    """A sum of products over the letters that the result does not have."""
+    text = values[0].value if isinstance(values[0], Named) else None
+    arrays = [_array(read, v, node) for v in values[1:] if v is not _ABSENT]
+    inputs, arrow, output = text.replace(" ", "").partition("->") if isinstance(text, str) else ("", "", "")
+    terms = inputs.split(",")
+    letters = "".join(sorted({c for c in inputs if c != ","}))
+    if not arrow:
+        output = "".join(c for c in letters if inputs.count(c) == 1)
+    lengths = [len(a.shape) for a in arrays]
+    if not letters.isalpha() or not set(output) <= set(letters) or [*map(len, terms)] != lengths:
+        raise read.error(
+            "arguments", f"{text!r} is no product of arrays of {lengths} dimensions", node, "as in 'ij,jk->ik'"
+        )
+    extents: dict[str, Number] = {}
+    for term, array in zip(terms, arrays, strict=True):
+        for letter, extent in zip(term, array.shape, strict=True):
+            if not same(extents.setdefault(letter, extent), extent):
+                raise read.error("shape", f"the extents of `{letter}` differ", node)
+    summed = "".join(c for c in letters if c not in output)
+    every = output + summed
+
+    def product(indices: Indices) -> Number:
+        at = dict(zip(every, indices, strict=True))
+        found: Number | None = None
+        for term, array in zip(terms, arrays, strict=True):
+            value = read.element(array, tuple(at[c] for c in term), node)
+            found = value if found is None else read.numbers.binary("mul", found, value, node)
+        assert found is not None
+        return found
+
+    whole = Elementwise(tuple(extents[c] for c in every), product)
+    return read.caller.reduce("sum", whole, tuple(range(len(output), len(every))), node) if summed else whole
+
+
+def _tensordot(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+    """Products of elements, summed over the last axes of one array and the first ones of the other."""
+    a, b = (_array(read, v, node) for v in values[:2])
+    count = 2 if values[2] is _ABSENT else values[2]
+    if not isinstance(count, int) or not 0 <= count <= min(len(a.shape), len(b.shape)):
+        hint = "write np.einsum with a letter for each axis"
+        raise read.error("unsupported", "np.tensordot sums over a number of axes here", node, hint)
+    letters = string.ascii_letters
+    one = letters[: len(a.shape)]
+    other = one[len(one) - count :] + letters[len(one) : len(one) + len(b.shape) - count]
+    text = f"{one},{other}->{one[: len(one) - count]}{other[count:]}"
+    return _einsum(read, [Named(text), a, b], node)
 
 
 def _divmod(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
@@ -403,8 +470,8 @@ def _count(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     def one(i: Indices) -> Number:
         return read.numbers.convert(read.numbers.truth(read.element(array, i), node), DType.INT64, node)
 
-    axis = None if values[1] is _ABSENT else _axis(read, values[1], len(array.shape), node, 0)
-    return read.caller.reduce("sum", Elementwise(array.shape, one), axis, node)
+    axes = None if values[1] is _ABSENT else (_axis(read, values[1], len(array.shape), node, 0),)
+    return read.caller.reduce("sum", Elementwise(array.shape, one), axes, node)
 
 
 ARRANGED: dict[str, tuple[int, tuple[str, ...], Arranged]] = {  # how many arguments there must be, and all their names
@@ -418,7 +485,9 @@ ARRANGED: dict[str, tuple[int, tuple[str, ...], Arranged]] = {  # how many argum
     "np.triu": (1, ("m", "k"), _triangle(True)), "np.tril": (1, ("m", "k"), _triangle(False)),
     "np.count_nonzero": (1, ("a", "axis"), _count),
     "np.outer": (2, ("a", "b"), _outer), "np.diag": (1, ("v",), _diag), "np.trace": (1, ("a",), _trace),
-    "np.linalg.norm": (1, ("x",), _norm),
+    "np.linalg.norm": (1, ("x", "axis"), _norm), "np.repeat": (2, ("a", "repeats"), _repeated("floordiv")),
+    "np.tile": (2, ("A", "reps"), _repeated("floormod")), "np.einsum": (2, ("subscripts", "a", "b", "c"), _einsum),
+    "np.tensordot": (2, ("a", "b", "axes"), _tensordot),
     "divmod": (2, ("x", "y"), _divmod),
 }  # fmt: skip
 
@@ -440,5 +509,7 @@ def arguments(read: Evaluator, name: str, node: ast.Call) -> list[Value]:
 
 
 METHODS: dict[str, tuple[int, int, Arranged]] = {  # of arguments besides the array
+    "trace": (0, 0, _trace),
+    "diagonal": (0, 0, _diag), "repeat": (1, 1, _repeated("floordiv")),
     "reshape": (1, 8, _reshape), "ravel": (0, 0, _ravel), "flatten": (0, 0, _flatten),
 }  # fmt: skip

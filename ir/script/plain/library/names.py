@@ -13,8 +13,8 @@ import numpy as np
 
 from ir.dtypes import DType, from_name
 from ir.nodes import BinaryOp, UnaryOp
-from ir.script.plain.array_functions import ARRANGED
-from ir.script.plain.composed import COMPOSED
+from ir.script.plain.library.arranged import ARRANGED
+from ir.script.plain.library.composed import COMPOSED
 
 _ROOTS = {
     "numpy": "np",
@@ -55,9 +55,9 @@ FOLDS = ("sum", "min", "max", "any", "all", "math.prod", "len")  # of comprehens
 OTHERS = (
     "len", "min", "max", "math.prod", "int", "float", "bool", "range", "round", "math.floor", "math.ceil", "math.trunc",
     "np.round", "np.around", "np.where", "np.copy", "np.square", "np.transpose", "np.logical_not", "loopsat.prange",
-    "loopsat.assume", "loopsat.bound", "np.asarray", "np.array",
+    "loopsat.assume", "loopsat.bound", "np.asarray", "np.array", "np.ndim", "np.shape", "np.size", "np.meshgrid",
 )  # fmt: skip
-ITERABLES = ("enumerate", "zip", "reversed")
+ITERABLES = ("enumerate", "zip", "reversed", "np.ndindex", "np.ndenumerate")
 NAMES = (
     *FLOAT_UNARY, *ABSOLUTE, *BINARY, *COMPOSED, *ARRANGED, *MADE, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS, *ITERABLES,
 )  # fmt: skip

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Binary, Expr, If, Load, Store, const, seq
-from ir.script.plain.array_functions import flattened
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, same, whole
 from ir.script.plain.frames import Value
+from ir.script.plain.library.arranged import flattened
 from ir.script.plain.promotion import Number
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def _running(stores: ArrayStores, op: str, array: Array, axis: int, node: ast.Ca
     """Each element with all before it, along an axis."""
     read, numbers, span = stores.read, stores.read.numbers, stores.read.source.span(node)
     dtype = stores.total_dtype(read.dtype_of(array, node))
-    total = stores.allocate("running", array.shape, dtype, node)
-    now = stores.allocate("total", (), dtype, node)
+    found = stores.array("running", array.shape, dtype, node)
+    total, now = found.buffer, stores.allocate("total", (), dtype, node)
 
     def one(fixed: Indices) -> None:
         read.program.emit(Store(now, (), const(0 if op == "add" else 1, dtype), span))
@@ -97,13 +97,14 @@ def _running(stores: ArrayStores, op: str, array: Array, axis: int, node: ast.Ca
 
     with read.program.guarded(span):
         stores.over(_without(array, axis), one, node)
-    return whole(total, array.shape)
+    return found
 
 
 def _spread(stores: ArrayStores, name: str, array: Array, axis: int | None, node: ast.Call) -> Value:
     """The mean of the squares of what is left without the mean, or its root."""
     read, numbers = stores.read, stores.read.numbers
-    mean = stores.reduce("mean", array, axis, node)
+    axes = None if axis is None else (axis,)
+    mean = stores.reduce("mean", array, axes, node)
     kept = stores.kept("mean", mean, node) if isinstance(mean, (View, Elementwise)) else None
     middle = read.program.frozen("mean", read.as_number(mean, node), read.source.span(node)) if kept is None else 0
 
@@ -117,7 +118,7 @@ def _spread(stores: ArrayStores, name: str, array: Array, axis: int | None, node
         count = numbers.binary("mul", count, extent, node)
     freedom = next((read.number(k.value) for k in node.keywords if k.arg == "ddof"), 0)
     count = count if same(freedom, 0) else numbers.binary("sub", count, freedom, node)
-    total = stores.reduce("sum", Elementwise(array.shape, square), axis, node)
+    total = stores.reduce("sum", Elementwise(array.shape, square), axes, node)
     found = read.lifted(lambda v: numbers.binary("div", v[0], count, node), [total], node)
     if name == "var":
         return found

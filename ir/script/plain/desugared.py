@@ -1,0 +1,181 @@
+"""Syntax that stands for other syntax: `:=`, and `match` of values."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ir.script.plain.loops.counting import at_place
+from ir.script.scope import Source
+
+_Node = TypeVar("_Node", bound=ast.AST)
+_ELSEWHERE = "assign the name in a statement of its own"
+_VALUES = "write `if` and `elif`; a `match` here compares with numbers and text"
+
+
+def desugared(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
+    """A function whose names are assigned by statements only, and which branches by `if`.
+
+    Raises:
+        ParseError: an assignment within an expression that may not run, or that is read before it; another pattern.
+    """
+    if not any(isinstance(n, (ast.NamedExpr, ast.Match)) for n in ast.walk(node)):
+        return node
+    node = copy.copy(node)
+    node.body = _Desugared(source).list(node.body)
+    return node
+
+
+@dataclass(frozen=True, slots=True)
+class _Desugared:
+    source: Source
+
+    def list(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements in place of a list of them."""
+        return [new for node in nodes for new in self._statement(node)]
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        node = copy.copy(node)
+        match node:
+            case ast.FunctionDef():
+                node.body = self.list(node.body)
+                return [node]
+            case ast.Match():
+                return self._matched(node)
+            case ast.While():
+                node.body, node.orelse = self.list(node.body), self.list(node.orelse)
+                return [self._looped(node)]
+            case ast.If():
+                node.body, node.orelse = self.list(node.body), self.list(node.orelse)
+                return self._branched(node)
+            case ast.For():
+                node.body, node.orelse = self.list(node.body), self.list(node.orelse)
+                before, node.iter = self._hoisted(node.iter)
+            case _:
+                before, node = self._hoisted(node)
+        return [*before, node]
+
+    def _branched(self, node: ast.If) -> list[ast.stmt]:
+        """A branch; what stands behind `and` is assigned where that is looked at."""
+        tests = _all_of(node.test)
+        if len(tests) > 1 and not node.orelse and any(map(_assigns, tests[1:])):
+            inner = at_place(ast.If(_joined(tests[1:]), node.body, []), tests[1])
+            node.test, node.body = tests[0], self._branched(inner)
+        before, node.test = self._hoisted(node.test)
+        return [*before, node]
+
+    def _looped(self, node: ast.While) -> ast.stmt:
+        """A loop, which is left from within where its condition assigns."""
+        if not _assigns(node.test):
+            return node
+        if node.orelse:
+            raise self._error(node.test)
+        leaving = [at_place(ast.If(ast.UnaryOp(ast.Not(), t), [ast.Break()], []), t) for t in _all_of(node.test)]
+        stops = [new for test in leaving for new in self._branched(test)]
+        return at_place(ast.While(ast.Constant(True), [*stops, *node.body], []), node)
+
+    def _hoisted(self, node: _Node) -> tuple[list[ast.stmt], _Node]:
+        """What an expression assigns, as statements before it, and the expression that is left."""
+        if not _assigns(node):
+            return [], node
+        hoisting = _Hoisting(self)
+        left = hoisting.visit(copy.deepcopy(node))
+        return hoisting.found, left
+
+    def _error(self, node: ast.AST) -> Exception:
+        named = next(n for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+        return self.source.error("unsupported", f"`{ast.unparse(named)}` is not supported here", named, help=_ELSEWHERE)
+
+    def _matched(self, node: ast.Match) -> list[ast.stmt]:
+        """Branches that compare with values in turn."""
+        if not isinstance(node.subject, ast.Name):
+            message = "`match` of an expression"
+            raise self.source.error("unsupported", message, node.subject, help="give it a name first")
+        found: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            test, body = self._pattern(case.pattern, node.subject), self.list(case.body)
+            if case.guard is not None:
+                test = case.guard if test is None else at_place(ast.BoolOp(ast.And(), [test, case.guard]), case.guard)
+            found = body if test is None else [at_place(ast.If(test, body, found), case.pattern)]
+        return found
+
+    def _pattern(self, pattern: ast.pattern, subject: ast.Name) -> ast.expr | None:
+        """Whether a name is what a pattern says; None for all that there is."""
+        match pattern:
+            case ast.MatchValue(value=value):
+                return at_place(ast.Compare(subject, [ast.Eq()], [value]), value)
+            case ast.MatchSingleton(value=value):
+                return at_place(ast.Compare(subject, [ast.Is()], [ast.Constant(value)]), pattern)
+            case ast.MatchOr(patterns=patterns):
+                parts = [self._pattern(p, subject) for p in patterns]
+                tests = [p for p in parts if p is not None]
+                return None if len(tests) < len(parts) else at_place(ast.BoolOp(ast.Or(), tests), pattern)
+            case ast.MatchAs(pattern=None, name=None):
+                return None
+            case _:
+                text = f"the pattern `{ast.unparse(pattern)}`"
+                raise self.source.error("unsupported", text, pattern, help=_VALUES)
+
+
+class _Hoisting(ast.NodeTransformer):
+    """Takes assignments out of an expression in the order in which they run."""
+
+    def __init__(self, within: _Desugared) -> None:
+        self.within = within
+        self.found: list[ast.stmt] = []
+        self.read: set[str] = set()
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        if isinstance(node.ctx, ast.Load):
+            self.read.add(node.id)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # what is called stays what it is
+        node.args = [self.visit(a) for a in node.args]
+        node.keywords = [self.visit(k) for k in node.keywords]
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
+        calls = any(isinstance(n, ast.Call) for n in ast.walk(node.value))
+        if node.target.id in self.read or (self.read and calls):  # what was read could be another value by then
+            raise self.within._error(node)  # pyright: ignore[reportPrivateUsage]
+        value = self.visit(node.value)
+        target = ast.copy_location(ast.Name(node.target.id, ast.Store()), node.target)
+        self.found.append(at_place(ast.Assign([target], value), node))
+        return ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        return self._first(node, node.values[1:])
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        if _assigns(node.body) or _assigns(node.orelse):
+            raise self.within._error(node)  # pyright: ignore[reportPrivateUsage]
+        node.test = self.visit(node.test)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        return self._first(node, node.comparators[1:])
+
+    def _first(self, node: ast.expr, later: list[ast.expr]) -> ast.AST:
+        if any(map(_assigns, later)):
+            raise self.within._error(node)  # pyright: ignore[reportPrivateUsage]
+        return self.generic_visit(node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, (ast.Lambda, ast.GeneratorExp, ast.ListComp)) and _assigns(node):
+            raise self.within._error(node)  # pyright: ignore[reportPrivateUsage]
+        return super().generic_visit(node)
+
+
+def _assigns(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))
+
+
+def _all_of(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def _joined(tests: list[ast.expr]) -> ast.expr:
+    return tests[0] if len(tests) == 1 else at_place(ast.BoolOp(ast.And(), tests), tests[0])

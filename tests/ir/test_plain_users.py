@@ -1,0 +1,420 @@
+"""Plain functions that use what NumPy offers beside loops, as in NPBench; NumPy runs them too."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plain_runs import Programs, check, keeper
+
+PROGRAMS: Programs = []
+program = keeper(PROGRAMS)
+
+
+def V(r: np.random.Generator) -> tuple[Any, ...]:
+    return (r.random(6),)
+
+
+@program(lambda r: (r.integers(0, 255, 9),))
+def popcounts(values):
+    out = np.zeros(len(values), np.int64)
+    for i in range(len(values)):
+        v = values[i]
+        while v:
+            v &= v - 1
+            out[i] += 1
+    return out
+
+
+@program(lambda r: (r.random(6),))
+def inner_function(x):
+    def sq(v):
+        return v * v
+
+    s = 0.0
+    for i in range(len(x)):
+        s += sq(x[i])
+    return s
+
+
+@program(lambda r: (r.random(6), 0.3))
+def lambda_closure(x, a):
+    f = lambda t: a * t + 1.0
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        out[i] = f(x[i])
+    return out
+
+
+@program(lambda r: (r.random(6),))
+def walrus(x):
+    n = 0
+    for i in range(len(x)):
+        if (d := x[i] - 0.5) > 0:
+            n += 1
+            x[i] = d
+    return x, n
+
+
+@program(lambda r: (r.random(6),))
+def helper_kw(x):
+    return scaled(x, by=3.0)
+
+
+def scaled(x, *, by=2.0, shift=1.0):
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        out[i] = x[i] * by + shift
+    return out
+
+
+@program(lambda r: (r.random((6, 5)),))
+def masked_mean(A):
+    m = A > 0.5
+    return A[m].mean(), np.sum(A[m]), A[m].max(), A[m].size, len(A[m])
+
+
+@program(lambda r: (r.random(12),))
+def sorted_median(x):
+    y = np.sort(x)
+    n = len(y)
+    return 0.5 * (y[n // 2 - 1] + y[n // 2])
+
+
+@program(lambda r: (r.random(9),))
+def sorted_in_place(x):
+    x.sort()
+    return x
+
+
+@program(lambda r: (r.random(9),))
+def argsorted(x):
+    return np.argsort(x)
+
+
+@program(lambda r: (r.integers(0, 5, 20),))
+def counts(x):
+    return np.bincount(x, minlength=5)
+
+
+@program(lambda r: (r.random(7) * 3, np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 5.0, 2.0, 7.0])))
+def interpolated(x, xp, fp):
+    return np.interp(x, xp, fp)
+
+
+@program(lambda r: (r.random(4), r.random(3)))
+def mesh(x, y):
+    X, Y = np.meshgrid(x, y)
+    return np.sin(X) * np.cos(Y)
+
+
+@program(lambda r: (r.random(20), r.integers(0, 5, 20)))
+def azimint(data, radius):
+    res = np.zeros(5)
+    for i in range(5):
+        mask = np.logical_and(radius >= i, radius < i + 1)
+        res[i] = data[mask].mean()
+    return res
+
+
+@program(lambda r: (r.random((6, 4)),))
+def covariance(data):
+    mean = np.mean(data, axis=0)
+    data -= mean
+    cov = np.zeros((4, 4))
+    for i in range(4):
+        cov[i:4, i] = cov[i, i:4] = data[:, i] @ data[:, i:4] / (data.shape[0] - 1.0)
+    return cov, data
+
+
+@program(lambda r: (r.random(8),))
+def durbin(r_):
+    y = np.empty_like(r_)
+    alpha = -r_[0]
+    beta = 1.0
+    y[0] = -r_[0]
+    for k in range(1, r_.shape[0]):
+        beta *= 1.0 - alpha * alpha
+        alpha = -(r_[k] + np.dot(np.flip(r_[:k]), y[:k])) / beta
+        y[:k] += alpha * np.flip(y[:k])
+        y[k] = alpha
+    return y
+
+
+@program(lambda r: (2.5,))
+def simpson(b):
+    f = lambda x: math.exp(-x * x)
+    n = 100
+    h = b / n
+    s = f(0.0) + f(b)
+    for i in range(1, n):
+        s += (4 if i % 2 else 2) * f(i * h)
+    return s * h / 3
+
+
+@program(lambda r: (1.0,))
+def bisect(c):
+    def f(x):
+        return x**3 - x - c
+
+    lo, hi = 1.0, 2.0
+    for _ in range(50):
+        mid = (lo + hi) / 2
+        if f(lo) * f(mid) <= 0:
+            hi = mid
+        else:
+            lo = mid
+    return (lo + hi) / 2
+
+
+@program(lambda r: (np.array([1.0, 0.0]), 0.01, 100))
+def rk4(y, h, n):
+    def rhs(v):
+        return np.array([v[1], -v[0]])
+
+    for _ in range(n):
+        k1 = rhs(y)
+        k2 = rhs(y + 0.5 * h * k1)
+        k3 = rhs(y + 0.5 * h * k2)
+        k4 = rhs(y + h * k3)
+        y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return y
+
+
+@program(lambda r: (r.random((3, 4)),))
+def flat_loop(A):
+    s = 0.0
+    for v in A.flat:
+        s += v
+    for v in A.ravel():
+        s += v
+    return s
+
+
+@program(lambda r: (r.random((4, 3)), r.random((3, 5))))
+def einsummed(A, B):
+    return np.einsum("ij,jk->ik", A, B)
+
+
+@program(lambda r: (r.random(6), r.random(6)))
+def cross_corr(x, y):
+    return np.convolve(x, y), np.correlate(x, y)
+
+
+@program(lambda r: (r.random(3), r.random(3)))
+def crossed(x, y):
+    return np.cross(x, y), np.inner(x, y), np.vdot(x, y)
+
+
+@program(lambda r: (r.random(5),))
+def searchsorted(x):
+    g = np.linspace(0, 1, 11)
+    return np.searchsorted(g, x)
+
+
+@program(lambda r: (r.random(5),))
+def polyval(x):
+    return np.polyval([1.0, 2.0, 3.0], x), np.exp(x).sum(), np.isclose(x, x).all(), np.allclose(x, x)
+
+
+@program(lambda r: (r.random((8, 2)), r.random((3, 2))))
+def kmeans_numpy(X, C):
+    labels = np.zeros(len(X), np.int64)
+    for i in range(len(X)):
+        labels[i] = np.argmin(((X[i] - C) ** 2).sum(axis=1))
+    new = np.zeros_like(C)
+    for k in range(len(C)):
+        if (labels == k).any():
+            new[k] = X[labels == k].mean(axis=0)
+    return labels, new
+
+
+@program(lambda r: (r.random(9) - 0.5,))
+def relu_mask(x):
+    y = np.zeros_like(x)
+    m = x > 0
+    y[m] = np.sqrt(x[m]) * 2
+    y[~m] = -1.0
+    y[m] += x[m]
+    return y
+
+
+@program(lambda r: (r.random((6, 5)),))
+def outliers(A):
+    m = np.abs(A - A.mean()) < A.std()
+    return A[m].std(), A[m].var(), A[m].min(), np.mean(A[m]), np.prod(A[m]), (A[m] > 0.5).all(), (A[m] * 2 + 1).sum()
+
+
+@program(lambda r: (r.integers(0, 4, (6,)), r.random((6, 3))))
+def group_means(g, X):
+    out = np.zeros((4, 3))
+    for k in range(4):
+        sel = X[g == k]
+        if len(sel) > 0:
+            out[k] = sel.sum(axis=0) / len(sel)
+    return out
+
+
+@program(lambda r: (r.random(30),))
+def hist(x):
+    h, e = np.histogram(x, 10, (0.0, 1.0))
+    return h, e
+
+
+@program(lambda r: (r.random(7), r.random(3)))
+def convs(x, k):
+    return np.convolve(x, k, mode="same"), np.convolve(x, k, "valid"), np.correlate(x, k, "full"), np.correlate(x, k)
+
+
+@program(lambda r: (np.array([3, 1, 4, 1, 5, 9, 2, 6]),))
+def fenwick(a):
+    n = len(a)
+    t = np.zeros(n + 1, np.int64)
+    for k in range(n):
+        i = k + 1
+        while i <= n:
+            t[i] += a[k]
+            i += i & -i
+    out = np.zeros(n, np.int64)
+    for k in range(n):
+        i = k + 1
+        s = 0
+        while i > 0:
+            s += t[i]
+            i -= i & -i
+        out[k] = s
+    return out
+
+
+@program(lambda r: (r.integers(0, 2**20, 6),))
+def lowbits(a):
+    out = np.zeros(len(a), np.int64)
+    for i in range(len(a)):
+        v = a[i]
+        c = 0
+        while v:
+            b = v & -v
+            v ^= b
+            c += 1
+        out[i] = c
+    return out
+
+
+@program(lambda r: (r.random((6, 6)),))
+def lu_slices(A):
+    n = len(A)
+    for k in range(n - 1):
+        A[k + 1 :, k] /= A[k, k]
+        A[k + 1 :, k + 1 :] -= np.outer(A[k + 1 :, k], A[k, k + 1 :])
+    return A
+
+
+@program(lambda r: (r.random(10),))
+def nested_closures(x):
+    a = 2.0
+
+    def outer(v):
+        b = v + a
+
+        def inner(w):
+            return w * b
+
+        return inner(v) + inner(1.0)
+
+    total = 0.0
+    for v in x:
+        total += outer(v)
+    a = 3.0
+    return total + outer(x[0])
+
+
+@program(lambda r: (r.random(10),))
+def higher_order(x):
+    def apply(f, v):
+        return f(f(v))
+
+    return apply(lambda t: t * t + 0.5, x[2]), apply(np.sqrt, x[3]), apply(math.sin, x[4])
+
+
+@program(lambda r: (r.random(10),))
+def lambda_in_loop(x):
+    out = np.zeros_like(x)
+    for i in range(len(x)):
+        g = lambda v, k=i: v * k + i
+        for j in range(3):
+            out[i] += g(x[j])
+    return out
+
+
+@program(lambda r: (r.random(10),))
+def cond_helper(x):
+    n = 0
+    for i in range(len(x)):
+        if x[i] > 0.2 and smooth(x, i) > 0.4:
+            n += 1
+    return n
+
+
+def smooth(x, i):
+    s = 0.0
+    c = 0
+    for d in (-1, 0, 1):
+        if 0 <= i + d < len(x):
+            s += x[i + d]
+            c += 1
+    return s / c
+
+
+@program(lambda r: (r.random(10),))
+def walrus_while(x):
+    i = 0
+    s = 0.0
+    while i < len(x) and (v := x[i]) < 0.95:
+        s += v
+        i += 1
+    return s, i
+
+
+@program(lambda r: (r.random(10),))
+def walrus_elif(x):
+    c = 0.0
+    for v in x:
+        if (y := v * 2) > 1.5:
+            c += y
+        elif (z := v * v) > 0.1:
+            c -= z
+    return c
+
+
+@program(lambda r: (r.random((3, 4, 5)),))
+def einsums(A):
+    return np.einsum("ijk->ki", A), np.einsum("ijk,ijl->kl", A, A), np.einsum("ii", A[0, :, :4]), np.einsum("ijk->", A)
+
+
+@program(lambda r: (r.random((3, 4)),))
+def ndindex_star(A):
+    out = np.zeros_like(A)
+    for i, j in np.ndindex(*A.shape):
+        out[i, j] = A[i, j] + i * 10 + j
+    for idx in np.ndindex(A.shape):
+        out[idx] += A[idx]
+    return out
+
+
+@program(lambda r: (r.random((4, 6)),))
+def take_along(A):
+    order = np.argsort(A[0])
+    return A[:, order], A[0][order], np.take(A[1], order)
+
+
+@program(lambda r: (r.random(12).reshape(3, 4),))
+def method_mix(A):
+    return A.reshape(4, 3).T.copy().ravel()[::2], A.flatten().argmax(), A.max(axis=1).argsort(), A.T.dot(A).trace()
+
+
+@pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
+def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
+    check(function, arguments)
