@@ -32,7 +32,7 @@ class Finite:
     def __init__(
         self, statements: Sequence[Statement], params: Collection[Buffer], spoiled: Collection[str], policy: Policy
     ) -> None:
-        self._spoiled = spoiled
+        self.spoiled = spoiled
         self._policy = policy
         self._statements = statements
         self._params = params
@@ -50,7 +50,7 @@ class Finite:
                 return self.throughout(operand, axes, around, guards)
             case Const(value=value):
                 return isfinite(value)
-            case Load(buffer=buffer) if buffer.name in self._spoiled:
+            case Load(buffer=buffer) if buffer.name in self.spoiled:
                 return False
             case Load(buffer=buffer) if buffer.dtype.is_float:
                 return buffer not in self._params or self._reads_all(expr, axes, around, guards)
