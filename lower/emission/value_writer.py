@@ -304,7 +304,9 @@ class ValueWriter:
         if apart is not None:
             return self._separated(op, apart, reduced, chosen)
         found = convolution(self.job, chosen, self.bounds) if op == "add" and chosen else None
-        if found is not None and self._open(guards, hidden_in=self.job.value) == []:
+        open_ = None if found is None else self._open(guards, hidden_in=self.job.value)
+        found = None if found is None or open_ is None else found.masked(open_)
+        if found is not None:
             dtype = self.job.buffer.dtype
             banded = self.policy.may(BANDED, dtype) and found.one_filter and self._numbers_throughout(found)
             form = found.form(self.target, banded=banded, library=self.policy.may(CONVOLUTION, dtype))
