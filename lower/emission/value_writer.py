@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from itertools import product
 from math import copysign, prod
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var, const
-from ir.traverse import factors, free_vars, loads, map_expr, substitute_expr
+from ir.nodes import Buffer, Const, Expr, Load, Select, Var, const
+from ir.traverse import factors, free_vars, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy
-from lower.analysis.linear_forms import linear, number, to_expr
+from lower.analysis.linear_forms import number, to_expr
 from lower.array.access import ZERO, Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import MASKED, Finite, outside_unless
@@ -624,29 +623,8 @@ class ValueWriter:
         return self.finite.throughout(factor, self.job.axes, self.around.boxes, self.covering)
 
     def _number_where(self, parts: Sequence[Expr], cond: Expr) -> bool:
-        """Whether what is made of some parts of the value is a number wherever a condition holds, as the program then
-        works it out at some position of the other axes: at that of an axis of its own, where its guards say no more
-        than the condition."""
-        if not self.policy.may(MASKED, parts[0].dtype) or not all(isinstance(p, Load | Const) for p in parts):
-            return False
-        own = free_vars(cond).union(*map(free_vars, parts))
-        axes, done = self.job.axes, self.node.statement
-        loops = {loop.var: loop for loop in self.node.axes}
-        whole = all(
-            a.var in loops and a.low.equals(linear(loops[a.var].start)) and a.extent.equals(linear(loops[a.var].extent))
-            for a in axes
-        )
-        spoiled = any(load.buffer.name in self.finite.spoiled for p in parts for load in loads(p))
-        if not whole or spoiled or not all(_evaluates(done.store.value, p) for p in parts):
-            return False
-        others = [a for a in axes if a.var not in own]
-        places = [
-            [m.var for m in axes if m.var in own and a.extent.equals(m.extent) and a.low.equals(m.low)] for a in others
-        ]
-        return any(
-            all(substitute_expr(g, {a.var: v for a, v in zip(others, at, strict=True)}).same(cond) for g in done.guards)
-            for at in product(*places)
-        )
+        """Whether what is made of some parts of the value is a number wherever a condition holds."""
+        return self.finite.where(parts, cond, self.job.axes, self.node)
 
     def _as_finite(self, wide: Job, job: Job) -> bool:
         """Whether what a sum reads with more positions is as certainly a number, so that masks can go to one factor."""
@@ -683,13 +661,6 @@ class ValueWriter:
 
     def _extents(self, axes: Sequence[Axis]) -> tuple[JaxExpr, ...]:
         return tuple(self.accessor.size(a.extent) for a in axes)
-
-
-def _evaluates(expr: Expr, part: Expr) -> bool:
-    """Whether an expression has a part among its terms and factors, which are evaluated whatever the others are."""
-    if isinstance(expr, Binary) and expr.op in ("add", "sub", "mul", "div"):
-        return _evaluates(expr.lhs, part) or _evaluates(expr.rhs, part)
-    return expr.same(part)
 
 
 def _is_zero(number: bool | int | float) -> bool:
