@@ -1425,6 +1425,239 @@ def _logits(d):
     return {"L": L, "y": d.below(1000, 64)}
 
 
+def masked_correlation(X, M):
+    m = M.astype(jnp.float32)
+    x = jnp.where(M, X, 0)
+    n = m.T @ m
+    c = jnp.maximum(n, 1)
+    sa = x.T @ m
+    sb = sa.T
+    q = (x * x).T @ m
+    return (x.T @ x / c - sa * sb / (c * c)) / jnp.sqrt(
+        jnp.maximum((q / c - sa * sa / (c * c)) * (q.T / c - sb * sb / (c * c)), 1e-06)
+    )
+
+
+def triangle_count(A):
+    U = jnp.triu(A, 1).astype(jnp.float32)
+    return (U @ U * U).sum(1).astype(jnp.int32)
+
+
+def demosaic(R, C):
+    n = R.shape[0]
+    i = np.arange(1, n - 1)
+    ev = (i % 2 == 0)[:, None]
+    ej = (i % 2 == 0)[None]
+    c = R[1:-1, 1:-1]
+    h = 0.5 * (R[1:-1, :-2] + R[1:-1, 2:])
+    v = 0.5 * (R[:-2, 1:-1] + R[2:, 1:-1])
+    x = 0.25 * (R[:-2, :-2] + R[:-2, 2:] + R[2:, :-2] + R[2:, 2:])
+    p = 0.5 * (h + v)
+    r = jnp.where(ev, jnp.where(ej, c, h), jnp.where(ej, v, x))
+    g = jnp.where(ev == ej, p, c)
+    b = jnp.where(ev, jnp.where(ej, x, v), jnp.where(ej, h, c))
+    return C.at[:, 1:-1, 1:-1].set(jnp.stack([r, g, b]))
+
+
+def fluid_average(M, X):
+    p = jnp.pad(jnp.where(M, X, 0), 1)
+    m = jnp.pad(M.astype(jnp.int32), 1)
+    n_ = X.shape[0]
+
+    def w(p):
+        return sum(p[a : a + n_, b : b + n_] for a in range(3) for b in range(3))
+
+    n = w(m)
+    return jnp.where(n > 0, w(p) / jnp.maximum(n, 1).astype(jnp.float32), X)
+
+
+def bfs_levels(A):
+    n = A.shape[0]
+    L = jnp.full(n, -1, jnp.int32).at[0].set(0)
+
+    def st(t, L):
+        return jnp.where((L < 0) & jnp.any((t == L)[:, None] & A, 0), t + 1, L)
+
+    return lax.fori_loop(0, 10, st, L)
+
+
+def palindromes(s):
+    n = s.shape[0]
+    i = jnp.arange(n)
+    E = s[:, None] == s
+
+    def st(row, e):
+        k, e = e
+        new = jnp.where(i <= k, True, e & jnp.roll(row, 1).at[0].set(True))
+        return (new, new)
+
+    _, P = lax.scan(st, jnp.ones(n, bool), (i[::-1], E[::-1]))
+    return P[::-1]
+
+
+def alpha_compositing(C, A):
+
+    def st(s, z):
+        o, t = s
+        c, a = z
+        return ((o + (t * a)[:, None] * c, t * (1 - a)), None)
+
+    (o, _), _ = lax.scan(st, (jnp.zeros(C.shape[1:]), jnp.ones(C.shape[1])), (C, A))
+    return o
+
+
+def group_best(g, v):
+    B = jnp.full(64, -1000000.0).at[g].max(v)
+    i = jnp.arange(v.shape[0])
+    hit = v == B[g]
+    A = jnp.full(64, v.shape[0]).at[jnp.where(hit, g, 64)].min(i, mode="drop")
+    return (B, jnp.where(v.shape[0] == A, -1, A))
+
+
+def fft_stages(re, im, c, s):
+    n = re.shape[0]
+    x = re + 1j * im
+    w = c + 1j * s
+    h = 1
+    while h < n:
+        y = x.reshape(-1, 2, h)
+        t = y[:, 1] * w[:: n // (2 * h)]
+        x = jnp.stack([y[:, 0] + t, y[:, 0] - t], 1).reshape(-1)
+        h *= 2
+    return (x.real, x.imag)
+
+
+def xtea(V, key):
+    a, b = (V[:, 0], V[:, 1])
+    s = 0
+    for _ in range(32):
+        a = a + ((b << 4 ^ b >> 5) + b ^ np.uint32(s) + key[s & 3])
+        s = (s + 2654435769) % 2**32
+        b = b + ((a << 4 ^ a >> 5) + a ^ np.uint32(s) + key[s >> 11 & 3])
+    return jnp.stack([a, b], 1)
+
+
+def kernel_density(x, g):
+    return jnp.exp(-0.5 * (g[:, None] - x) ** 2).sum(1) / x.shape[0]
+
+
+def fir_decimate(x, h):
+    p = x.reshape(-1, 4)
+    n = p.shape[0] - 7
+    return sum(p[k : k + n] @ h[4 * k : 4 * k + 4] for k in range(8))
+
+
+def csr_components(ptr, idx):
+    n = ptr.shape[0] - 1
+    seg = jnp.searchsorted(ptr, jnp.arange(idx.shape[0]), side="right") - 1
+
+    def st(_, L):
+        return jnp.minimum(L, jax.ops.segment_min(L[idx], seg, n, indices_are_sorted=True))
+
+    return lax.fori_loop(0, 5, st, jnp.arange(n, dtype=jnp.int32))
+
+
+def matrix_chain(w, M):
+    n = M.shape[0]
+    i = jnp.arange(n)
+    D = jnp.zeros((n, n))
+    T_ = jnp.zeros((n, n))
+
+    def st(step, S):
+        D, T_ = S
+        q = i
+        a = D
+        b = T_[jnp.clip(step - q - 1, 0, n - 1)[:, None], jnp.clip(i + step, 0, n - 1)[None]]
+        c = a + b + w[i] * w[jnp.clip(i[None] + q[:, None] + 1, 0, n)] * w[jnp.clip(i + step + 1, 0, n)]
+        m = jnp.min(jnp.where((q < step)[:, None], c, 100000000.0), 0)
+        D = D.at[step].set(m)
+        T_ = T_.at[step].set(jnp.roll(m, step))
+        return (D, T_)
+
+    D, _ = lax.fori_loop(1, n, st, (D, T_))
+    j = i[None] - i[:, None]
+    return jnp.where(j >= 0, D[jnp.clip(j, 0, n - 1), i[:, None]], M)
+
+
+def compaction(X, Y):
+    m = X > 0
+    p = jnp.cumsum(m) - 1
+    return (Y.at[jnp.where(m, p, X.shape[0])].set(X, mode="drop"), m.sum()[None])
+
+
+def mamba_scan(x, dt, A, B, C):
+
+    def st(h, z):
+        x, dt, b, c = z
+        h = jnp.exp(dt[:, None] * A) * h + (dt * x)[:, None] * b
+        return (h, h @ c)
+
+    _, y = lax.scan(st, jnp.zeros(A.shape), (x, dt, B, C))
+    return y
+
+
+def mttkrp(X, B, C):
+    return jnp.einsum("ijr,jr->ir", jnp.einsum("ijk,kr->ijr", X, C), B)
+
+
+def welford(X):
+    return (X.mean(0), X.var(0, ddof=1))
+
+
+def goertzel(x, c):
+
+    def st(s, x):
+        a, b = s
+        return ((x + c * a - b, a), None)
+
+    (a, b), _ = lax.scan(st, (jnp.zeros_like(c), jnp.zeros_like(c)), x)
+    return a * a + b * b - c * a * b
+
+
+def wave_obstacles(U, W):
+
+    def st(_, s):
+        p, c = s
+        lap = c[:-2, 1:-1] + c[2:, 1:-1] + c[1:-1, :-2] + c[1:-1, 2:] - 4 * c[1:-1, 1:-1]
+        n = jnp.where(W[1:-1, 1:-1] == 0, 2 * c[1:-1, 1:-1] - p[1:-1, 1:-1] + 0.2 * lap, 0)
+        return (c, p.at[1:-1, 1:-1].set(n))
+
+    p, c = lax.fori_loop(0, 20, st, (U[1], U[0]))
+    return jnp.stack([c, p])
+
+
+def adler32(D):
+    n = D.shape[1]
+    d = D.astype(jnp.uint32)
+    a = (1 + d.sum(1)) % 65521
+    b = (n + (d * jnp.arange(n, 0, -1, dtype=jnp.uint32)).sum(1)) % 65521
+    return b << 16 | a
+
+
+def sliced_ell(ptr, J, V, x):
+    seg = jnp.searchsorted(ptr, jnp.arange(V.shape[0]), side="right") - 1
+    return jax.ops.segment_sum(V * x[J], seg, ptr.shape[0] - 1, indices_are_sorted=True)
+
+
+def non_max_suppression(G, A):
+    c = G[1:-1, 1:-1]
+    a = A[1:-1, 1:-1]
+    p = jnp.where(a == 0, G[1:-1, :-2], jnp.where(a == 1, G[:-2, 2:], jnp.where(a == 2, G[:-2, 1:-1], G[:-2, :-2])))
+    q = jnp.where(a == 0, G[1:-1, 2:], jnp.where(a == 1, G[2:, :-2], jnp.where(a == 2, G[2:, 1:-1], G[2:, 2:])))
+    return jnp.pad(jnp.where((c >= p) & (c >= q), c, 0), 1)
+
+
+def run_lengths(x):
+    n = x.shape[0]
+    i = jnp.arange(n)
+    b = jnp.concatenate([jnp.ones(1, bool), x[1:] != x[:-1]])
+    return i - lax.cummax(jnp.where(b, i, 0)) + 1
+
+
+def bit_reversal(x):
+    return x.reshape((2,) * 12).transpose(range(11, -1, -1)).reshape(-1)
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -1753,6 +1986,53 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "distance_transform": lambda draw: {"M": draw.rng.random((200, 220)) < 0.1},
     "label_spread": lambda draw: {"M": draw.rng.random((128, 128)) < 0.7},
     "nearest_resize": lambda draw: {"X": draw.floats(200, 220)},
+    "masked_correlation": lambda draw: {"X": draw.floats(1000, 32), "M": draw.rng.random((1000, 32)) < 0.8},
+    "triangle_count": lambda draw: {"A": (draw.rng.random((160, 160)) < 0.2).astype(np.int32)},
+    "demosaic": lambda draw: {"R": draw.unit(256, 256), "C": np.zeros((3, 256, 256), np.float32)},
+    "fluid_average": lambda draw: {"M": draw.rng.random((200, 200)) < 0.7, "X": draw.floats(200, 200)},
+    "bfs_levels": lambda draw: {"A": draw.rng.random((256, 256)) < 3 / 256},
+    "palindromes": lambda draw: {"s": draw.below(3, 200)},
+    "alpha_compositing": lambda draw: {"C": draw.unit(32, 2000, 3), "A": draw.unit(32, 2000)},
+    "group_best": lambda draw: {"g": draw.below(64, 5000), "v": draw.floats(5000)},
+    "fft_stages": lambda draw: {
+        "re": draw.floats(1024),
+        "im": draw.floats(1024),
+        "c": np.cos(2 * np.pi * np.arange(1024 // 2) / 1024).astype(np.float32),
+        "s": -np.sin(2 * np.pi * np.arange(1024 // 2) / 1024).astype(np.float32),
+    },
+    "xtea": lambda draw: {
+        "V": draw.rng.integers(0, 2**32, (4096, 2)).astype(np.uint32),
+        "key": draw.rng.integers(0, 2**32, 4).astype(np.uint32),
+    },
+    "kernel_density": lambda draw: {"x": draw.floats(1000), "g": draw.floats(512)},
+    "fir_decimate": lambda draw: {"x": draw.floats(4 * 16384 + 28), "h": draw.floats(32)},
+    "csr_components": lambda draw: {"ptr": draw.offsets(1000 + 1, 4000), "idx": draw.below(1000, 4000)},
+    "matrix_chain": lambda draw: {"w": draw.unit(64 + 1), "M": np.zeros((64, 64), np.float32)},
+    "compaction": lambda draw: {"X": draw.floats(10000), "Y": np.zeros(10000, np.float32)},
+    "mamba_scan": lambda draw: {
+        "x": draw.floats(128, 64),
+        "dt": draw.unit(128, 64),
+        "A": -draw.unit(64, 16),
+        "B": draw.floats(128, 16),
+        "C": draw.floats(128, 16),
+    },
+    "mttkrp": lambda draw: {"X": draw.floats(64, 64, 64), "B": draw.floats(64, 16), "C": draw.floats(64, 16)},
+    "welford": lambda draw: {"X": draw.floats(1000, 64)},
+    "goertzel": lambda draw: {"x": draw.floats(512), "c": (2 * np.cos(draw.rng.random(64) * 3)).astype(np.float32)},
+    "wave_obstacles": lambda draw: {
+        "U": draw.floats(2, 200, 200),
+        "W": (draw.rng.random((200, 200)) < 0.1).astype(np.int32),
+    },
+    "adler32": lambda draw: {"D": draw.rng.integers(0, 256, (256, 128)).astype(np.uint8)},
+    "sliced_ell": lambda draw: {
+        "ptr": draw.offsets(200 + 1, 2000),
+        "J": draw.below(1600, 2000, 8),
+        "V": draw.floats(2000, 8),
+        "x": draw.floats(1600),
+    },
+    "non_max_suppression": lambda draw: {"G": draw.unit(256, 256), "A": draw.below(4, 256, 256)},
+    "run_lengths": lambda draw: {"x": draw.below(2, 20000)},
+    "bit_reversal": lambda draw: {"x": draw.floats(4096)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -1934,4 +2214,29 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     distance_transform,
     label_spread,
     nearest_resize,
+    masked_correlation,
+    triangle_count,
+    demosaic,
+    fluid_average,
+    bfs_levels,
+    palindromes,
+    alpha_compositing,
+    group_best,
+    fft_stages,
+    xtea,
+    kernel_density,
+    fir_decimate,
+    csr_components,
+    matrix_chain,
+    compaction,
+    mamba_scan,
+    mttkrp,
+    welford,
+    goertzel,
+    wave_obstacles,
+    adler32,
+    sliced_ell,
+    non_max_suppression,
+    run_lengths,
+    bit_reversal,
 )

@@ -2753,3 +2753,376 @@ def label_spread(M: T.Buffer((128, 128), "bool"), L: T.Buffer((128, 128), "int32
 def nearest_resize(X: T.Buffer((200, 220), "float32"), Y: T.Buffer((300, 330), "float32")):
     for y, x in T.grid(300, 330):
         Y[y, x] = X[2 * y // 3, 2 * x // 3]
+
+
+@T.prim_func
+def masked_correlation(
+    X: T.Buffer((1000, 32), "float32"), M: T.Buffer((1000, 32), "bool"), R: T.Buffer((32, 32), "float32")
+):
+    for a, b in T.grid(32, 32):
+        n = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((5,), "float32")
+        n[0] = 0.0
+        for q in range(5):
+            s[q] = 0.0
+        for i in range(1000):
+            if M[i, a] and M[i, b]:
+                n[0] = n[0] + 1.0
+                s[0] = s[0] + X[i, a]
+                s[1] = s[1] + X[i, b]
+                s[2] = s[2] + X[i, a] * X[i, b]
+                s[3] = s[3] + X[i, a] * X[i, a]
+                s[4] = s[4] + X[i, b] * X[i, b]
+        c = T.max(n[0], 1.0)
+        R[a, b] = (s[2] / c - s[0] * s[1] / (c * c)) / T.sqrt(
+            T.max((s[3] / c - s[0] * s[0] / (c * c)) * (s[4] / c - s[1] * s[1] / (c * c)), 0.000001)
+        )
+
+
+@T.prim_func
+def triangle_count(A: T.Buffer((160, 160), "int32"), t: T.Buffer((160,), "int32")):
+    for i in range(160):
+        t[i] = 0
+        for j in range(160):
+            for k in range(160):
+                if i < j and j < k:
+                    t[i] = t[i] + A[i, j] * A[j, k] * A[i, k]
+
+
+@T.prim_func
+def demosaic(R: T.Buffer((256, 256), "float32"), C: T.Buffer((3, 256, 256), "float32")):
+    for y, x in T.grid(256 - 2, 256 - 2):
+        i = y + 1
+        j = x + 1
+        if i % 2 == 0:
+            if j % 2 == 0:
+                C[0, i, j] = R[i, j]
+                C[1, i, j] = 0.25 * (R[i - 1, j] + R[i + 1, j] + R[i, j - 1] + R[i, j + 1])
+                C[2, i, j] = 0.25 * (R[i - 1, j - 1] + R[i - 1, j + 1] + R[i + 1, j - 1] + R[i + 1, j + 1])
+            else:
+                C[0, i, j] = 0.5 * (R[i, j - 1] + R[i, j + 1])
+                C[1, i, j] = R[i, j]
+                C[2, i, j] = 0.5 * (R[i - 1, j] + R[i + 1, j])
+        else:
+            if j % 2 == 0:
+                C[0, i, j] = 0.5 * (R[i - 1, j] + R[i + 1, j])
+                C[1, i, j] = R[i, j]
+                C[2, i, j] = 0.5 * (R[i, j - 1] + R[i, j + 1])
+            else:
+                C[0, i, j] = 0.25 * (R[i - 1, j - 1] + R[i - 1, j + 1] + R[i + 1, j - 1] + R[i + 1, j + 1])
+                C[1, i, j] = 0.25 * (R[i - 1, j] + R[i + 1, j] + R[i, j - 1] + R[i, j + 1])
+                C[2, i, j] = R[i, j]
+
+
+@T.prim_func
+def fluid_average(
+    M: T.Buffer((200, 200), "bool"), X: T.Buffer((200, 200), "float32"), Y: T.Buffer((200, 200), "float32")
+):
+    for i, j in T.grid(200, 200):
+        s = T.alloc_buffer((1,), "float32")
+        n = T.alloc_buffer((1,), "int32")
+        s[0] = 0.0
+        n[0] = 0
+        for dy, dx in T.grid(3, 3):
+            if i + dy >= 1 and i + dy <= 200 and j + dx >= 1 and j + dx <= 200:
+                if M[i + dy - 1, j + dx - 1]:
+                    s[0] = s[0] + X[i + dy - 1, j + dx - 1]
+                    n[0] = n[0] + 1
+        Y[i, j] = T.if_then_else(n[0] > 0, s[0] / T.cast(T.max(n[0], 1), "float32"), X[i, j])
+
+
+@T.prim_func
+def bfs_levels(A: T.Buffer((256, 256), "bool"), L: T.Buffer((256,), "int32")):
+    for v in range(256):
+        L[v] = -1
+    L[0] = 0
+    for t in range(10):
+        for v in range(256):
+            for u in range(256):
+                if L[v] < 0 and L[u] == t and A[u, v]:
+                    L[v] = t + 1
+
+
+@T.prim_func
+def palindromes(s: T.Buffer((200,), "int32"), P: T.Buffer((200, 200), "bool")):
+    for i, j in T.grid(200, 200):
+        P[i, j] = i >= j
+    for l in range(1, 200):
+        for i in range(200 - l):
+            P[i, i + l] = s[i] == s[i + l] and P[i + 1, i + l - 1]
+
+
+@T.prim_func
+def alpha_compositing(
+    C: T.Buffer((32, 2000, 3), "float32"), A: T.Buffer((32, 2000), "float32"), O: T.Buffer((2000, 3), "float32")
+):
+    for n in range(2000):
+        tr = T.alloc_buffer((1,), "float32")
+        tr[0] = 1.0
+        for c in range(3):
+            O[n, c] = 0.0
+        for l in range(32):
+            for c in range(3):
+                O[n, c] = O[n, c] + tr[0] * A[l, n] * C[l, n, c]
+            tr[0] = tr[0] * (1.0 - A[l, n])
+
+
+@T.prim_func
+def group_best(
+    g: T.Buffer((5000,), "int32"),
+    v: T.Buffer((5000,), "float32"),
+    B: T.Buffer((64,), "float32"),
+    A: T.Buffer((64,), "int32"),
+):
+    for i in range(5000):
+        T.assume(g[i] >= 0 and g[i] < 64)
+    for q in range(64):
+        B[q] = -1000000.0
+        A[q] = -1
+    for i in range(5000):
+        if v[i] > B[g[i]]:
+            B[g[i]] = v[i]
+            A[g[i]] = i
+
+
+@T.prim_func
+def fft_stages(
+    re: T.Buffer((1024,), "float32"),
+    im: T.Buffer((1024,), "float32"),
+    c: T.Buffer((1024 // 2,), "float32"),
+    s: T.Buffer((1024 // 2,), "float32"),
+):
+    for q in range(10):
+        for b in range(1024 >> (q + 1)):
+            for j in range(1 << q):
+                w = j * (1024 >> (q + 1))
+                lo = b * (2 << q) + j
+                hi = lo + (1 << q)
+                xr = re[hi] * c[w] - im[hi] * s[w]
+                xi = re[hi] * s[w] + im[hi] * c[w]
+                re[hi] = re[lo] - xr
+                im[hi] = im[lo] - xi
+                re[lo] = re[lo] + xr
+                im[lo] = im[lo] + xi
+
+
+@T.prim_func
+def xtea(V: T.Buffer((4096, 2), "uint32"), key: T.Buffer((4,), "uint32")):
+    for n in range(4096):
+        s = T.alloc_buffer((1,), "uint32")
+        s[0] = T.uint32(0)
+        for r in range(32):
+            V[n, 0] = V[n, 0] + (
+                (((V[n, 1] << T.uint32(4)) ^ (V[n, 1] >> T.uint32(5))) + V[n, 1]) ^ (s[0] + key[s[0] & T.uint32(3)])
+            )
+            s[0] = s[0] + T.uint32(2654435769)
+            V[n, 1] = V[n, 1] + (
+                (((V[n, 0] << T.uint32(4)) ^ (V[n, 0] >> T.uint32(5))) + V[n, 0])
+                ^ (s[0] + key[(s[0] >> T.uint32(11)) & T.uint32(3)])
+            )
+
+
+@T.prim_func
+def kernel_density(x: T.Buffer((1000,), "float32"), g: T.Buffer((512,), "float32"), p: T.Buffer((512,), "float32")):
+    for m in range(512):
+        p[m] = 0.0
+        for i in range(1000):
+            p[m] = p[m] + T.exp(-0.5 * (g[m] - x[i]) * (g[m] - x[i]))
+        p[m] = p[m] / 1000.0
+
+
+@T.prim_func
+def fir_decimate(
+    x: T.Buffer((4 * 16384 + 28,), "float32"), h: T.Buffer((32,), "float32"), y: T.Buffer((16384,), "float32")
+):
+    for i in range(16384):
+        y[i] = 0.0
+        for t in range(32):
+            y[i] = y[i] + h[t] * x[4 * i + t]
+
+
+@T.prim_func
+def csr_components(ptr: T.Buffer((1000 + 1,), "int32"), idx: T.Buffer((4000,), "int32"), L: T.Buffer((1000,), "int32")):
+    O = T.alloc_buffer((1000,), "int32")
+    for v in range(1000):
+        L[v] = v
+    for t in range(5):
+        for v in range(1000):
+            O[v] = L[v]
+            for p in range(ptr[v], ptr[v + 1]):
+                O[v] = T.min(O[v], L[idx[p]])
+        for v in range(1000):
+            L[v] = O[v]
+
+
+@T.prim_func
+def matrix_chain(w: T.Buffer((64 + 1,), "float32"), M: T.Buffer((64, 64), "float32")):
+    for i in range(64):
+        M[i, i] = 0.0
+    for l in range(1, 64):
+        for i in range(64 - l):
+            M[i, i + l] = 100000000.0
+            for q in range(l):
+                M[i, i + l] = T.min(M[i, i + l], M[i, i + q] + M[i + q + 1, i + l] + w[i] * w[i + q + 1] * w[i + l + 1])
+
+
+@T.prim_func
+def compaction(X: T.Buffer((10000,), "float32"), Y: T.Buffer((10000,), "float32"), n: T.Buffer((1,), "int32")):
+    n[0] = 0
+    for i in range(10000):
+        if X[i] > 0.0:
+            Y[n[0]] = X[i]
+            n[0] = n[0] + 1
+
+
+@T.prim_func
+def mamba_scan(
+    x: T.Buffer((128, 64), "float32"),
+    dt: T.Buffer((128, 64), "float32"),
+    A: T.Buffer((64, 16), "float32"),
+    B: T.Buffer((128, 16), "float32"),
+    C: T.Buffer((128, 16), "float32"),
+    y: T.Buffer((128, 64), "float32"),
+):
+    h = T.alloc_buffer((64, 16), "float32")
+    for d, s in T.grid(64, 16):
+        h[d, s] = 0.0
+    for t in range(128):
+        for d in range(64):
+            y[t, d] = 0.0
+            for s in range(16):
+                h[d, s] = T.exp(dt[t, d] * A[d, s]) * h[d, s] + dt[t, d] * B[t, s] * x[t, d]
+                y[t, d] = y[t, d] + h[d, s] * C[t, s]
+
+
+@T.prim_func
+def mttkrp(
+    X: T.Buffer((64, 64, 64), "float32"),
+    B: T.Buffer((64, 16), "float32"),
+    C: T.Buffer((64, 16), "float32"),
+    M: T.Buffer((64, 16), "float32"),
+):
+    for i, r in T.grid(64, 16):
+        M[i, r] = 0.0
+        for j, k in T.grid(64, 64):
+            M[i, r] = M[i, r] + X[i, j, k] * B[j, r] * C[k, r]
+
+
+@T.prim_func
+def welford(X: T.Buffer((1000, 64), "float32"), m: T.Buffer((64,), "float32"), v: T.Buffer((64,), "float32")):
+    for d in range(64):
+        m[d] = 0.0
+        v[d] = 0.0
+        for i in range(1000):
+            e = X[i, d] - m[d]
+            m[d] = m[d] + e / T.cast(i + 1, "float32")
+            v[d] = v[d] + e * (X[i, d] - m[d])
+        v[d] = v[d] / T.float32(1000 - 1)
+
+
+@T.prim_func
+def goertzel(x: T.Buffer((512,), "float32"), c: T.Buffer((64,), "float32"), P: T.Buffer((64,), "float32")):
+    for k in range(64):
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        a[0] = 0.0
+        b[0] = 0.0
+        for n in range(512):
+            s = x[n] + c[k] * a[0] - b[0]
+            b[0] = a[0]
+            a[0] = s
+        P[k] = a[0] * a[0] + b[0] * b[0] - c[k] * a[0] * b[0]
+
+
+@T.prim_func
+def wave_obstacles(U: T.Buffer((2, 200, 200), "float32"), W: T.Buffer((200, 200), "int32")):
+    for t in range(20):
+        for i in range(1, 200 - 1):
+            for j in range(1, 200 - 1):
+                if W[i, j] == 0:
+                    U[(t + 1) % 2, i, j] = (
+                        2.0 * U[t % 2, i, j]
+                        - U[(t + 1) % 2, i, j]
+                        + 0.2
+                        * (
+                            U[t % 2, i - 1, j]
+                            + U[t % 2, i + 1, j]
+                            + U[t % 2, i, j - 1]
+                            + U[t % 2, i, j + 1]
+                            - 4.0 * U[t % 2, i, j]
+                        )
+                    )
+                else:
+                    U[(t + 1) % 2, i, j] = 0.0
+
+
+@T.prim_func
+def adler32(D: T.Buffer((256, 128), "uint8"), H: T.Buffer((256,), "uint32")):
+    for n in range(256):
+        a = T.alloc_buffer((1,), "uint32")
+        b = T.alloc_buffer((1,), "uint32")
+        a[0] = T.uint32(1)
+        b[0] = T.uint32(0)
+        for i in range(128):
+            a[0] = (a[0] + T.cast(D[n, i], "uint32")) % T.uint32(65521)
+            b[0] = (b[0] + a[0]) % T.uint32(65521)
+        H[n] = (b[0] << T.uint32(16)) | a[0]
+
+
+@T.prim_func
+def sliced_ell(
+    ptr: T.Buffer((200 + 1,), "int32"),
+    J: T.Buffer((2000, 8), "int32"),
+    V: T.Buffer((2000, 8), "float32"),
+    x: T.Buffer((1600,), "float32"),
+    y: T.Buffer((200, 8), "float32"),
+):
+    for s, l in T.grid(200, 8):
+        y[s, l] = 0.0
+        for p in range(ptr[s], ptr[s + 1]):
+            y[s, l] += V[p, l] * x[J[p, l]]
+
+
+@T.prim_func
+def non_max_suppression(
+    G: T.Buffer((256, 256), "float32"), A: T.Buffer((256, 256), "int32"), E: T.Buffer((256, 256), "float32")
+):
+    for i, j in T.grid(256, 256):
+        E[i, j] = 0.0
+    for i, j in T.grid(256 - 2, 256 - 2):
+        p = T.alloc_buffer((1,), "float32")
+        q = T.alloc_buffer((1,), "float32")
+        if A[i + 1, j + 1] == 0:
+            p[0] = G[i + 1, j]
+            q[0] = G[i + 1, j + 2]
+        elif A[i + 1, j + 1] == 1:
+            p[0] = G[i, j + 2]
+            q[0] = G[i + 2, j]
+        elif A[i + 1, j + 1] == 2:
+            p[0] = G[i, j + 1]
+            q[0] = G[i + 2, j + 1]
+        else:
+            p[0] = G[i, j]
+            q[0] = G[i + 2, j + 2]
+        if G[i + 1, j + 1] >= p[0] and G[i + 1, j + 1] >= q[0]:
+            E[i + 1, j + 1] = G[i + 1, j + 1]
+
+
+@T.prim_func
+def run_lengths(x: T.Buffer((20000,), "int32"), L: T.Buffer((20000,), "int32")):
+    L[0] = 1
+    for i in range(1, 20000):
+        if x[i] == x[i - 1]:
+            L[i] = L[i - 1] + 1
+        else:
+            L[i] = 1
+
+
+@T.prim_func
+def bit_reversal(x: T.Buffer((4096,), "float32"), y: T.Buffer((4096,), "float32")):
+    for i in range(4096):
+        r = T.alloc_buffer((1,), "int32")
+        r[0] = 0
+        for b in range(12):
+            r[0] = r[0] * 2 + ((i >> b) & 1)
+        y[i] = x[r[0]]

@@ -183,6 +183,7 @@ def rewrite(
     law: str,
     because: str,
     family: str = "",
+    floats: Floats = Floats.STRICT,
     settles: Settles | None = None,
     speculates: bool = False,
     cuts: bool = False,
@@ -194,7 +195,7 @@ def rewrite(
     A rule that `speculates` makes arms of a branch that are of use only where their condition fails: where it holds,
     they are looked into as they were.
     One that `cuts` makes several loops of one, each with facts of its own, so that alternatives multiply: it is asked
-    about the best program that the others have found.
+    about the best program that the others have found. `floats` are the freedoms that it takes.
 
     Raises:
         RuleError: no reason is given.
@@ -202,8 +203,7 @@ def rewrite(
 
     def build(function: Proposal) -> Rule:
         name = name_of(function, family, because)
-        strict = Floats.STRICT
-        return Rule(name, law, because, strict, "", propose=function, settles=settles, speculates=speculates, cuts=cuts)
+        return Rule(name, law, because, floats, "", propose=function, settles=settles, speculates=speculates, cuts=cuts)
 
     return build
 

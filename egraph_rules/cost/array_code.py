@@ -7,7 +7,7 @@ broadcast) cost nothing by themselves; what is read through them does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import frexp, isfinite, log2, prod
 from typing import Any
@@ -33,6 +33,7 @@ _REDUCTIONS = frozenset(
 )  # fmt: skip
 _CUMULATIVE = frozenset(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"))
 _LIBRARY = frozenset(("triangular_solve", "cholesky", "lu", "qr", "eigh", "svd"))
+_KEPT = frozenset(("optimization_barrier", "scan", "while", "cond"))  # not merged with others that are the same
 _INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 CallPrice = Callable[[tuple[int, ...]], float]  # of an instruction, for the shape of its first result
@@ -48,6 +49,9 @@ class _Array:
     of the arrays has that are read for it; `several`: there are two or more. `joined`: it is made of parts.
     `plain`: it is made of whole arrays by operations on their elements alone, with no number among them.
     `number`: what a single value is expected to be, if it is known.
+
+
+    `number`: what a single value is expected to be, if it is known. `same`: what has the same is worked out once.
     """
 
     size: int
@@ -63,6 +67,7 @@ class _Array:
     joined: bool = False
     plain: bool = False
     number: float | None = None
+    same: Hashable = None
 
 
 @dataclass(slots=True)
@@ -95,19 +100,28 @@ class _Block:
     price: float = 0.0
     work: list[float] = field(default_factory=lambda: list[float]())
     slices: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
+    known: dict[Hashable, list[_Array]] = field(default_factory=lambda: dict[Hashable, list[_Array]]())
 
     def run(self, jaxpr: Any, arguments: Sequence[_Array], kept: Collection[Any] = ()) -> list[_Array]:
         """The results of a jaxpr for arguments. What is `kept` is stored anyway, so that slices of it are read."""
-        env: dict[Any, _Array] = dict(zip(jaxpr.invars, arguments, strict=True))
+        env: dict[Any, _Array] = dict(zip(jaxpr.invars, map(_apart, arguments), strict=True))
         for var in jaxpr.constvars:
-            env[var] = _Array(_size(var.aval), stored=True)
+            env[var] = _apart(_Array(_size(var.aval), stored=True))
         for eqn in jaxpr.eqns:
             if eqn.primitive.name == "slice" and eqn.invars[0] in kept:
                 env[eqn.invars[0]] = self.store(env[eqn.invars[0]])
             operands = [_literal(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
-            results = self._operation(eqn, operands)
-            env.update(zip(eqn.outvars, results, strict=True))
+            env.update(zip(eqn.outvars, self._once(eqn, operands), strict=True))
         return [_literal(v) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
+
+    def _once(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
+        """The results of an operation, which compilers do not repeat on the same operands."""
+        if any(key in eqn.params for key in _INLINED) or eqn.primitive.name in _KEPT:
+            return list(map(_apart, self._operation(eqn, operands)))
+        key = (eqn.primitive.name, str(eqn.params), *(o.same for o in operands), *(str(v.aval) for v in eqn.outvars))
+        if key not in self.known:
+            self.known[key] = [replace(r, same=object()) for r in self._operation(eqn, operands)]
+        return self.known[key]
 
     # Work and memory.
 
@@ -124,7 +138,7 @@ class _Block:
             self.price += done + again + t.store * value.size + (t.launch if self.inside else t.operation)
         if 4 * value.size >= t.fresh_bytes:
             self.price += t.fresh * value.size
-        return _Array(value.size, stored=True, data=value.data, own=True)
+        return _Array(value.size, stored=True, data=value.data, own=True, same=value.same)
 
     def _done(self, work: int) -> float:
         """The price of work, each operation once."""
@@ -402,6 +416,11 @@ def _is_power_of_two(number: float | None) -> bool:
     return number is not None and number >= 1 and isfinite(number) and frexp(number)[0] == 0.5
 
 
+def _apart(value: _Array) -> _Array:
+    """A value that is known to be the same as others only if that has been said of it."""
+    return value if value.same is not None else replace(value, same=object())
+
+
 def _size(aval: Any) -> int:
     return prod(getattr(aval, "shape", ()))
 
@@ -409,4 +428,4 @@ def _size(aval: Any) -> int:
 def _literal(value: Any) -> _Array:
     """A constant, which costs nothing."""
     number = float(value.val) if _size(value.aval) == 1 and getattr(value.val, "ndim", 0) == 0 else None
-    return _Array(_size(value.aval), number=number)
+    return _Array(_size(value.aval), number=number, same=None if number is None else (number, str(value.aval)))

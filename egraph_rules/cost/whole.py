@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ir.nodes import For, PrimFunc, Seq, Stmt, Store
-from ir.traverse import map_stmt, walk
+from ir.analysis.legality import update_of
+from ir.nodes import For, Load, PrimFunc, Seq, Stmt, Store
+from ir.traverse import has_load, map_stmt, walk
 
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
 STORES = 60  # of all programs that are priced as a whole: it takes lowering some 20 ms a statement
@@ -40,7 +41,8 @@ def ranked(
     """The programs found and the one given, by their price as a whole.
 
     Of the programs found, those count that cost no more than the one given, and of large ones only the first few: the
-    cheapest, and of the `compact` ones that with the fewest stores.
+    cheapest, and of the `compact` ones that with the fewest stores. Where others have fewer recurrences, which run in
+    turn, the cheapest of these counts too.
     """
     cheaper = [(cost, body) for cost, body in found if cost <= given[0] and body != given[1]]
     if cheaper:
@@ -50,6 +52,7 @@ def ranked(
     few = min(compact, key=lambda p: (_stores(p[1]), p[0]), default=given)
     if few[0] <= given[0] and few[1] != given[1] and all(few[1] != body for _, body in cheaper[:1]):
         cheaper = [*cheaper[:1], few, *(p for p in cheaper[1:] if p[1] != few[1])]
+    cheaper += _without_turns(found, given)
     if not cheaper:
         return Ranking([given, *(p for p in found if p[1] != given[1])], [])
     most = max(STORES // max(_stores(given[1]), 1) - 1, 1)
@@ -114,6 +117,19 @@ def _unlike(programs: list[Priced]) -> list[Priced]:
         if not any(0 < cost - other <= LOOPS for other, _ in kept):
             kept.append((cost, body))
     return kept
+
+
+def _without_turns(found: list[Priced], given: Priced) -> list[Priced]:
+    """The cheapest program that costs more than the one given, but has fewer recurrences, if there is one."""
+    turns = _recurrences(given[1])
+    fewer = [(cost, body) for cost, body in found if turns and cost > given[0] and _recurrences(body) < turns]
+    return fewer[:1]
+
+
+def _recurrences(stmt: Stmt) -> int:
+    """How many stores make an element of what it held, but do not just add to it, or the like."""
+    stores = (s for s in walk(stmt) if isinstance(s, Store))
+    return sum(has_load(s.value, Load(s.buffer, s.indices)) and update_of(s) is None for s in stores)
 
 
 def _overwritten(stmt: Stmt) -> int:

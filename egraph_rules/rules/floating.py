@@ -1,10 +1,29 @@
-"""Float identities. Each declares the freedoms it takes; those without any are exact to the bit."""
+"""Float identities, and loops that rest on them. Each declares the freedoms it takes; those without any are exact to
+the bit."""
 
 from __future__ import annotations
 
-from egraph_rules.authoring.rule import FLOAT, Term, defined, rule
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from egraph_rules.authoring.proposal import Here, rewrite
+from egraph_rules.authoring.rule import FLOAT, Rule, Term, defined, rule
 from ir.floats import Floats
-from ir.nodes import Binary, Unary, binary
+from ir.nodes import SKIP, Alloc, Binary, Buffer, Expr, For, If, Let, Load, Seq, Stmt, Store, Unary, Var, binary, seq
+from ir.traverse import (
+    all_exprs,
+    bound_var,
+    factors,
+    free_vars,
+    has_loads,
+    loads,
+    map_expr,
+    stmt_children,
+    substitute_expr,
+    walk,
+)
 
 
 @rule(on=FLOAT, because="0.0 - x differs from -x only for x = 0.0", floats=Floats.NO_SIGNED_ZEROS)
@@ -47,4 +66,228 @@ def min_covers(x: Term, y: Term, z: Term):
     return binary("min", x, binary("min", y, z)), binary("min", x, y), x <= z
 
 
+@rewrite(
+    law="for j: n = max(m, s); l = l * exp(m - n) + x * exp(y - n); m = n  =  k = m; for j: m = max(m, s); "
+    "l = l * exp(k - m); for j: l = l + x * exp(y - m)",
+    because="a sum that is rescaled as its maximum grows is scaled by exp(k - m) in all, and so is each of its terms",
+    family="floating",
+    floats=Floats.REASSOCIATE | Floats.FINITE,
+)
+def rescaled_sums(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Take the maximum first, and add up what is relative to it."""
+    if isinstance(stmt, For) and stmt.kind == "serial":
+        with suppress(_OtherError):
+            yield from _Rescaled(stmt).apart(here)
+
+
+class _OtherError(Exception):
+    """The loop is none that keeps sums relative to a maximum."""
+
+
+_OLD, _NEW = "old maximum", "new maximum"
+
+
+class _Rescaled:
+    """A loop that keeps sums relative to a running maximum, cut in two.
+
+    Values are looked at with all bindings brought in, and with variables for the maximum before and after an iteration.
+    """
+
+    def __init__(self, loop: For) -> None:
+        self.loop = loop
+        self.values: dict[Var, Expr] = {}
+        self.bound = {loop.var} | {v for s in walk(loop.body) for v in bound_var(s)}
+        self.locals = {s.buffer for s in walk(loop.body) if isinstance(s, Alloc)}
+        self.sums: set[Buffer] = set()
+        self.rescalings: list[Stmt] = []
+        self.guards: tuple[Expr, ...] = ()
+        self.inner: tuple[For, ...] = ()
+        self.top, self.top_guards = self._maximum()
+        self.term: Expr | None = None
+        self.stored = False
+        dtype = self.top.dtype
+        self.old, self.new = Var(_OLD, dtype), Var(_NEW, dtype)
+        self.before = Var(f"{loop.var.name}.m", dtype)
+
+    def _maximum(self) -> tuple[Load, tuple[Expr, ...]]:
+        """The element that is the maximum, and the conditions under which it is stored."""
+        maxima = (
+            {
+                o
+                for e in all_exprs(self.loop.body)
+                if isinstance(e, Binary) and e.op == "max"
+                for o in (e.lhs, e.rhs)
+                if isinstance(o, Load)
+            }
+            if any(isinstance(e, Unary) and e.op == "exp" for e in all_exprs(self.loop.body))
+            else set[Expr]()
+        )
+        found = [
+            (Load(s.buffer, s.indices), guards)
+            for s, guards in _stores(self.loop.body)
+            if s.buffer not in self.locals and Load(s.buffer, s.indices) in maxima and s.buffer.dtype.is_float
+        ]
+        if len(found) != 1 or self._varies(found[0][0].indices):
+            raise _OtherError
+        return found[0]
+
+    def apart(self, here: Here) -> Iterator[Stmt]:
+        """The maximum, and then the sums."""
+        first, second = self._both(self.loop.body)
+        if not self.rescalings or self.term is None or self.sums & {self.top.buffer}:
+            return
+        reads = Counter(e.buffer for e in all_exprs(self.loop) if isinstance(e, Load))
+        if any(reads[b] != sum(s.buffer == b for s, _ in _stores(self.loop.body)) for b in self.sums):
+            return
+        if not here.decided(self.top) or not here.in_bounds(self.top.buffer, self.top.indices):
+            return
+        changed = binary("ne", self.before, self.top)
+        rescaled = If(changed, seq(*self.rescalings), SKIP)
+        loops = replace(self.loop, body=first), replace(self.loop, body=second)
+        yield Let(self.before, self.top, seq(loops[0], rescaled, loops[1]))
+
+    def _both(self, stmt: Stmt) -> tuple[Stmt, Stmt]:
+        """What an iteration does for the maximum, and what it does for the sums."""
+        match stmt:
+            case Seq(stmts=stmts):
+                pairs = [self._both(s) for s in stmts]
+                return seq(*(a for a, _ in pairs)), seq(*(b for _, b in pairs))
+            case Let(var=var, value=value, body=body):
+                self.values[var] = known = self._value(value)
+                a, b = self._both(body)
+                return Let(var, value, a), Let(var, self.top if known.same(self.new) else value, b)
+            case Alloc(body=body):
+                a, b = self._both(body)
+                return replace(stmt, body=a), replace(stmt, body=b)
+            case If(cond=cond, then=then, other=other) if other == SKIP:
+                self._untouched(cond)
+                self.guards = (*self.guards, cond)
+                a, b = self._both(then)
+                self.guards = self.guards[:-1]
+                return replace(stmt, then=a), replace(stmt, then=b)
+            case For(body=body):
+                self._untouched(stmt.start, stmt.extent)
+                self.inner = (*self.inner, stmt)
+                a, b = self._both(body)
+                self.inner = self.inner[:-1]
+                return replace(stmt, body=a), replace(stmt, body=b)
+            case Store():
+                return self._store(stmt)
+            case _:
+                raise _OtherError
+
+    def _store(self, store: Store) -> tuple[Stmt, Stmt]:
+        self._untouched(*store.indices)
+        value = self._value(store.value)
+        if Load(store.buffer, store.indices).same(self.top):
+            if not value.same(self.new) or self.term is None or self.inner or self.stored:
+                raise _OtherError
+            self.stored = True
+            return replace(store, value=binary("max", self.top, self.term)), SKIP
+        if store.buffer in self.locals:
+            self._untouched(store.value)
+            self._changed(store.buffer)
+            return store, store
+        return SKIP, self._sum(store)
+
+    def _sum(self, store: Store) -> Stmt:
+        """A sum without its rescaling, which is kept for later."""
+        own = Load(store.buffer, store.indices)
+        places = [i for i in store.indices if isinstance(i, Var)]
+        once = all(loop.var in places for loop in self.inner)
+        bounds = (e for loop in self.inner for e in (loop.start, loop.extent))
+        mine = {loop.var for loop in self.inner}
+        if not once or self._varies((*store.indices, *bounds), mine) or self.guards != self.top_guards:
+            raise _OtherError
+        match store.value:
+            case Binary(op="add", lhs=kept, rhs=more) if self._rescales(kept, own) and self._relative(more):
+                pass
+            case Binary(op="add", lhs=more, rhs=kept) if self._rescales(kept, own) and self._relative(more):
+                pass
+            case _:
+                raise _OtherError
+        self.sums.add(store.buffer)
+        factor = Unary("exp", binary("sub", self.before, self.top))
+        rescaling: Stmt = replace(store, value=binary("mul", own, factor))
+        for loop in reversed(self.inner):
+            rescaling = replace(loop, body=rescaling)
+        self.rescalings.append(rescaling)
+        return replace(store, value=binary("add", own, more))
+
+    def _rescales(self, expr: Expr, own: Load) -> bool:
+        """Whether a value is `own * exp(old - new)`."""
+        match self._value(expr):
+            case Binary(op="mul", lhs=a, rhs=b):
+                factor = Unary("exp", binary("sub", self.old, self.new))
+                return (a.same(own) and b.same(factor)) or (b.same(own) and a.same(factor))
+            case _:
+                return False
+
+    def _relative(self, expr: Expr) -> bool:
+        """Whether a value is `x * exp(y - new)`, where neither x nor y is made of the maximum."""
+        parts = factors(self._value(expr))
+        relative = [p for p in parts if isinstance(p, Unary) and p.op == "exp" and self._over_new(p.operand)]
+        others = [p for p in parts if not free_vars(p).isdisjoint((self.old, self.new))]
+        return len(relative) == 1 and others == relative
+
+    def _over_new(self, expr: Expr) -> bool:
+        match expr:
+            case Binary(op="sub", lhs=y, rhs=new):
+                return new.same(self.new) and free_vars(y).isdisjoint((self.old, self.new))
+            case _:
+                return False
+
+    def _value(self, expr: Expr) -> Expr:
+        """A value with bindings brought in, and with names for the maximum."""
+
+        def one(e: Expr) -> Expr:
+            if isinstance(e, Load) and e.buffer == self.top.buffer:
+                if not e.same(self.top):
+                    raise _OtherError
+                return self.new if self.stored else self.old
+            if isinstance(e, Binary) and e.op == "max" and any(o.same(self.old) for o in (e.lhs, e.rhs)):
+                term = e.rhs if e.lhs.same(self.old) else e.lhs
+                if (self.term is not None and not self.term.same(term)) or not free_vars(term).isdisjoint(
+                    (self.old, self.new)
+                ):
+                    raise _OtherError
+                self.term = term
+                return self.new
+            return e
+
+        return map_expr(
+            substitute_expr(map_expr(expr, lambda e: one(e) if isinstance(e, Load) else e), self.values), one
+        )
+
+    def _untouched(self, *exprs: Expr) -> None:
+        """Refuse what the maximum is part of."""
+        if any(not free_vars(self._value(e)).isdisjoint((self.old, self.new)) for e in exprs):
+            raise _OtherError
+
+    def _changed(self, buffer: Buffer) -> None:
+        """Forget what bindings hold that read a buffer, which is stored to; refuse where the maximum is part of it."""
+        if self.term is not None and not self.stored and any(load.buffer == buffer for load in loads(self.term)):
+            raise _OtherError
+        for var in [v for v, e in self.values.items() if any(load.buffer == buffer for load in loads(e))]:
+            self._untouched(self.values.pop(var))
+
+    def _varies(self, exprs: Iterable[Expr], but: Collection[Var] = ()) -> bool:
+        """Whether expressions may differ between iterations."""
+        return any(has_loads(e) or free_vars(e) & self.bound - set(but) for e in exprs)
+
+
+def _stores(stmt: Stmt, guards: tuple[Expr, ...] = ()) -> Iterator[tuple[Store, tuple[Expr, ...]]]:
+    """Stores, with the conditions that they are under."""
+    match stmt:
+        case Store():
+            yield stmt, guards
+        case If(cond=cond, then=then, other=other):
+            yield from _stores(then, (*guards, cond))
+            yield from _stores(other, (*guards, cond))
+        case _:
+            for part in stmt_children(stmt):
+                yield from _stores(part, guards)
+
+
 FLOAT_RULES = (zero_sub, sub_self, neg_neg, max_known, min_known, max_covers, min_covers, div_sqrt)
+SCALING_RULES: tuple[Rule, ...] = (rescaled_sums,)

@@ -9,8 +9,25 @@ from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
 from egraph_rules.authoring.rule import Rule
 from ir.dtypes import DType
 from ir.functions import always_used, deciding, inlined
-from ir.nodes import SKIP, Binary, Call, Cast, Const, Expr, For, Function, If, Load, Stmt, Store, Var, binary, const
-from ir.traverse import free_vars, loads
+from ir.nodes import (
+    SKIP,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    binary,
+    const,
+)
+from ir.traverse import free_vars, loads, substitute_expr
 
 _CALL = 1.0  # as an addition: vector code has it, or makes it of two tables
 
@@ -51,6 +68,19 @@ def bits_set(dtype: DType) -> Function:
     return Function(f"bits_set_{dtype.value}", (x,), total, _CALL, "lax.population_count({x})")
 
 
+@cache
+def highest_bit(dtype: DType) -> Function:
+    """The place of the highest bit of an unsigned integer that is set, as int32; -1 if there is none."""
+    x = Var("x", dtype)
+    below: Expr = x
+    for k in range(dtype.bits.bit_length() - 1):
+        step = Function(f"or_shifted_{1 << k}_{dtype.value}", (x,), x | binary("shr", x, 1 << k))
+        below = Call(step, (below,))
+    place = Cast(DType.INT32, Call(bits_set(dtype), (below,))) - 1
+    jax = f"{dtype.bits - 1} - lax.clz({{x}}).astype(jnp.int32)"
+    return Function(f"highest_bit_{dtype.value}", (x,), place, _CALL, jax)
+
+
 @rewrite(
     law="for b in a .. n: r = r + (x >> b & 1)  =  r = r + the number of bits of x from a to n that are set",
     because="each bit that is set adds one, and the others add nothing",
@@ -77,6 +107,88 @@ def parity_of_bits(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield Store(store.buffer, store.indices, own ^ (count & 1), store.span)
 
 
+@rewrite(
+    law="for b in a .. n: if x >> b & 1: r = f(b)  =  if x has bits from a to n: r = f(the highest of them)",
+    because="what the last bit that is set stores replaces what others do",
+    family="bits",
+)
+def last_bit_that_stores(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Find the highest bit of a number at once."""
+    match stmt:
+        case For(
+            start=Const(value=int() as start),
+            extent=Const(value=int() as extent),
+            body=If(cond=cond, then=Store() as store, other=other),
+        ) if other == SKIP and extent > 0:
+            x = _tested(cond, stmt.var)
+        case _:
+            return
+    if x is None or _changes((x, store.value, *store.indices), store) or stmt.var in free_vars(x):
+        return
+    inside = here.inside(stmt)
+    if any(stmt.var in free_vars(i) for i in store.indices) or start < 0 or start + extent > x.dtype.bits:
+        return
+    if inside is None or not inside.decided(store.value):
+        return
+    value = _masked(x, start, extent)
+    place = Cast(stmt.var.dtype, Call(highest_bit(value.dtype), (value,)))
+    found = Store(store.buffer, store.indices, substitute_expr(store.value, {stmt.var: place}), store.span)
+    yield If(binary("ne", value, const(0, value.dtype)), found, SKIP, stmt.span)
+
+
+@rewrite(
+    law="for b in a .. n: r = r ^ (x >> b)  =  r = r ^ y, y all shifts of x >> a by doubling; likewise for |",
+    because="what is shifted out is zero, and a fold of 2 * k shifts is one of k with itself shifted by k",
+    family="bits",
+)
+def fold_of_shifts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Combine all shifts of a number in as many steps as its number of bits has digits."""
+    match stmt:
+        case For(
+            start=Const(value=int() as start),
+            extent=Const(value=int() as extent),
+            body=Store(value=Binary(op="bitxor" | "bitor" as op, lhs=lhs, rhs=rhs)) as store,
+        ) if start >= 0 and extent > 0:
+            own = Load(store.buffer, store.indices)
+            x = _shifted(rhs if lhs.same(own) else lhs, stmt.var)
+        case _:
+            return
+    if x is None or not (lhs.same(own) or rhs.same(own)) or start + extent != x.dtype.bits:
+        return
+    if _changes((x, *store.indices), store) or any(stmt.var in free_vars(e) for e in (x, *store.indices)):
+        return
+    folded: list[Expr] = [binary("shr", x, start)]
+    names = [Var(f"{stmt.var.name}.{k}", x.dtype) for k in range((extent - 1).bit_length())]
+    for k, name in enumerate(names):
+        folded.append(binary(op, name, binary("shr", name, 1 << k)))
+    made: Stmt = Store(store.buffer, store.indices, binary(op, own, folded[-1]), store.span)
+    for name, value in reversed(list(zip(names, folded, strict=False))):
+        made = Let(name, value, made)
+    yield made
+
+
+def _shifted(expr: Expr, var: Var) -> Expr | None:
+    """The unsigned number that an expression shifts by `var`."""
+    match expr:
+        case Binary(op="shr", lhs=x, rhs=place) if x.dtype.is_integer and not x.dtype.is_signed:
+            plain = place.operand if isinstance(place, Cast) and place.dtype.is_integer else place
+            return x if plain == var else None
+        case _:
+            return None
+
+
+def _changes(exprs: tuple[Expr, ...], store: Store) -> bool:
+    """Whether expressions read the buffer of a store."""
+    return any(load.buffer == store.buffer for e in exprs for load in loads(e))
+
+
+def _masked(x: Expr, start: int, extent: int) -> Expr:
+    """Some bits of a number, as an unsigned one."""
+    unsigned = DType(f"uint{x.dtype.bits}")
+    value = x if x.dtype is unsigned else Cast(unsigned, x)
+    return value if extent == x.dtype.bits else value & const(((1 << extent) - 1) << start, unsigned)
+
+
 def _over_bits(stmt: Stmt, here: Here, op: str) -> tuple[Store, Load, Expr] | None:
     """The store of a loop that combines bits of a number into an element, the element, and how many are set."""
     match stmt:
@@ -88,18 +200,15 @@ def _over_bits(stmt: Stmt, here: Here, op: str) -> tuple[Store, Load, Expr] | No
         return None
     store, own, x = found
     outside = (x, *store.indices)
-    if any(stmt.var in free_vars(e) or any(o.buffer == store.buffer for o in loads(e)) for e in outside):
+    if _changes(outside, store) or any(stmt.var in free_vars(e) for e in outside):
         return None
     if isinstance(stmt.body, If) and not here.in_bounds(store.buffer, store.indices):
         return None  # without a bit that is set, nothing is stored
     if start < 0 or start + extent > x.dtype.bits:
         return None
-    unsigned = DType(f"uint{x.dtype.bits}")
-    value = x if x.dtype is unsigned else Cast(unsigned, x)
-    if extent < x.dtype.bits:
-        value &= const(((1 << extent) - 1) << start, unsigned)
-    count: Expr = Call(bits_set(unsigned), (value,))
-    return store, own, count if own.dtype is unsigned else Cast(own.dtype, count)
+    value = _masked(x, start, extent)
+    count: Expr = Call(bits_set(value.dtype), (value,))
+    return store, own, count if own.dtype is value.dtype else Cast(own.dtype, count)
 
 
 def _folded(body: Stmt, op: str, var: Var) -> tuple[Store, Load, Expr] | None:
@@ -153,4 +262,4 @@ def _bit(expr: Expr, var: Var) -> Expr | None:
 
 
 FUNCTION_RULES: tuple[Rule, ...] = (body_of_call,)
-BIT_RULES: tuple[Rule, ...] = (sum_of_bits, parity_of_bits)
+BIT_RULES: tuple[Rule, ...] = (sum_of_bits, parity_of_bits, last_bit_that_stores, fold_of_shifts)

@@ -162,6 +162,11 @@ def mask_out(k: Axes, m: Pattern, x: Pattern):
     return total(k, where(m, x)), where(m, total(k, x)), apart(axes(m), k)
 
 
+@tensor_rule(because="what is hidden is hidden")
+def mask_of_masked(m: Pattern, x: Pattern):
+    return where(m, where(m, x)), where(m, x)
+
+
 @tensor_rule(because="both terms are hidden alike")
 def mask_of_sum(m: Pattern, x: Pattern, y: Pattern):
     return where(m, x + y), where(m, x) + where(m, y)
@@ -229,6 +234,7 @@ TENSOR_RULES = (
     product_of_difference,
     product_of_negated,
     mask_out,
+    mask_of_masked,
     mask_of_sum,
     mask_of_difference,
     mask_of_negated,

@@ -7,16 +7,18 @@ that it never reads may hold anything, and must be masked wherever array code re
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from math import isfinite
 
 from ir.analysis.coverage import first_read
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var, const
 from ir.presburger import sets as presburger
+from ir.traverse import free_vars, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form, Policy
-from lower.analysis.linear_forms import to_expr
+from lower.analysis.linear_forms import linear, to_expr
 from lower.array.views import Axis
-from lower.nest.nodes import Box
+from lower.nest.nodes import ArrayStatement, Box
 
 MASKED = Form(
     "values.mask_as_padding",
@@ -57,6 +59,30 @@ class Finite:
             case _:
                 return not expr.dtype.is_float
 
+    def where(self, parts: Sequence[Expr], cond: Expr, axes: Sequence[Axis], node: ArrayStatement) -> bool:
+        """Whether what is made of some parts of a statement's value is a number wherever a condition holds, as the
+        program then works it out at some position of the other axes: at that of an axis of its own, where the guards
+        say no more than the condition."""
+        if not self._policy.may(MASKED, parts[0].dtype) or not all(isinstance(p, Load | Const) for p in parts):
+            return False
+        own, done = free_vars(cond).union(*map(free_vars, parts)), node.statement
+        loops = {loop.var: loop for loop in node.axes}
+        whole = all(
+            a.var in loops and a.low.equals(linear(loops[a.var].start)) and a.extent.equals(linear(loops[a.var].extent))
+            for a in axes
+        )
+        spoiled = any(isinstance(p, Load) and p.buffer.name in self._spoiled for p in parts)
+        if not whole or spoiled or not all(_evaluates(done.store.value, p) for p in parts):
+            return False
+        others = [a for a in axes if a.var not in own]
+        places = [
+            [m.var for m in axes if m.var in own and a.extent.equals(m.extent) and a.low.equals(m.low)] for a in others
+        ]
+        return any(
+            all(substitute_expr(g, {a.var: v for a, v in zip(others, at, strict=True)}).same(cond) for g in done.guards)
+            for at in product(*places)
+        )
+
     def _reads_all(self, load: Load, axes: Sequence[Axis], around: Mapping[Var, Box], guards: Sequence[Expr]) -> bool:
         def question() -> bool:
             place = presburger.point(load.indices)
@@ -72,6 +98,13 @@ class Finite:
             return touched.is_subset(self._read[load.buffer])
 
         return presburger.within_budget(question, False)
+
+
+def _evaluates(expr: Expr, part: Expr) -> bool:
+    """Whether an expression has a part among its terms and factors, which are evaluated whatever the others are."""
+    if isinstance(expr, Binary) and expr.op in ("add", "sub", "mul", "div"):
+        return _evaluates(expr.lhs, part) or _evaluates(expr.rhs, part)
+    return expr.same(part)
 
 
 def positions(axes: Sequence[Axis], around: Mapping[Var, Box]) -> presburger.isl.Set:

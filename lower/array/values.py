@@ -271,9 +271,13 @@ class Translator:
                 assert_never(other)
 
     def _quotient(self, op: OneOf["floordiv", "floormod"], lhs: Expr, rhs: Expr) -> Value:
-        """A quotient, or what it leaves: where nothing is negative, rounding down and toward zero are the same."""
+        """A quotient, or what it leaves: by a power of two a shift and the bits below, and where nothing is negative,
+        rounding down and toward zero are the same."""
         a, b = self.expr(lhs), self.expr(rhs)
         traced = not (a.static and b.static)
+        if traced and isinstance(rhs, Const) and rhs.value > 0 and int(rhs.value).bit_count() == 1:
+            shift, below = (literal(n, lhs.dtype) for n in (int(rhs.value).bit_length() - 1, int(rhs.value) - 1))
+            return self.binary(*(("shr", a, shift) if op == "floordiv" else ("bitand", a, below)), lhs.dtype)
         if traced and lhs.dtype.is_signed and self.at_least(lhs, 0) and self.at_least(rhs, 1):
             return self.binary("truncdiv" if op == "floordiv" else "truncmod", a, b, lhs.dtype)
         return self.binary(op, a, b, lhs.dtype)

@@ -303,7 +303,9 @@ class ValueWriter:
         if apart is not None:
             return self._separated(op, apart, reduced, chosen)
         found = convolution(self.job, chosen, self.bounds) if op == "add" and chosen else None
-        if found is not None and self._open(guards, hidden_in=self.job.value) == []:
+        open_ = None if found is None else self._open(guards, hidden_in=self.job.value)
+        found = None if found is None or open_ is None else found.masked(open_)
+        if found is not None:
             dtype = self.job.buffer.dtype
             banded = self.policy.may(BANDED, dtype) and found.one_filter and self._numbers_throughout(found)
             form = found.form(self.target, banded=banded, library=self.policy.may(CONVOLUTION, dtype))
@@ -530,6 +532,7 @@ class ValueWriter:
             self._named,
             self._known,
             self.names.fresh,
+            self._number_where,
             self.outside,
             self.policy,
         )
@@ -552,18 +555,14 @@ class ValueWriter:
         return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
 
     def _masks(self, guards: Sequence[Expr], mask: Value | None, reduced: Sequence[Axis]) -> list[tuple[Expr, Value]]:
-        """Conditions with their code: one for each group of axes that guards tell apart, if there are several."""
-        groups: list[tuple[set[Var], list[Expr]]] = []
+        """Conditions with their code: one for all guards over the same axes, if any of them varies along `reduced`."""
         over = {a.var for a in reduced}
-        for guard in () if mask is None else guards:
-            names, joined = free_vars(guard) & over, [guard]
-            for group in [g for g in groups if g[0] & names]:
-                groups.remove(group)
-                names, joined = names | group[0], [*group[1], *joined]
-            groups.append((names, joined))
-        if mask is None or sum(bool(names) for names, _ in groups) < 2:
+        if mask is None or not any(free_vars(g) & over for g in guards):
             return [] if mask is None else [(conjunction(guards), mask)]
-        parts = ((conjunction(g), self._mask(g)) for _, g in groups)
+        groups: dict[frozenset[Var], list[Expr]] = {}
+        for guard in guards:
+            groups.setdefault(frozenset(a.var for a in self.translator.expr(guard).axes), []).append(guard)
+        parts = ((conjunction(g), self._mask(g)) for g in groups.values())
         return [(cond, part) for cond, part in parts if part is not None]
 
     def _known(self, load: Load) -> Known | None:
@@ -622,6 +621,10 @@ class ValueWriter:
     def _finite(self, factor: Expr) -> bool:
         """Whether a factor is a number at all positions at which the value counts."""
         return self.finite.throughout(factor, self.job.axes, self.around.boxes, self.covering)
+
+    def _number_where(self, parts: Sequence[Expr], cond: Expr) -> bool:
+        """Whether what is made of some parts of the value is a number wherever a condition holds."""
+        return self.finite.where(parts, cond, self.job.axes, self.node)
 
     def _as_finite(self, wide: Job, job: Job) -> bool:
         """Whether what a sum reads with more positions is as certainly a number, so that masks can go to one factor."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import reduce
 from math import prod
 
 from egraph_rules.cost.target import Target
 from ir.floats import Floats
-from ir.nodes import Binary, Expr, Load, Var
+from ir.nodes import Binary, Expr, Load, Select, Var, const
 from ir.traverse import children, free_vars, loads, substitute_expr
 from lower.analysis import freedoms
 from lower.analysis.deciding import cheapest
@@ -90,6 +91,16 @@ class Convolution:
     def axes(self) -> tuple[Axis, ...]:
         """Axes of the result."""
         return (*self.batch, *self.outs, *(w.kept for w in self.windows))
+
+    def masked(self, guards: Sequence[Expr]) -> Convolution | None:
+        """The convolution of what guards let count, which tell channels apart; None if they tell other axes apart."""
+        channels = {a.var for a in self.channels}
+        others = {a.var for a in (*self.image_axes, *self.kernel_axes, *self.axes)} - channels
+        if any(free_vars(g) & others for g in guards):
+            return None
+        parts = (self.image, self.kernel)
+        image, kernel = (reduce(lambda e, g: Select(g, e, const(0, e.dtype)), guards, part) for part in parts)
+        return replace(self, image=image, kernel=kernel)
 
     @property
     def one_filter(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from egraph_rules.cost.target import Target
@@ -80,14 +80,18 @@ _engine = kept(_engine_of)
 class Facts:
     """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
     a set of axes; the freedoms granted where elements are floats, which alone have fast products of arrays, None for
-    others; where a product with ones is as fast as a sum; which leaves equal other terms, and which of these would be
-    made for this term only; which rules are switched off."""
+    others; where a product with ones is as fast as a sum; along which axes arrays lie in one piece; of each leaf the
+    axes of the largest array in it; which masked terms are numbers everywhere; which leaves equal other terms, and
+    which of these would be made for this term only; which rules are switched off."""
 
     axes: tuple[int, ...]
     finite: tuple[bool, ...]
     size: Callable[[int], float]
     floats: Floats | None
     rows: Callable[[int], bool]
+    innermost: int = 0
+    read: tuple[int, ...] = ()
+    hidden: Collection[Term] = ()
     equal: Mapping[int, Term] = field(default_factory=dict[int, Term])
     only: frozenset[int] = frozenset()
     without: frozenset[str] = frozenset()
@@ -101,6 +105,8 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
         for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
             engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
         engine.run(f"(let $root {_text(term)})")
+        for masked in facts.hidden:
+            engine.run(f"(finite {_text(masked)})")
         for k, other in facts.equal.items():
             engine.run(f"(union (Leaf {k}) {_text(other)})")
         for product in dict.fromkeys(t for whole in (term, *facts.equal.values()) for t in whole.walk() if _rounds(t)):
@@ -216,9 +222,12 @@ class _Extractor:
                 (a,) = node.args
                 inside = self.size(self.axes[a])
                 masked = self.chosen[a][1].op == "Where"
-                return below + inside * (t.arith + masked * t.reduction_mask) + here * t.store
+                work = inside * (t.arith + masked * t.reduction_mask) + here * t.store
+                if node.number & self.facts.innermost and self._spread(a):  # one element after the other
+                    work += inside * t.reduction_spread + 2 * below
+                return below + work
             case "Contract":
-                formed = sum(self.size(self.axes[a]) * self._formed(a) for a in node.args)
+                formed = sum(map(self._formed, node.args))
                 work = self.size(self.axes[node.args[0]] | self.axes[node.args[1]])
                 price = t.contraction if self.facts.floats is not None else t.arith
                 return below + formed + work * price + here * t.store + t.product
@@ -226,5 +235,24 @@ class _Extractor:
                 return below + here * t.arith
 
     def _formed(self, at: object) -> float:
-        """What an operand of a contraction costs for each element because it must be in memory."""
-        return 0.0 if self.chosen[at][1].op in ("Leaf", "Contract", "Ones") else self.target.store + self.target.load
+        """What an operand of a contraction costs because it must be in memory."""
+        if self.chosen[at][1].op in ("Leaf", "Contract", "Ones"):
+            return 0.0
+        t, size = self.target, self.size(self.axes[at])
+        return size * (t.store + t.load + (t.fresh if 4 * size >= t.fresh_bytes else 0.0))
+
+    def _spread(self, at: object) -> bool:
+        """Whether a class has more elements than any array that is read for it, of which there are several."""
+        if not self.target.reduction_spread:
+            return False
+        arrays = self._arrays(at) - {0}
+        return len(arrays) > 1 and self.size(self.axes[at]) > max(map(self.size, arrays))
+
+    def _arrays(self, at: object) -> frozenset[int]:
+        """The axes of arrays in memory that the cheapest form of a class reads."""
+        node = self.chosen[at][1]
+        if node.op == "Leaf" and self.facts.read:
+            return frozenset({self.facts.read[node.number]})
+        if node.op in ("Leaf", "Sum", "Contract"):
+            return frozenset({self.axes[at]})
+        return frozenset[int]().union(*map(self._arrays, node.args))

@@ -9,6 +9,7 @@ from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var
 from ir.program.calls import fresh
+from ir.traverse import free_vars, loads
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import Linear
@@ -31,7 +32,8 @@ _LONG_ROW = 256
 class SumWriter:
     """Writes sums of one statement. `forms` says afterwards which idioms were used.
 
-    `named` gives code a name, one wished or like it, and `fresh` gives just the name.
+    `named` gives code a name, one wished or like it, and `fresh` gives just the name; `number_where` says whether
+    what is made of parts of the value is a number wherever a condition holds.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class SumWriter:
         named: Callable[[JaxExpr, str], str],
         known: Callable[[Load], Known | None],
         fresh: Callable[[str], str],
+        number_where: Callable[[Sequence[Expr], Expr], bool],
         outside: Sequence[Expr] | None = None,
         policy: Policy | None = None,
     ) -> None:
@@ -54,6 +57,7 @@ class SumWriter:
         self.named = named
         self.known = known
         self.fresh = fresh
+        self.number_where = number_where
         self.outside = outside  # conditions without which nothing of a sum is used; None where it is not to be cut
         self.policy = Policy() if policy is None else policy
         self.forms: list[str] = []
@@ -65,11 +69,15 @@ class SumWriter:
         self._begin(expr)
         leaves: list[Expr] = []
         term = self._taken_apart(expr, leaves)
+        conditions: list[Term] = []
         for cond, mask in masks:
-            condition = leaf(cond, leaves)
-            if condition.number == len(self.values):
+            conditions.append(leaf(cond, leaves))
+            if conditions[-1].number == len(self.values):
                 self.values.append(mask)
                 self.are_finite.append(False)
+        if len(conditions) > 1:
+            term = self._hidden(term, conditions, leaves)
+        for condition in conditions:
             term = Term("Where", (condition, term))
         term = Term("Sum", (term,), self._bits(reduced))
         self.leaves = leaves
@@ -79,6 +87,17 @@ class SumWriter:
             (whole, _) = self._grafted(base, kept, reduced)
             term = Term("Add", (whole, term))
         return self._cheapest(term)
+
+    def _hidden(self, term: Term, conditions: Sequence[Term], leaves: Sequence[Expr]) -> Term:
+        """A term that counts under conditions, with its largest parts masked that are numbers under one of them."""
+        inside = [t.number for t in term.walk() if t.op == "Leaf"]
+        if not all(self.are_finite[n] for n in inside):
+            parts = [leaves[n] for n in inside]
+            for c in conditions:
+                if self.number_where(parts, leaves[c.number]):
+                    self.hidden.append(Term("Where", (c, term)))
+                    return self.hidden[-1]
+        return Term(term.op, tuple(self._hidden(a, conditions, leaves) for a in term.args), term.number)
 
     def value(self, expr: Expr) -> Value:
         """An expression without a sum of its own, whose leaves may be known to be sums."""
@@ -96,6 +115,7 @@ class SumWriter:
         self.made: dict[Term, Value] = {}
         self.equal: dict[int, Term] = {}
         self.only: set[int] = set()
+        self.hidden: list[Term] = []
         self.names: dict[Term, int] = {}
 
     def _taken_apart(self, expr: Expr, leaves: list[Expr]) -> Term:
@@ -159,6 +179,9 @@ class SumWriter:
             self._positions,
             self.policy.floats if self.dtype.is_float else None,
             self._long_rows,
+            self.rows,
+            tuple(map(self._read, range(len(self.values)))),
+            tuple(dict.fromkeys(self.hidden)),
             self.equal,
             frozenset(self.only),
             self.policy.without,
@@ -197,6 +220,19 @@ class SumWriter:
 
     def _axes(self, bits: int) -> list[Axis]:
         return [a for k, a in enumerate(self.order) if bits >> k & 1]
+
+    def _read(self, number: int) -> int:
+        """The axes of the largest array that a leaf reads."""
+        whole = self._bits(self.values[number].axes)
+        expr = self.leaves[number] if number < len(self.leaves) else None
+        if expr is None or any(v not in {a.var for a in self.order} for v in free_vars(expr)):
+            return whole
+        used = (free_vars(load) for load in loads(expr))
+        return max(
+            (sum(1 << k for k, a in enumerate(self.order) if a.var in names) for names in used),
+            key=self._positions,
+            default=0,
+        )
 
     def _positions(self, bits: int) -> float:
         total = 1.0

@@ -8,8 +8,8 @@ import pytest
 from compare import assert_refines
 from egraph_rules import optimize
 from ir import PrimFunc, parse
-from ir.nodes import Call
-from ir.traverse import all_exprs
+from ir.nodes import Call, For
+from ir.traverse import all_exprs, walk
 
 BIT = '(A[i] >> T.cast(b, "uint16")) & T.uint16(1)'
 
@@ -40,15 +40,27 @@ def calls(func: PrimFunc) -> bool:
         (f"for b in range(16):\n            if ({BIT}) == T.uint16(1):\n                R[i] += 1", "int32"),
         (f"for b in range(16): R[i] = R[i] ^ ({BIT})", "uint16"),
         (f'for b in range(7): R[i] = R[i] ^ T.cast({BIT}, "uint8")', "uint8"),
+        (f"for b in range(16):\n            if ({BIT}) == T.uint16(1):\n                R[i] = 15 - b", "int32"),
+        (f"for b in range(2, 9):\n            if ({BIT}) != T.uint16(0):\n                R[i] = 3 * b", "int32"),
     ],
 )
 def test_all_bits_are_taken_at_once(loop: str, dtype: str) -> None:
     assert calls(best(loop, dtype))
 
 
+@pytest.mark.parametrize("op", ["^", "|"])
+def test_shifts_are_folded_by_doubling(op: str) -> None:
+    found = best(f'for s in range(1, 16): R[i] = R[i] {op} (A[i] >> T.cast(s, "uint16"))', "uint16")
+    assert sum(isinstance(s, For) for s in walk(found.body)) == 1
+    few = best(f'for s in range(1, 12): R[i] = R[i] {op} (A[i] >> T.cast(s, "uint16"))', "uint16")
+    assert sum(isinstance(s, For) for s in walk(few.body)) == 2  # bits that are not shifted out would fold more
+
+
 @pytest.mark.parametrize(
     ("loop", "dtype"),
     [
+        (f"for b in range(16):\n            if ({BIT}) == T.uint16(1):\n                R[b] = b", "int32"),  # all
+        (f"for b in range(16):\n            if ({BIT}) == T.uint16(1):\n                R[i] = R[i] * 2", "int32"),
         (f'for b in range(16): R[i] += T.cast({BIT}, "float32")', "float32"),  # rounded at each step
         (f'for b in range(16): R[b] += T.cast({BIT}, "int32")', "int32"),  # a bit each
         (f'for b in range(16): R[i] = R[i] | T.cast({BIT}, "int32")', "int32"),  # any bit

@@ -446,3 +446,41 @@ def test_the_price_as_a_whole_decides_whether_loops_are_written_out() -> None:
 
     assert kinds(optimize(given, whole=price).best) == {"serial"}
     assert "unroll" in kinds(optimize(given, whole=lambda f: 1.0 / price(f)).best)
+
+
+RUNNING = """
+def f(S: T.Buffer((7,), "float32"), V: T.Buffer((7,), "float32"), O: T.Buffer((3,), "float32")):
+    O[0] = -3.0
+    O[1] = 2.0
+    for j in range(7):
+        n = T.max(O[0], S[j])
+        {sum}
+        O[0] = n
+"""
+
+
+@pytest.mark.parametrize(
+    ("sum_", "found"),
+    [
+        ("O[1] = O[1] * T.exp(O[0] - n) + V[j] * T.exp(S[j] - n)", False),  # in the array of the maximum
+        ("R[1] = R[1] * T.exp(O[0] - n) + V[j] * T.exp(S[j] - n)", True),
+        ("R[1] = T.exp(S[j] - n) + T.exp(O[0] - n) * R[1]", True),
+        ("R[1] = R[1] * T.exp(n - O[0]) + V[j] * T.exp(S[j] - n)", False),
+        ("R[1] = R[1] * T.exp(O[0] - n) + V[j]", False),  # relative to nothing
+        ("R[1] = R[1] * T.exp(O[0] - n) + O[0] * T.exp(S[j] - n)", False),  # more than relative
+        ("R[j] = R[j] * T.exp(O[0] - n) + V[j] * T.exp(S[j] - n)", False),  # an element each
+        ("if j < 5:\n            R[1] = R[1] * T.exp(O[0] - n) + V[j] * T.exp(S[j] - n)", False),  # not each time
+        ("for d in range(2): R[d] = R[d] * T.exp(O[0] - n) + V[j] * T.exp(S[j] - n)", True),
+        ("for d in range(2): R[0] = R[0] * T.exp(O[0] - n) + V[j] * T.exp(S[j] - n)", False),  # several times
+        ("V[j] = V[j] + 1.0\n        R[1] = R[1] * T.exp(O[0] - n) + V[j] * T.exp(S[j] - n)", False),  # twice
+    ],
+)
+def test_sums_relative_to_a_running_maximum_wait_for_it(sum_: str, found: bool) -> None:
+    text = RUNNING.format(sum=sum_).replace("O: T", 'R: T.Buffer((7,), "float32"), O: T')
+    (rule_,) = (r for r in all_rules() if r.name == "floating.rescaled_sums")
+    func = read(text)
+    report = optimize(func, rules=[rule_], k=4)
+    others = [v for v, _ in report.variants if to_script(v) != to_script(func)]
+    assert bool(others) is found
+    for other in others:
+        assert assert_refines(func, other, np.random.default_rng(3)) > 0

@@ -8,8 +8,9 @@ import pytest
 
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU, GPU, TPU, Target
-from egraph_rules.cost.whole import NEAR
+from egraph_rules.cost.whole import NEAR, ranked
 from ir import PrimFunc, parse, to_script
+from ir.nodes import Stmt
 from lower import emit
 from lower.price.program import pricing, program_price, usual_sizes
 
@@ -151,3 +152,46 @@ def test_the_program_given_is_returned_where_all_others_are_dearer_as_a_whole() 
     assert "the program as written is cheaper as a whole" in result.report.overruled
     assert not result.report.decisions and not result.derivation()
     assert len(result.variants) == 2
+
+
+def test_what_is_the_same_in_array_code_counts_once() -> None:
+    places = 'A: T.Buffer((65536,), "uint32"), B: T.Buffer((65536,), "uint32")'
+    shift, prices = "A[i] >> T.uint32({}) ^ (A[i] >> T.uint32(1))", list[float]()
+    for more in ((1, 1, 1), (2, 3, 4)):
+        value = " + ".join(f"({shift.format(k)})" for k in more)
+        prices.append(program_price(read(places, f"for i in range(65536):\n    B[i] = {value}")) - CPU.call)
+    assert prices[0] < 0.8 * prices[1]
+
+
+def test_sums_relative_to_a_running_maximum_do_not_run_in_turn() -> None:
+    params = 'S: T.Buffer((300, 300), "float32"), V: T.Buffer((300,), "float32"), O: T.Buffer((300,), "float32")'
+    func = read(
+        params,
+        """
+for i in range(300):
+    m = T.alloc_buffer((1,), "float32")
+    l = T.alloc_buffer((1,), "float32")
+    m[0] = -1e30
+    l[0] = 0.0
+    for j in range(300):
+        n = T.max(m[0], S[i, j])
+        l[0] = l[0] * T.exp(m[0] - n) + T.exp(S[i, j] - n) * V[j]
+        m[0] = n
+    O[i] = l[0]
+""",
+    )
+    best = optimize(func, whole=pricing(func)).best
+    assert "fori_loop" not in emit(best).partition("defjvp")[0]
+
+
+def test_a_program_that_costs_more_but_has_fewer_recurrences_is_priced_as_a_whole() -> None:
+    turns = read(vector("A", "B", size=9), "for i in range(9):\n    B[0] = B[0] * A[i] + A[i]")
+    sums, none = (read(vector("A", "B", size=9), f"for i in range(9):\n    B[{i}] = B[{i}] + A[i]") for i in "0i")
+    found = [(10.0, turns.body), (12.0, sums.body), (13.0, none.body)]
+
+    def first(whole: dict[PrimFunc, float]) -> Stmt:
+        bodies = {func.body: func for func in whole}
+        return ranked(found, [], found[0], lambda body: bodies[body], lambda func: whole[func]).programs[0][1]
+
+    assert first({turns: 5.0, sums: 3.0, none: 1.0}) == sums.body
+    assert first({turns: 3.0, sums: 5.0, none: 1.0}) == turns.body

@@ -257,3 +257,64 @@ def test_places_of_a_window_are_counted_along_each_axis(dtype: str) -> None:
     counts = [line for line in text.splitlines() if "astype" in line]
     assert counts
     assert not any("axis=(2, 3)" in line for line in counts)
+
+
+MISSING = """
+@T.prim_func
+def f(X: T.Buffer((12, 5), "float32"), M: T.Buffer((12, 5), "bool"), S: T.Buffer((5, 5), "float32"),
+      P: T.Buffer((5, 5), "float32")):
+    for a, b in T.grid(5, 5):
+        S[a, b] = 0.0
+        P[a, b] = 0.0
+        for i in T.serial(12):
+            if {condition}:
+                S[a, b] = S[a, b] + X[i, a]
+                P[a, b] = P[a, b] + X[i, a] * X[i, b]
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "products"),
+    [
+        ("M[i, a] and M[i, b]", 2),
+        ("M[i, a] and i < b", 0),  # what no b reads need not be a number
+        ("i < b and i < a", 0),
+    ],
+)
+def test_conditions_on_several_factors_go_to_each(condition: str, products: int) -> None:
+    rng = np.random.default_rng(2)
+    there = rng.random((12, 5)) < 0.7
+    seen = there if "M" in condition else np.arange(12)[:, None] < np.arange(5)
+    missing = np.where(seen, rng.normal(size=(12, 5)), np.nan).astype(np.float32)
+    code = source(read(MISSING.format(condition=condition)), X=missing, M=there)
+    assert code.count("jnp.where(M, X, 0.0)") >= products, code
+
+
+def test_sums_of_more_terms_than_any_array_has_elements_are_products_with_ones() -> None:
+    code = source(
+        read("""
+@T.prim_func
+def f(P: T.Buffer((300,), "float32"), F: T.Buffer((300,), "float32")):
+    for i in T.serial(300):
+        F[i] = 0.0
+        for j in T.serial(300):
+            F[i] = F[i] + (P[j] - P[i]) / (1.0 + (P[j] - P[i]) * (P[j] - P[i]))
+""")
+    )
+    assert "jnp.ones((300,)" in code, code
+
+
+def test_conditions_on_channels_go_to_the_operands_of_a_convolution() -> None:
+    code = source(
+        read("""
+@T.prim_func
+def f(X: T.Buffer((16, 20, 20), "float32"), W: T.Buffer((16, 16, 3, 3), "float32"),
+      Y: T.Buffer((16, 18, 18), "float32")):
+    for o, y, x in T.grid(16, 18, 18):
+        Y[o, y, x] = 0.0
+        for c, dy, dx in T.grid(16, 3, 3):
+            if c < 14 and c != 3:
+                Y[o, y, x] = Y[o, y, x] + X[c, y + dy, x + dx] * W[o, c, dy, dx]
+""")
+    )
+    assert "conv_general_dilated" in code, code

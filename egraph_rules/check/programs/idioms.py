@@ -28,6 +28,7 @@ from ir.nodes import (
     Select,
     Stmt,
     Store,
+    Unary,
     Undef,
     const,
     seq,
@@ -279,6 +280,30 @@ def reduction(w: Writer) -> Stmt:
         case _:
             body = seq(init, loop)
     return For(row, number(0), number(rows), body)
+
+
+def relative_sums(w: Writer) -> Stmt:
+    """Sums relative to a maximum that grows, rescaled or nearly so."""
+    w.dtype = DType.FLOAT32
+    source, target, step = w.read(), w.written(), w.var("j")
+    largest, total = (Buffer(name, (number(1),), w.dtype) for name in ("m", "l"))
+    m, sums = Load(largest, (number(0),)), Load(total, (number(0),))
+    n, term = w.var("n", w.dtype), Load(source, (step, *(number(0) for _ in source.shape[1:])))
+    shrink = Unary("exp", w.source.pick(m - n, m - n, m - n, n - m))
+    weight = w.source.pick(const(1.0, w.dtype), term, Load(source, term.indices), m)
+    more = weight * Unary("exp", w.source.pick(term, term, w.constant()) - w.source.pick(n, n, n, m))
+    rescaled = w.source.pick(sums * shrink + more, sums * shrink + more, more + shrink * sums, sums + more)
+    stores: list[Stmt] = [Store(total, sums.indices, rescaled), Store(largest, m.indices, n)]
+    if w.source.flag(4):
+        stores.insert(1, Store(target, tuple(number(0) for _ in target.shape), sums))
+    body: Stmt = Let(n, Binary("max", m, term), seq(*stores))
+    if w.source.flag(3):
+        body = If(w.condition(Scope(), 1), body, SKIP)
+    loop = For(step, number(0), w.source.pick(number(w.shape[0]), w.n % (w.shape[0] + 1)), body)
+    first = Store(largest, m.indices, w.source.pick(const(-4.0, w.dtype), const(0.0, w.dtype)))
+    began = w.source.pick(SKIP, first, first)
+    done = seq(Store(target, tuple(number(0) for _ in target.shape), sums), SKIP)
+    return Alloc(largest, Alloc(total, seq(began, Store(total, sums.indices, w.constant()), loop, done)))
 
 
 def stores_in_a_row(w: Writer) -> Stmt:
@@ -583,17 +608,22 @@ def relaid(w: Writer) -> Stmt:
 
 def over_bits(w: Writer) -> Stmt:
     """A loop over the bits of an element, or over a bit too many or too few, that folds them into another."""
-    w.dtype = w.source.pick(DType.INT32, DType.INT8, DType.UINT8)
-    target, bit, guarded = w.place(w.written(), Scope()), w.var("b"), w.source.flag(3)
+    kind = w.source.pick("bit", "bit", "guarded bit", "shift", "last bit")
+    w.dtype = w.source.pick(DType.UINT8 if kind == "shift" else DType.INT32, DType.INT8, DType.UINT8)
+    target, bit, guarded = w.place(w.written(), Scope()), w.var("b"), kind in ("guarded bit", "last bit")
     x = w.source.pick(w.place(w.read(), Scope()), w.place(w.read(), Scope()) * w.constant(), target)
     if guarded and w.source.flag(3):  # what never runs may be anywhere
         x, target = const(0, w.dtype), Load(target.buffer, (number(w.shape[0]), *target.indices[1:]))
     place = Cast(w.dtype, bit) if w.dtype is not INDEX or w.source.flag() else bit
     shifted = Binary("bitand", Binary("shr", x, place), const(w.source.pick(1, 1, 1, 3), w.dtype))
-    op: BinaryOp = w.source.pick("add", "add", "bitxor", "bitor")
-    store: Stmt = Store(target.buffer, target.indices, Binary(op, target, shifted))
-    if guarded:
-        store = If(shifted == 1, Store(target.buffer, target.indices, Binary(op, target, const(1, w.dtype))), SKIP)
+    op: BinaryOp = w.source.pick("bitxor" if kind == "shift" else "add", "bitxor", "bitor")
+    value: Expr = Binary(op, target, Binary("shr", x, place) if kind == "shift" else shifted)
+    if kind == "last bit":
+        value = w.source.pick(place, place, w.place(w.read(), Scope()), w.constant(), place * w.constant())
+    elif guarded:
+        value = Binary(op, target, const(1, w.dtype))
+    store: Stmt = Store(target.buffer, target.indices, value)
+    store = If(shifted == 1, store, SKIP) if guarded else store
     first, bits = w.source.pick(0, 0, 1), w.dtype.bits
     return For(bit, number(first), number(bits - w.source.pick(first, first, first + 1, 3)), store)
 
@@ -607,6 +637,7 @@ IDIOMS: tuple[Idiom, ...] = (
     in_loop, neighbours, padded_stage, assumed, assumed_data, bindings, read_twice, adjacent_loops, reduction,
     stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
     local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling, over_bits,
+    relative_sums,
 )  # fmt: skip
 
 
