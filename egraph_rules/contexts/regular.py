@@ -159,18 +159,22 @@ class Regular:
 
 
 def computed(contexts: Contexts, facts: int, loop: For) -> Iterator[Expr]:
-    """What a loop computes in its first iterations and does not change is finite, and no zero where it divides by it.
+    """What a loop computes or reads in its first iterations and does not change is finite, and no zero where it divides
+    by it.
 
     `facts` hold before the loop, the conditions in all iterations. Loops within are in their first iterations too.
     The program has to compute it there: the loop may be one that is only asked about.
     """
-    if any(may_fail(e) for e in all_exprs(loop.body)):
+    on_data = any(has_loads(s.cond) for s in walk(loop.body) if isinstance(s, If))  # else it is known what is read
+    if on_data or any(may_fail(e) for e in all_exprs(loop.body)):
         written, runs = buffers_written(loop.body), contexts.runs(facts, loop)
         for expr, first in dict.fromkeys(_computed(contexts, facts, loop, {}, written)):
             steady = has_loads(expr) and _steady(expr, written)
             divisor = expr.rhs if isinstance(expr, Binary) and expr.op == "div" and has_loads(expr.rhs) else None
             divisor = divisor if divisor is not None and _steady(divisor, written) else None
             says = may_fail(expr) and (steady or divisor is not None)
+            if on_data and runs and steady and isinstance(expr, Load) and expr.dtype.is_float:
+                yield _is_finite(expr)
             if says and (runs or contexts.computes(facts, expr, first)):
                 if steady:
                     yield _is_finite(expr)

@@ -192,6 +192,21 @@ def test_promises_of_ragged_rows(promise: str, reader: str) -> None:
     assert_refines(func, best, np.random.default_rng(5), runs=2)
 
 
+@pytest.mark.parametrize("value", ["A[i, p] * z[i]", "A[i, p] / z[i]", "A[i, p] / z[i] * 3.0"])
+@pytest.mark.parametrize(("shortest", "kept"), [(1, 0), (0, 1)])
+def test_numbers_that_each_row_reads_once_at_least(value: str, shortest: int, kept: int) -> None:
+    """A row of an element or more reads z[i], which is a number then, and no zero if it divides; an empty one does not."""
+    assumed = f"""for i in range(4):
+    T.assume(lens[i] >= {shortest} and lens[i] <= 16)
+    for p in range(lens[i], 16):
+        T.assume(A[i, p] == 0.0)"""
+    params = f'{LENGTHS}, z: T.Buffer((4,), "float32")'
+    func = program(assumed, ROWS.format("p < lens[i]", value), params=params)
+    best = optimize(func).best
+    assert guards(best) == kept, to_script(best)
+    assert_refines(func, best, np.random.default_rng(7), runs=2)
+
+
 @pytest.mark.parametrize(
     ("promise", "value", "longest"), [("A[i, p] == 0.0", "A[i, p] + 1.0", 16), ("A[i, p] == 0.0", "A[i, p]", 17)]
 )
