@@ -195,7 +195,7 @@ def test_promises_of_ragged_rows(promise: str, reader: str) -> None:
 @pytest.mark.parametrize("value", ["A[i, p] * z[i]", "A[i, p] / z[i]", "A[i, p] / z[i] * 3.0"])
 @pytest.mark.parametrize(("shortest", "kept"), [(1, 0), (0, 1)])
 def test_numbers_that_each_row_reads_once_at_least(value: str, shortest: int, kept: int) -> None:
-    """A row of an element or more reads z[i], which is a number then, and no zero if it divides; an empty one does not."""
+    """A row of an element or more reads z[i], a number then, and no zero if it divides; an empty one does not."""
     assumed = f"""for i in range(4):
     T.assume(lens[i] >= {shortest} and lens[i] <= 16)
     for p in range(lens[i], 16):
