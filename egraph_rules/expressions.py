@@ -19,7 +19,7 @@ from egraph_rules.contexts.smt import Open, decide
 from egraph_rules.contexts.smt import prove as prove_by_smt
 from egraph_rules.contexts.smt import refines as refines_by_smt
 from egraph_rules.cost.prices import Prices
-from egraph_rules.cost.target import CPU, DIVISION
+from egraph_rules.cost.target import DIVISION, VALUES
 from egraph_rules.engine.engine import scratch_folder
 from egraph_rules.engine.patience import Patience
 from egraph_rules.engine.phases import Budget
@@ -84,7 +84,7 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     place = _Place(given, policy)
     if _is_large(expr):
         return expr
-    prices = Prices(CPU)
+    prices = Prices(VALUES)
     best = _settled(expr, place)
     place.allow(_WHOLE)
     best = _smaller(best, place, prices, place.half())
@@ -118,7 +118,7 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
         if isinstance(simpler, Const):
             return bool(simpler.value)
         if any(map(_divides_by_unknown, walk_expr(simpler))):  # of which formulas say little as they stand
-            simpler = _smaller(simpler, place, Prices(CPU), _PROOF_WORK)
+            simpler = _smaller(simpler, place, Prices(VALUES), _PROOF_WORK)
         if isinstance(simpler, Const):
             return bool(simpler.value)
         if not simpler.same(cond):
@@ -158,7 +158,7 @@ def _smaller(expr: Expr, place: _Place, prices: Prices, work: float) -> Expr:
     def better(new: Expr, old: Expr) -> bool:
         return prices.expr(new) <= prices.expr(old) + 1e-9
 
-    known = Known(points, lambda p: satisfying(p, conditions), better, place.equal, place.look)
+    known = Known(points, lambda p: satisfying(p, conditions), better, place.equal, place.look, place.settled)
     while not (new := smaller(expr, known)).same(expr):
         expr = new
     return expr
@@ -173,6 +173,7 @@ class _Place:
         Raises:
             LoopsatError: one is not boolean, or they contradict each other.
         """
+        self.settled = set[Expr]()  # parts without smaller forms
         self.open: Expr | None = None  # the condition that was asked about last
         self.patience = Patience(work=_BUDGET.work)
         self.left = float("inf")  # work of the searches to come
@@ -274,7 +275,7 @@ def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work)
     rules = tuple(r for r in active if r.in_engine)
     with engine_with(rules) as engine, engine.scratch(), scratch_folder() as folder:
         saturate(engine, expander, folder, _BUDGET, patience)
-        extractor = Extractor(engine.tables(EXTRACTED), numbering, CPU, 1)
+        extractor = Extractor(engine.tables(EXTRACTED), numbering, VALUES, 1)
     return extractor.expression(place.facts, number)
 
 

@@ -191,6 +191,31 @@ IDEMPOTENT: tuple[Idempotent, ...] = (
     Idempotent("bitor", _INTEGERS, "no bit is added"),
 )
 
+
+@dataclass(frozen=True, slots=True)
+class Distributive:
+    """An operator that distributes over another one: `g(x, f(y, z)) = f(g(x, y), g(x, z))`.
+
+    With `absorbs` also `f(x, g(x, y)) = x`, as in a lattice.
+    """
+
+    op: BinaryOp
+    over: BinaryOp
+    kinds: tuple[Kind, ...]
+    because: str
+    absorbs: bool = True
+
+
+DISTRIBUTIVE: tuple[Distributive, ...] = (
+    Distributive("max", "min", _INTEGERS, "integers are totally ordered"),
+    Distributive("min", "max", _INTEGERS, "integers are totally ordered"),
+    Distributive("and", "or", _BOOLS, "Boolean algebra"),
+    Distributive("or", "and", _BOOLS, "Boolean algebra"),
+    Distributive("bitand", "bitor", _INTEGERS, "Boolean algebra, bit by bit"),
+    Distributive("bitor", "bitand", _INTEGERS, "Boolean algebra, bit by bit"),
+    Distributive("bitand", "bitxor", _INTEGERS, "a field of two elements, bit by bit", absorbs=False),
+)
+
 # Functions that vanish, by the number at which they do so: a sum of them starts where its operand holds this number.
 VANISHES: dict[str, Named] = {"exp": "lowest"}
 

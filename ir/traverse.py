@@ -132,6 +132,14 @@ def _of_section(section: Section) -> Iterator[Expr]:
     return (e for pair in section.ranges for e in pair if e is not None)
 
 
+def always_evaluated(expr: Expr) -> Iterator[Expr]:
+    """The parts of an expression that are evaluated whenever the whole is."""
+    yield expr
+    lazy = isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op in ("and", "or"))
+    for part in children(expr)[:1] if lazy else children(expr):
+        yield from always_evaluated(part)
+
+
 def stmt_children(stmt: Stmt) -> tuple[Stmt, ...]:
     """Direct substatements, in order of execution."""
     match cast(WrittenStmt, stmt):

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import reduce
+from itertools import islice, product
 from math import gcd
 
 import numpy as np
 
-from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, Points, evaluated, operate
+from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, Points, Sample, evaluated, operate
 from ir.dtypes import DType
-from ir.nodes import Binary, BinaryOp, Call, Const, Expr, Load, Select, Unary, Undef, const
+from ir.nodes import Binary, BinaryOp, Call, Const, Expr, Load, Select, Unary, UnaryOp, Undef, const
 from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
-_POINTS = 64
-_HALF = _POINTS // 2
-_BISECTIONS = 12  # of values that are a few thousand apart at most
 _MAX_SIZE = 40  # larger parts are only looked into
 _MAX_VARIABLES = 6
 _WORK = 500  # nodes of all parts together that are looked at
@@ -30,6 +28,8 @@ _ATOMS = 20
 _NUMBERS = 10  # that are operands inside of forms
 _PAIRS = 400  # forms of one operator that become operands
 _CHAIN = 7  # nodes from which on forms may be a number and an operator on another such
+_CHOICES = 4  # conditions of choices in forms
+_TRUTHS = 40  # conditions that are operands of others
 _QUESTIONS = 6  # to provers, about one part
 _FORMS = 40  # that agree with a part, and are put in order
 
@@ -40,7 +40,7 @@ class Known:
 
     `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
     expression equals the first one there; `better`: whether it is preferred to it. `left`: charges the search for forms
-    of one part, and says whether there is time for it.
+    of one part, and says whether there is time for it. `settled`: parts for which none was found.
     """
 
     points: Points
@@ -48,6 +48,7 @@ class Known:
     better: Callable[[Expr, Expr], bool]
     proven: Callable[[Expr, Expr], bool]
     left: Callable[[], bool]
+    settled: set[Expr]
 
 
 def smaller(expr: Expr, known: Known) -> Expr:
@@ -60,9 +61,12 @@ def smaller(expr: Expr, known: Known) -> Expr:
         if part not in done:
             new = with_children(part, tuple(map(visit, children(part))))
             most = node_count(new) - 1
-            if 2 <= most < min(_MAX_SIZE, left):
+            if new not in known.settled and 2 <= most < min(_MAX_SIZE, left):
                 left -= most
-                new = _smaller_whole(new, most, known)
+                found = _smaller_whole(new, most, known)
+                if found is new:
+                    known.settled.add(new)
+                new = found
             done[part] = new
         return done[part]
 
@@ -79,7 +83,7 @@ def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
     if len(free_vars(expr)) > _MAX_VARIABLES or not known.left():
         return expr
     try:
-        sample = _Sample.of(expr, known.points, known.allowed)
+        sample = Sample.of(expr, known.points, known.allowed)
     except NoValueError:
         return expr
     if sample is None:
@@ -103,63 +107,6 @@ def _in_order(forms: Iterator[Expr]) -> list[Expr]:
         if len(found) >= _FORMS:
             break
     return sorted(found, key=lambda e: found[e])
-
-
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """Points at which an expression does not fault, and its values there."""
-
-    points: Points
-    values: Array
-
-    @staticmethod
-    def of(expr: Expr, points: Points, allowed: Callable[[Points], Mask]) -> _Sample | None:
-        length = max((len(v) for v in points.values()), default=0)
-        values, fine = _total(expr, points, length)
-        kept = np.flatnonzero(fine)
-        if expr.dtype is DType.BOOL:
-            yes, no = kept[values[kept] != 0], kept[values[kept] == 0]
-            if len(yes) and len(no):  # both truths in turn, also next to where one becomes the other
-                edges = _edges(expr, points, yes, no)
-                inside = allowed(edges)
-                points = {
-                    v: np.concatenate([edges[v][inside], x[yes[:_HALF]], x[no[:_HALF]]]) for v, x in points.items()
-                }
-                values, fine = _total(expr, points, max(map(len, points.values())))
-                kept = np.flatnonzero(fine)
-        kept = kept[: 4 * _POINTS]
-        if len(kept) < 4:
-            return None
-        values = values[kept]
-        if expr.dtype is DType.BOOL:
-            yes, no = np.flatnonzero(values), np.flatnonzero(values == 0)
-            rank = np.concatenate([np.arange(len(yes)), np.arange(len(no))])
-            order = np.concatenate([yes, no])[np.argsort(rank, kind="stable")][: 2 * _POINTS]
-        else:
-            order = np.arange(len(kept))[:_POINTS]
-            order = order[np.argsort(-np.abs(values[order]) % 61, kind="stable")]
-        kept = kept[order]
-        return _Sample({v: x[kept] for v, x in points.items()}, values[order])
-
-
-def _total(expr: Expr, points: Points, length: int) -> tuple[Array, Mask]:
-    """Values of an expression at each point, and where they are no faults."""
-    values, bad = evaluated(expr, points)
-    return np.broadcast_to(values, (length,)), ~np.broadcast_to(bad, (length,))
-
-
-def _edges(cond: Expr, points: Points, yes: Array, no: Array) -> Points:
-    """Points next to each other between which a condition changes, by bisection; it may fault on the way."""
-    count = min(len(yes), len(no), _HALF)
-    high = {v: x[yes[:count]] for v, x in points.items()}
-    low = {v: x[no[:count]] for v, x in points.items()}
-    for _ in range(_BISECTIONS):
-        middle = {v: (high[v] + low[v]) >> 1 for v in points}
-        values, _bad = evaluated(cond, middle)
-        true = np.broadcast_to(values != 0, (count,))
-        high = {v: np.where(true, middle[v], high[v]) for v in points}
-        low = {v: np.where(true, low[v], middle[v]) for v in points}
-    return {v: np.concatenate([high[v], low[v]]) for v in points}
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +182,7 @@ class _Forms:
     numbers: Sequence[int]
 
     @staticmethod
-    def of(expr: Expr, sample: _Sample, most: int) -> _Forms:
+    def of(expr: Expr, sample: Sample, most: int) -> _Forms:
         parts = list(walk_expr(expr))
         inner = list(dict.fromkeys(parts[1:]))
         return _Forms(expr, sample.points, sample.values, most, inner, _operators(parts), _numbers(parts))
@@ -248,7 +195,7 @@ class _Forms:
             return
         atoms = self._atoms(dtype)
         yield from self._same(atoms)
-        bank = self._pairs(atoms, dtype, self.most - 2)
+        bank = self._pairs(atoms, dtype, self.most - 1)
         yield from self._same(bank)
         yield from self._with_number(bank, dtype)
         yield from self._selections(bank)
@@ -286,7 +233,7 @@ class _Forms:
         parts: list[_Made] = []
         for op in self.operators:
             allowed: Mask = grid.copy()
-            if op in ("add", "mul", "min", "max"):
+            if op in ("add", "mul", "min", "max", *_BITS):
                 allowed &= np.tri(count, count, 0, dtype=bool).T
             if op in DIVISIONS and not self._divides_by_unknowns():
                 allowed &= constant[None, :]
@@ -315,10 +262,15 @@ class _Forms:
     def _same(self, bank: _Bank) -> Iterator[Expr]:
         equal = (bank.values == self.target).all(axis=1) & (bank.sizes <= self.most)
         yield from (bank.exprs[k] for k in np.flatnonzero(equal))
-        if self.expr.dtype.is_signed:
-            for op, row in (("neg", -bank.values), ("abs", np.abs(bank.values))):
-                same = (row == self.target).all(axis=1) & (bank.sizes < self.most)
-                yield from (Unary("neg" if op == "neg" else "abs", bank.exprs[k]) for k in np.flatnonzero(same)[:2])
+        dtype = self.expr.dtype
+        unary: list[tuple[UnaryOp, Array]] = []
+        if dtype.is_signed:
+            unary = [("neg", -bank.values), ("abs", np.abs(bank.values))]
+        if "bitand" in self.operators:
+            unary.append(("bitnot", ~bank.values if dtype.is_signed else dtype.max - bank.values))
+        for op, row in unary:
+            same = (row == self.target).all(axis=1) & (bank.sizes < self.most)
+            yield from (Unary(op, bank.exprs[k]) for k in np.flatnonzero(same)[:2])
 
     def _with_number(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
         """One operator on an expression and a number that the values tell."""
@@ -349,11 +301,27 @@ class _Forms:
             found = np.minimum(values, edge) if op == "min" else np.maximum(values, edge)
             for k in np.flatnonzero((found == target).all(axis=1)):
                 yield from pick("min" if op == "min" else "max", int(k), edge)
+        if "bitand" in self.operators:
+            kept, lost = (np.bitwise_or.reduce(values & row, axis=1) for row in (target, ~target))
+            for k in np.flatnonzero((values & kept[:, None] == target).all(axis=1)):
+                for n in dict.fromkeys((int(kept[k]), int(~lost[k]) if dtype.is_signed else int(~lost[k]) & dtype.max)):
+                    yield from pick("bitand", int(k), n)
+        if "shr" in self.operators:
+            for n in range(1, dtype.bits - 1):
+                for k in np.flatnonzero((values >> n == target).all(axis=1)):
+                    yield from pick("shr", int(k), n)
         divisions: list[BinaryOp] = [o for o in (*_FLOOR, *_TRUNC) if o in self.operators]
+        if "floormod" in divisions:
+            steps = np.gcd.reduce(np.abs(target - values), axis=1)
+            for k in np.flatnonzero((steps > max(1, int(target.max()))) & (target.min() >= 0)):
+                yield from pick("floormod", int(k), int(steps[k]))
         for op, n in product(divisions, self.numbers):
             if n not in (0, 1) and dtype.min <= n <= dtype.max:
-                found, bad = operate(op, values, np.asarray(n), dtype)
-                for k in np.flatnonzero(((found == target) & ~bad).all(axis=1)):
+                few = np.arange(len(values))
+                for at in (slice(0, 3), slice(3, None)):  # most fail at the first
+                    found, bad = operate(op, values[few, at], np.asarray(n), dtype)
+                    few = few[((found == target[at]) & ~bad).all(axis=1)]
+                for k in few:
                     yield from pick(op, int(k), n)
 
     def _multiples(self, bank: _Bank, few: int, pick: Callable[[BinaryOp, int, int], Iterator[Expr]]) -> Iterator[Expr]:
@@ -365,18 +333,37 @@ class _Forms:
             yield from pick("mul", int(k), int(factor[k]))
 
     def _selections(self, bank: _Bank) -> Iterator[Expr]:
-        """One of two expressions, by a condition that occurs."""
+        """One of some expressions, by conditions that occur."""
+        tests: list[tuple[Expr, Mask]] = []
         for cond in (p for p in self.parts if p.dtype is DType.BOOL and not isinstance(p, Const)):
             found, bad = evaluated(cond, self.points)
-            test: Mask = np.broadcast_to(found, self.target.shape) != 0
-            if bad.any() or test.all() or not test.any():
-                continue
+            if not bad.any():
+                tests.append((cond, np.broadcast_to(found, self.target.shape) != 0))
+        if tests:
             equal = bank.values == self.target
-            for yes, no in product(
-                np.flatnonzero(equal[:, test].all(axis=1))[:3], np.flatnonzero(equal[:, ~test].all(axis=1))[:3]
-            ):
-                if node_count(cond) + bank.sizes[yes] + bank.sizes[no] < self.most:
-                    yield Select(cond, bank.exprs[yes], bank.exprs[no])
+            yield from self._chosen(bank, equal, tests[:_CHOICES], np.ones(len(self.target), bool), self.most)
+
+    def _chosen(
+        self, bank: _Bank, equal: Mask, tests: Sequence[tuple[Expr, Mask]], where: Mask, most: int
+    ) -> Iterator[Expr]:
+        """Choices of at most so many nodes that have the values at some of the points."""
+        for n, (cond, test) in enumerate(tests):
+            yes, no = where & test, where & ~test
+            rest = most - node_count(cond) - 1
+            if rest < 2 or not yes.any() or not no.any():
+                continue
+            others = [*tests[:n], *tests[n + 1 :]]
+            thens, elses = (self._arms(bank, equal, others, at, rest - 1) for at in (yes, no))
+            for then, other in product(thens, elses):
+                if node_count(then) + node_count(other) <= rest:
+                    yield Select(cond, then, other)
+
+    def _arms(self, bank: _Bank, equal: Mask, tests: Sequence[tuple[Expr, Mask]], where: Mask, most: int) -> list[Expr]:
+        """The smallest expressions that have the values at some points."""
+        plain = [bank.exprs[k] for k in np.flatnonzero(equal[:, where].all(axis=1))[:3]]
+        if plain or len(tests) < 1:
+            return [e for e in plain if node_count(e) <= most]
+        return list(islice(self._chosen(bank, equal, tests, where, most), 2))
 
     def _operations(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
         """One operator on two expressions."""
@@ -425,22 +412,24 @@ class _Forms:
         if (target == target[0]).all():
             yield Const(bool(target[0]), DType.BOOL)
         conditions = [p for p in self.parts if p.dtype is DType.BOOL and not isinstance(p, Const)]
+        compared: list[_Bank] = []
         for dtype in dict.fromkeys(p.dtype for p in self.parts if p.dtype.is_integer):
             atoms = self._atoms(dtype)
             bank = self._pairs(atoms, dtype, self.most - 2)
             yield from self._bounded(bank, dtype)
-            for op in ("lt", "le", "eq", "ne"):
+            for op in _COMPARED:
                 for i, j in self._agreeing(op, bank, np.ones(len(bank.exprs), bool), dtype):
                     yield Binary(op, bank.exprs[i], bank.exprs[j])
             if any(isinstance(p, Binary) and p.op in ("and", "or") for p in (self.expr, *conditions)):
-                few = atoms.exprs[: atoms.up_to(1)]
-                conditions += [
-                    Binary(op, a, b)
-                    for op in ("lt", "le", "eq", "ne")
-                    for a, b in product(few, few)
-                    if not (isinstance(a, Const) and isinstance(b, Const)) and not a.same(b)
-                ]
-        yield from self._combined(conditions)
+                compared.append(self._comparisons(atoms, dtype))
+        yield from self._combined(conditions, compared)
+
+    def _comparisons(self, atoms: _Bank, dtype: DType) -> _Bank:
+        """Comparisons of variables and numbers."""
+        constant = np.array([isinstance(e, Const) for e in atoms.exprs], bool)
+        where: Mask = np.logical_and.outer(atoms.sizes == 1, atoms.sizes == 1)
+        where &= ~np.logical_and.outer(constant, constant) & ~np.eye(len(constant), dtype=bool)
+        return _Bank.made(atoms, atoms, [_Made.of(op, atoms, atoms, where, dtype) for op in _COMPARED])
 
     def _bounded(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
         """An expression compared with a number, where its values tell which."""
@@ -470,7 +459,7 @@ class _Forms:
     def _between(self, low: int, high: int) -> list[int]:
         return [n for n in self.numbers if low < n < high][:2]
 
-    def _combined(self, conditions: Sequence[Expr]) -> Iterator[Expr]:
+    def _combined(self, conditions: Sequence[Expr], compared: Sequence[_Bank]) -> Iterator[Expr]:
         """Conditions, their negations, and two of them together."""
         exprs: list[Expr] = []
         found: list[Array] = []
@@ -479,17 +468,28 @@ class _Forms:
             if not bad.any():
                 exprs.append(cond)
                 found.append(np.broadcast_to(values, self.target.shape))
-        if not exprs:
-            return
-        bank = _Bank.of(exprs, found, len(self.target))
+        bank = reduce(_Bank.joined, compared, _Bank.of(exprs, found, len(self.target)))
         equal = (bank.values == self.target).all(axis=1)
         yield from (bank.exprs[k] for k in np.flatnonzero(equal))
         yield from (Unary("not", bank.exprs[k]) for k in np.flatnonzero((1 - bank.values == self.target).all(axis=1)))
         for op in _LOGIC:
-            rows = _always(bank.values >= self.target if op == "and" else bank.values <= self.target)
-            for i, j in self._agreeing(op, bank, rows, DType.BOOL):
-                if i != j:
-                    yield Binary(op, bank.exprs[i], bank.exprs[j])
+            for several in (bank, self._paired(bank, op)):
+                rows = _always(several.values >= self.target if op == "and" else several.values <= self.target)
+                for i, j in self._agreeing(op, several, rows, DType.BOOL):
+                    if i != j:
+                        yield Binary(op, several.exprs[i], several.exprs[j])
+
+    def _paired(self, bank: _Bank, op: BinaryOp) -> _Bank:
+        """Conditions, and two together by the operator other than the one that they become operands of."""
+        few = bank.up_to(self.most - 4)
+        where: Mask = ~np.tri(len(bank.exprs), k=0, dtype=bool)
+        where[min(few, _TRUTHS) :] = False
+        where[:, min(few, _TRUTHS) :] = False
+        where &= np.add.outer(bank.sizes, bank.sizes) + 3 <= self.most
+        if not where.any():
+            return bank
+        other: BinaryOp = "or" if op == "and" else "and"
+        return bank.joined(_Bank.made(bank, bank, [_Made.of(other, bank, bank, where, DType.BOOL)]))
 
 
 def _always(matrix: Mask) -> Mask:
@@ -498,11 +498,26 @@ def _always(matrix: Mask) -> Mask:
     return found
 
 
+_COMPARED: tuple[BinaryOp, ...] = ("lt", "le", "eq", "ne")
 _LOGIC: tuple[BinaryOp, ...] = ("and", "or")
 _RING: tuple[BinaryOp, ...] = ("add", "sub", "mul")
 _ORDER: tuple[BinaryOp, ...] = ("min", "max")
 _FLOOR: tuple[BinaryOp, ...] = ("floordiv", "floormod")
 _TRUNC: tuple[BinaryOp, ...] = ("truncdiv", "truncmod")
+_BITS: tuple[BinaryOp, ...] = ("bitand", "bitor", "bitxor")
+
+
+def _compared_together(parts: Sequence[Expr]) -> bool:
+    """Whether a condition says of two numbers that both, or one of them, are on one side of a third."""
+    return any(
+        isinstance(p, Binary)
+        and p.op in _LOGIC
+        and isinstance(p.lhs, Binary)
+        and isinstance(p.rhs, Binary)
+        and p.lhs.lhs.dtype.is_integer
+        and any(a.same(b) for a in children(p.lhs) for b in children(p.rhs))
+        for p in parts
+    )
 
 
 def _operators(parts: Sequence[Expr]) -> tuple[BinaryOp, ...]:
@@ -512,14 +527,14 @@ def _operators(parts: Sequence[Expr]) -> tuple[BinaryOp, ...]:
     out: list[BinaryOp] = []
     if chosen or present & {*_RING, *_FLOOR, *_TRUNC, "neg", "shl", "shr", "bitand", "bitor", "bitxor"}:
         out += _RING
-    if chosen or present & {*_ORDER, "abs"}:
+    if chosen or present & {*_ORDER, "abs"} or _compared_together(parts):
         out += _ORDER
-    if present & {*_FLOOR, "shr", "bitand"}:
+    if chosen or present & {*_FLOOR, "shr", "bitand"}:
         out += _FLOOR
     if present & set(_TRUNC):
         out += _TRUNC
-    if "bitand" in present:
-        out.append("bitand")
+    if present & {*_BITS, "bitnot"}:
+        out += _BITS
     if "shr" in present:
         out.append("shr")
     return tuple(out)

@@ -79,10 +79,18 @@ class Regular:
     def __init__(self, contexts: Contexts, ranges: Ranges) -> None:
         self._contexts = contexts
         self._ranges = ranges
+        self._known: dict[tuple[int, Expr], bool] = {}
         self._followed = 0  # from how many elements to the next the expression at hand came
 
     def of(self, facts: int, expr: Expr) -> bool:
         """Whether an expression certainly has a finite result: the program computes it, or it cannot have another."""
+        if self._followed:  # of what is followed further less is found
+            return self._of(facts, expr)
+        if (facts, expr) not in self._known:
+            self._known[facts, expr] = self._of(facts, expr)
+        return self._known[facts, expr]
+
+    def _of(self, facts: int, expr: Expr) -> bool:
         if expr.dtype.is_float and self._is_known(facts, expr):
             return True
         if may_fail(expr) and self._contexts.computes(facts, expr):

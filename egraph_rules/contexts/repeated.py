@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from egraph_rules.contexts.context import Contexts
 from egraph_rules.contexts.spoiling import same_regions, told_of
 from ir.analysis.contents import Contents
-from ir.nodes import Buffer, Stmt
+from ir.nodes import Buffer, Expr, Stmt
 from ir.program.forms import Forms, form_of, with_buffers_in
 from ir.traverse import loads
 
@@ -24,11 +24,12 @@ _MOST_LOOKED_AT = 8  # first nests of one form: each differs from the others in 
 
 @dataclass(frozen=True, slots=True)
 class First(Generic[T]):
-    """The first nest of its kind: where it stands, its buffers, and what its finder wants to keep of it."""
+    """The first nest of its kind: where it stands, its buffers, what is told of them, what its finder keeps of it."""
 
     facts: int
     permissions: int
     buffers: tuple[Buffer, ...]
+    told: Contents
     kept: T
 
 
@@ -53,8 +54,10 @@ class Repeated(Generic[T]):
         if self.contexts.is_told_elsewhere(stmt):
             return None
         form = self._forms.of(stmt)
-        for first in self._firsts[form.key, names, self.contexts.facts(facts).priority]:
-            named = self._renamed(facts, permissions, stmt, form.buffers, first)
+        firsts = self._firsts[form.key, names, self.contexts.facts(facts).priority]
+        told = told_of(self.contexts.facts(facts).known, form.buffers) if firsts else {}
+        for first in (f for f in firsts if len(f.told) == len(told)):
+            named = self._renamed(facts, permissions, stmt, form.buffers, told, first)
             if named is not None:
                 return Twin(first, {new: old for old, new in named.items()})
         return None
@@ -64,27 +67,27 @@ class Repeated(Generic[T]):
         form = self._forms.of(stmt)
         firsts = self._firsts[form.key, names, self.contexts.facts(facts).priority]
         if len(firsts) < _MOST_LOOKED_AT:
-            firsts.append(First(facts, permissions, form.buffers, kept))
+            told = told_of(self.contexts.facts(facts).known, form.buffers)
+            firsts.append(First(facts, permissions, form.buffers, told, kept))
 
     def _renamed(
-        self, facts: int, permissions: int, stmt: Stmt, buffers: tuple[Buffer, ...], first: First[T]
+        self, facts: int, permissions: int, stmt: Stmt, buffers: tuple[Buffer, ...], told: Contents, first: First[T]
     ) -> dict[Buffer, Buffer] | None:
         """The buffers of the first nest by those of this one, if all that matters to both is the same then."""
         new, old = self.contexts.facts(facts), self.contexts.facts(first.facts)
         if self.contexts.place(facts) != self.contexts.place(first.facts) or not new.same_place(old):
             return None
-        told = told_of(new.known, buffers), told_of(old.known, first.buffers)
-        named = _matched(told[0], told[1], dict(zip(buffers, first.buffers, strict=True)))
+        named = _matched(told, first.told, dict(zip(buffers, first.buffers, strict=True)))
         if len({*named.values()}) < len(named) or not all(self.contexts.alike(a, b) for a, b in named.items()):
             return None
-        known = {(named.get(b, b), with_buffers_in(v, named)): r for (b, v), r in told[0].items()}
+        known = {(named.get(b, b), with_buffers_in(v, named)): r for (b, v), r in told.items()}
         conditions = [(with_buffers_in(c, named), truth) for c, truth in new.conditions]
         written = self.contexts.effects.of(stmt).may
         live = [self.contexts.live(p) for p in (permissions, first.permissions)]
         spoiled = {named.get(b, b): r for b, r in live[0].items() if b in written}
         mine = {named.get(b, b) for b in written}
         same = (
-            same_regions(known, told[1])
+            same_regions(known, first.told)
             and same_regions(spoiled, {b: r for b, r in live[1].items() if b in mine})
             and len(conditions) == len(old.conditions)
             and all(a.same(b) and v == w for (a, v), (b, w) in zip(conditions, old.conditions, strict=True))
@@ -95,13 +98,21 @@ class Repeated(Generic[T]):
 def _matched(known: Contents, wanted: Contents, named: dict[Buffer, Buffer]) -> dict[Buffer, Buffer]:
     """Names of buffers, with those besides that values of named ones read: as far as values of one form say them."""
     named, left = dict(named), list(named)
+    values, others = _by_buffer(known), _by_buffer(wanted)
     while left:
         buffer = left.pop()
-        there = {form_of(v): v for b, v in wanted if b == named[buffer]}
-        for value in (v for b, v in known if b == buffer):
+        there = {form_of(v): v for v in others[named[buffer]]}
+        for value in values[buffer]:
             other = there.get(form_of(value))
             for mine, theirs in zip(loads(value), () if other is None else loads(other), strict=False):
                 if mine.buffer not in named:
                     named[mine.buffer] = theirs.buffer
                     left.append(mine.buffer)
     return named
+
+
+def _by_buffer(known: Contents) -> Mapping[Buffer, list[Expr]]:
+    values: dict[Buffer, list[Expr]] = defaultdict(list)
+    for buffer, value in known:
+        values[buffer].append(value)
+    return values

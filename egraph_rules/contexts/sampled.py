@@ -6,6 +6,7 @@ They decide which forms are worth a question to the provers, never whether a for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,9 @@ Mask = npt.NDArray[np.bool_]
 Points = Mapping[Var, Array]
 
 DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
+_POINTS = 64
+_HALF = _POINTS // 2
+_BISECTIONS = 12  # of values that are a few thousand apart at most
 _DRAWN = 512
 _DRAWN_TO_KEEP = 4096  # where those are kept that satisfy what is given
 _LARGE = 1 << 40  # beyond it, products of two values might leave the 64 bits that they are computed in
@@ -163,3 +167,60 @@ def satisfying(points: Points, given: Iterable[Expr]) -> Mask:
             continue
         keep &= (truth != 0) & ~bad
     return keep
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Points at which an expression does not fault, and its values there."""
+
+    points: Points
+    values: Array
+
+    @staticmethod
+    def of(expr: Expr, points: Points, allowed: Callable[[Points], Mask]) -> Sample | None:
+        length = max((len(v) for v in points.values()), default=0)
+        values, fine = _total(expr, points, length)
+        kept = np.flatnonzero(fine)
+        if expr.dtype is DType.BOOL:
+            yes, no = kept[values[kept] != 0], kept[values[kept] == 0]
+            if len(yes) and len(no):  # both truths in turn, also next to where one becomes the other
+                edges = _edges(expr, points, yes, no)
+                inside = allowed(edges)
+                points = {
+                    v: np.concatenate([edges[v][inside], x[yes[:_HALF]], x[no[:_HALF]]]) for v, x in points.items()
+                }
+                values, fine = _total(expr, points, max(map(len, points.values())))
+                kept = np.flatnonzero(fine)
+        kept = kept[: 4 * _POINTS]
+        if len(kept) < 4:
+            return None
+        values = values[kept]
+        if expr.dtype is DType.BOOL:
+            yes, no = np.flatnonzero(values), np.flatnonzero(values == 0)
+            rank = np.concatenate([np.arange(len(yes)), np.arange(len(no))])
+            order = np.concatenate([yes, no])[np.argsort(rank, kind="stable")][: 2 * _POINTS]
+        else:
+            order = np.arange(len(kept))[:_POINTS]
+            order = order[np.argsort(-np.abs(values[order]) % 61, kind="stable")]
+        kept = kept[order]
+        return Sample({v: x[kept] for v, x in points.items()}, values[order])
+
+
+def _total(expr: Expr, points: Points, length: int) -> tuple[Array, Mask]:
+    """Values of an expression at each point, and where they are no faults."""
+    values, bad = evaluated(expr, points)
+    return np.broadcast_to(values, (length,)), ~np.broadcast_to(bad, (length,))
+
+
+def _edges(cond: Expr, points: Points, yes: Array, no: Array) -> Points:
+    """Points next to each other between which a condition changes, by bisection; it may fault on the way."""
+    count = min(len(yes), len(no), _HALF)
+    high = {v: x[yes[:count]] for v, x in points.items()}
+    low = {v: x[no[:count]] for v, x in points.items()}
+    for _ in range(_BISECTIONS):
+        middle = {v: (high[v] + low[v]) >> 1 for v in points}
+        values, _bad = evaluated(cond, middle)
+        true = np.broadcast_to(values != 0, (count,))
+        high = {v: np.where(true, middle[v], high[v]) for v in points}
+        low = {v: np.where(true, low[v], middle[v]) for v in points}
+    return {v: np.concatenate([high[v], low[v]]) for v in points}

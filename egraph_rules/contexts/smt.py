@@ -8,15 +8,17 @@ of rules translates on its own account, so that a mistake in one does not prove 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, reduce
 from typing import Any, cast
 
 from ir.dtypes import DType
 from ir.functions import inline_calls
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.printing.printer import to_script
+from ir.traverse import children
 
 Formula = Any  # z3 has no types of its own
 STEPS = 200_000  # a tenth of a second
@@ -24,6 +26,7 @@ STEPS = 200_000  # a tenth of a second
 # z3 expands products of sums between two looks at its steps. Products that are larger stand for themselves.
 _MAX_MONOMIALS = 24
 _MAX_DEGREE = 4
+_MAX_BIT_OPERANDS = 4  # of one operation on bits
 _ALIKE = 3  # quotients by the same unknown that are related to each other
 
 
@@ -211,6 +214,8 @@ class _Meaning:
             case Select(cond=c, then=a, other=b):
                 test = self._value(c)
                 return lib.If(test, self._under(test, a), self._under(lib.Not(test), b))
+            case Unary(op="bitnot") | Binary(op="bitand" | "bitor" | "bitxor"):
+                return self._bitwise(expr)
             case Unary(op=op, operand=a):
                 return self._unary(op, self._value(a), expr.dtype)
             case Cast(dtype=dtype, operand=a):
@@ -252,8 +257,6 @@ class _Meaning:
                 return self._result(-a, dtype)
             case "abs":
                 return self._result(lib.If(a < 0, -a, a), dtype)
-            case "bitnot":
-                return -a - 1 if dtype.is_signed else dtype.max - a
             case _:
                 raise _NoFormulaError
 
@@ -301,8 +304,8 @@ class _Meaning:
                 return self._result(self._product(lhs, rhs, a, b), dtype)
             case "floordiv" | "floormod" | "truncdiv" | "truncmod":
                 return self._divide(op, lhs, rhs, a, b)
-            case "shl" | "shr" | "bitand" | "bitor" | "bitxor":
-                return self._bits(op, a, b, (lhs, rhs), dtype)
+            case "shl" | "shr":
+                return self._shifted(op, a, b, rhs, dtype)
             case _:
                 raise _NoFormulaError
 
@@ -315,11 +318,11 @@ class _Meaning:
     def _number(self, value: int) -> Formula:
         return _z3().IntVal(value, self.context)
 
-    def _unknown(self, name: str, a: Formula, b: Formula) -> Formula:
-        """The number that a function of two gives, of which nothing is said."""
+    def _unknown(self, name: str, *operands: Formula) -> Formula:
+        """The number that a function gives, of which nothing is said."""
         self.exact = False
         number = _z3().IntSort(self.context)
-        return _z3().Function(name, number, number, number)(a, b)
+        return _z3().Function(f"{name} of {len(operands)}", *[number] * (len(operands) + 1))(*operands)
 
     def _expanded(self, expr: Expr) -> tuple[int, int]:
         """How many monomials, of which degree, the sum of products has that an expression is; what is none is one."""
@@ -369,32 +372,61 @@ class _Meaning:
                 apart = lib.If(b > 0, more * b >= less * b + b, more * b <= less * b + b)
                 self.sides.append(lib.Implies(lib.And(b != 0, more > less), apart))
 
-    def _bits(self, op: str, a: Formula, b: Formula, exprs: tuple[Expr, Expr], dtype: DType) -> Formula:
-        right = exprs[1]
-        if op in ("shl", "shr"):
-            if not isinstance(right, Const):
-                return self._shift(op, a, b, dtype)
-            if not 0 <= int(right.value) < dtype.bits:
-                raise _NoFormulaError
-            factor = 2 ** int(right.value)
-            return a / factor if op == "shr" else self._result(a * factor, dtype)
-        if isinstance(exprs[0], Const):
-            a, b, exprs = b, a, (exprs[1], exprs[0])
-        common = self._and_mask(a, int(exprs[1].value), dtype) if isinstance(exprs[1], Const) else self._and(a, b)
-        if op != "bitand" and not isinstance(exprs[1], Const):
-            self._no_new_bits(a, b, a + b - common, dtype)
-        match op:
-            case "bitand":
-                return common
-            case "bitor":
-                return a + b - common
-            case _:
-                return a + b - 2 * common
+    def _shifted(self, op: str, a: Formula, b: Formula, by: Expr, dtype: DType) -> Formula:
+        if not isinstance(by, Const):
+            return self._shift(op, a, b, dtype)
+        if not 0 <= int(by.value) < dtype.bits:
+            raise _NoFormulaError
+        factor = 2 ** int(by.value)
+        return a / factor if op == "shr" else self._result(a * factor, dtype)
+
+    def _bitwise(self, expr: Expr) -> Formula:
+        """Bit by bit, operations of `and`, `or`, `xor` and complement are sums of multiples of bits in common.
+
+        (As for mixed Boolean arithmetic, Zhou, Main, Gu, Johnson, "Information Hiding in Software with Mixed
+        Boolean-Arithmetic Transforms", WISA 2007.)
+        """
+        atoms = sorted(dict.fromkeys(_bit_operands(expr)), key=to_script)
+        if len(atoms) > _MAX_BIT_OPERANDS:
+            atoms = list(dict.fromkeys(children(expr)))
+        values = [self._value(e) for e in atoms]
+        sets = range(1 << len(atoms))
+        factors = [_bit(expr, {e: k >> n & 1 for n, e in enumerate(atoms)}) for k in sets]
+        for n in range(len(atoms)):  # what a set of operands adds to its subsets (Moebius)
+            factors = [f - factors[k ^ 1 << n] if k >> n & 1 else f for k, f in zip(sets, factors, strict=True)]
+        total: Formula = self._number(factors[0] * (-1 if expr.dtype.is_signed else expr.dtype.max))
+        for k in (k for k in sets[1:] if factors[k]):
+            chosen = [n for n in range(len(atoms)) if k >> n & 1]
+            total = total + factors[k] * self._common([atoms[n] for n in chosen], [values[n] for n in chosen])
+        if isinstance(expr, Binary) and expr.op != "bitand" and not any(isinstance(e, Const) for e in atoms):
+            a, b = self._value(expr.lhs), self._value(expr.rhs)
+            self._no_new_bits(a, b, total, expr.dtype)
+        return total if expr.dtype.is_signed else self._bounded(total, expr.dtype)
+
+    def _common(self, exprs: list[Expr], values: list[Formula]) -> Formula:
+        """The bits that numbers have in common: a mask of one, or a number of which little is said."""
+        lib = _z3()
+        masks = [int(e.value) for e in exprs if isinstance(e, Const)]
+        rest = [v for e, v in zip(exprs, values, strict=True) if not isinstance(e, Const)]
+        mask = reduce(lambda a, b: a & b, masks, -1)
+        if not rest:
+            return self._number(mask)
+        if len(rest) == 1:
+            return self._and_mask(rest[0], mask, exprs[0].dtype)
+        if masks:
+            rest.append(self._number(mask))
+        found = self._unknown("bits in common", *rest)
+        self._side(found == self._unknown("bits in common", *reversed(rest)))
+        for value in rest:
+            self._side(lib.Implies(value >= 0, lib.And(found >= 0, found <= value)))
+        self._side(lib.Implies(lib.And(*(v < 0 for v in rest)), lib.And(found < 0, *(found <= v for v in rest))))
+        self._side(lib.Implies(lib.And(*(v == rest[0] for v in rest[1:])), found == rest[0]))
+        return found
 
     def _no_new_bits(self, a: Formula, b: Formula, union: Formula, dtype: DType) -> None:
         """Say that no bit is set that neither of two numbers has room for."""
         lib = _z3()
-        for bits in range(1, dtype.bits):
+        for bits in range(1, dtype.bits):  # in the dtype itself is said of unsigned ones anyway
             small = lib.And(a >= 0, b >= 0, a < 2**bits, b < 2**bits)
             self._side(lib.Implies(small, union < 2**bits))
 
@@ -432,12 +464,30 @@ class _Meaning:
             bit += 1
         return total
 
-    def _and(self, a: Formula, b: Formula) -> Formula:
-        """`a & b` of two unknowns: a number of which little is said."""
-        lib = _z3()
-        found = self._unknown("bits in common", a, b)
-        self._side(found == self._unknown("bits in common", b, a))
-        self._side(lib.Implies(a >= 0, lib.And(found >= 0, found <= a)))
-        self._side(lib.Implies(b >= 0, lib.And(found >= 0, found <= b)))
-        self._side(lib.Implies(a == b, found == a))
-        return found
+
+_BITWISE = ("bitand", "bitor", "bitxor", "bitnot")
+
+
+def _bit_operands(expr: Expr) -> Iterator[Expr]:
+    """What operations on bits are made of."""
+    if isinstance(expr, (Unary, Binary)) and expr.op in _BITWISE:
+        for part in children(expr):
+            yield from _bit_operands(part)
+    else:
+        yield expr
+
+
+def _bit(expr: Expr, bits: Mapping[Expr, int]) -> int:
+    """A bit of an operation on bits, by those of its operands."""
+    if expr in bits:
+        return bits[expr]
+    a, *rest = (_bit(part, bits) for part in children(expr))
+    match expr:
+        case Unary():
+            return 1 - a
+        case Binary(op="bitand"):
+            return a & rest[0]
+        case Binary(op="bitor"):
+            return a | rest[0]
+        case _:
+            return a ^ rest[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from egraph_rules.contexts.facts import Trip
-from egraph_rules.cost.target import Target, call_cost, instruction_cost, operator_cost
+from egraph_rules.cost.target import DIVISION, Target, call_cost, instruction_cost, operator_cost
 from ir.fold import folded
 from ir.instructions import instance_sizes, instruction_of, sizes_of
 from ir.nodes import (
@@ -146,6 +146,8 @@ class Prices:
     def operator(self, expr: Expr) -> float:
         """Cost of an operation, operands not counted."""
         match expr:
+            case Binary(op=op, rhs=Const(value=int() as n)) if op in DIVISION and n > 0 and n & (n - 1) == 0:
+                return self.target.shift
             case Binary(op=op) | Unary(op=op):
                 return operator_cost(self.target, op)
             case Call(function=function):

@@ -10,7 +10,7 @@ and is not calibrated against measurements.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ir.errors import OptionError, suggest
 from ir.instructions import call_price
@@ -26,6 +26,8 @@ class Target:
     `load`, `store`: an element moved. `arith`, `division`, `special`: an operation, an integer division or modulo, a
     transcendental function. `slow_function`: one that is computed for one element after the other, such as a sine
     (XLA:CPU on two cores: 5 to 12 ns, where an exponential takes 0.1 and moving an element 0.2).
+    `shift`: an integer division or modulo by a power of two; in indices, where programs have most of them, it makes no
+    slice and costs what others cost.
     `index`: factor for arithmetic inside an index, most of which becomes a slice.
     `mask`: a guard around an elementwise store, per element. `reduction_mask`: a guard around an accumulation.
     `reduction_slice`: an accumulation over a part of an axis, per element. `store_slice`: a store to a part of an
@@ -75,6 +77,7 @@ class Target:
     store: float = 1.0
     arith: float = 0.25
     division: float = 1.0
+    shift: float = 1.0
     special: float = 4.0
     slow_function: float = 35.0
     index: float = 0.2
@@ -125,10 +128,12 @@ class Target:
 
 
 CPU = Target("cpu", plain=2.5)
+VALUES = replace(CPU, shift=CPU.arith)  # of expressions by themselves (measured: a mask takes what an addition takes)
 GPU = Target(
     "gpu",
     arith=0.05,
     division=0.5,
+    shift=0.5,
     special=0.3,
     slow_function=1.0,
     mask=0.1,
@@ -175,6 +180,7 @@ TPU = Target(
     "tpu",
     arith=0.01,
     division=0.2,
+    shift=0.2,
     special=0.02,
     slow_function=4.0,
     mask=2.0,
@@ -212,8 +218,8 @@ TARGETS = {target.name: target for target in (CPU, GPU, TPU)}
 
 # The prices by which searches compare programs; the others are those of plans of array code.
 SEARCH_PRICES = (
-    "load", "store", "arith", "division", "special", "slow_function", "index", "binding", "mask", "reduction_mask",
-    "reduction_slice", "store_slice", "select", "guarded", "loop", "kernel",
+    "load", "store", "arith", "division", "shift", "special", "slow_function", "index", "binding", "mask",
+    "reduction_mask", "reduction_slice", "store_slice", "select", "guarded", "loop", "kernel",
 )  # fmt: skip
 
 SLOW = frozenset(("sin", "cos", "tan", "asin", "acos", "atan"))  # computed for one element after the other

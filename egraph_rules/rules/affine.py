@@ -7,6 +7,7 @@ them; what is neither, such as a product of variables, stands in for itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import islpy as isl
 
@@ -16,7 +17,7 @@ from ir.dtypes import DType
 from ir.nodes import Binary, Const, Expr, Load, Select, Undef, Var
 from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.traverse import children, free_vars, walk_expr
+from ir.traverse import always_evaluated, children, free_vars, walk_expr
 
 _MAX_PIECES = 4  # a function of more cases has no short form
 _MAX_CASES = 16
@@ -34,7 +35,17 @@ def affine_form(expr: Expr, here: Here) -> Iterator[Expr]:
         return
     if any(isinstance(e, (Load, Undef)) or e.dtype.is_float for e in walk_expr(expr)):
         return  # two readings of undef may differ
-    found = pb.within_budget(lambda: _form(expr, here), None, _OPERATIONS)
+    scope = frozenset(free_vars(expr))
+    domain = here.once(("known of", scope), lambda: pb.within_budget(lambda: _known_of(scope, here), None, _OPERATIONS))
+    if domain is None:
+        return
+    told = cast(list[tuple[isl.Set, Expr | None]], here.contexts.by_domain.setdefault(("affine form", expr), []))
+    found = next((form for where, form in told if where.plain_is_equal(domain)), expr)
+    if found is expr:
+        found = pb.within_budget(lambda: _form(expr, domain), None, _OPERATIONS)
+        told.append((domain, found))
+        if found is not None:  # isl would give its own form back
+            here.contexts.by_domain.setdefault(("affine form", found), [(domain, None)])
     if found is not None and not found.same(expr):
         yield found
 
@@ -88,7 +99,7 @@ class _Names:
     """Names for parts that are not quasi-affine; only such as every evaluation of the whole evaluates."""
 
     def __init__(self, whole: Expr) -> None:
-        self.always = set(_evaluated(whole))
+        self.always = set(always_evaluated(whole))
         self.exprs: dict[str, Expr] = {}
 
     def __call__(self, expr: Expr) -> str | None:
@@ -105,22 +116,14 @@ class _Names:
         return next((name for name, known in self.exprs.items() if known.same(expr)), None)
 
 
-def _evaluated(expr: Expr) -> Iterator[Expr]:
-    """Parts that are evaluated whenever the whole is."""
-    yield expr
-    for part in children(expr)[:1] if _lazy(expr) else children(expr):
-        yield from _evaluated(part)
+def _known_of(scope: frozenset[Var], here: Here) -> isl.Set:
+    """What is known of variables, without cases: isl does not count the steps of simplifying under a union."""
+    return pb.hull(pb.without(here.domain, pb.variables(here.domain) - {v.name for v in scope}))
 
 
-def _lazy(expr: Expr) -> bool:
-    return isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op in ("and", "or"))
-
-
-def _form(expr: Expr, here: Here) -> Expr | None:
+def _form(expr: Expr, domain: isl.Set) -> Expr | None:
     names = _Names(expr)
     scope: dict[str, Expr] = {v.name: v for v in free_vars(expr)}
-    # isl does not count the steps of simplifying under a union
-    domain = pb.hull(pb.without(here.domain, pb.variables(here.domain) - scope.keys()))
     if expr.dtype is DType.BOOL:
         cond = pb.condition(expr, names)
         if not cond.exact or set(names.exprs.values()) == {expr} or cond.must.n_basic_set() > _MAX_PIECES:
@@ -143,13 +146,31 @@ def _form(expr: Expr, here: Here) -> Expr | None:
 
 
 def _fits(expr: Expr, names: _Names) -> isl.Set:
-    """Where evaluating an expression leaves no range, as far as parts are always evaluated."""
+    """Where evaluating an expression leaves no range, as far as parts are always evaluated; variables never do."""
     holds = pb.always()
-    for part in _evaluated(expr):
-        value = _value(part, names)
+    for part in dict.fromkeys((*always_evaluated(expr), *sorted(free_vars(expr), key=_name))):
+        value = _value(part, names) if _may_leave(part) else None
         if value is not None:
             holds = holds.intersect(pb.within(value, part.dtype))
     return holds
+
+
+def _name(var: Var) -> str:
+    return var.name
+
+
+def _may_leave(expr: Expr) -> bool:
+    """Whether a value may be outside of its range where those of all operands are within theirs.
+
+    Of a choice one arm is evaluated only, so that the value says something of both.
+    """
+    match expr:
+        case Binary(op="min" | "max" | "bitand" | "shr"):
+            return False
+        case Binary(op="floordiv" | "floormod" | "truncdiv" | "truncmod", rhs=Const(value=int() as n)):
+            return n <= 0
+        case _:
+            return True
 
 
 def _in_range(expr: Expr, names: _Names) -> isl.Set:
@@ -159,7 +180,10 @@ def _in_range(expr: Expr, names: _Names) -> isl.Set:
     holds = pb.always()
     if expr.dtype.is_integer:
         value = _value(expr, names)
-        holds = pb.never() if value is None else pb.within(value, expr.dtype)
+        if value is None:
+            return pb.never()
+        if _may_leave(expr):
+            holds = pb.within(value, expr.dtype)
     first, *rest = (_in_range(part, names) for part in children(expr)) if children(expr) else (pb.always(),)
     holds = holds.intersect(first)
     for part, unless in zip(rest, _unevaluated(expr, names), strict=False):

@@ -31,6 +31,26 @@ def not_ge(x: Term, y: Term):
     return ~(x >= y), x < y
 
 
+@rule(on=BOOL, because="De Morgan; what is evaluated stays the same")
+def not_and(x: Term, y: Term):
+    return ~(x & y), ~x | ~y
+
+
+@rule(on=BOOL, because="De Morgan; what is evaluated stays the same")
+def not_or(x: Term, y: Term):
+    return ~(x | y), ~x & ~y
+
+
+@rule(on=BOOL, because="De Morgan; what is evaluated stays the same")
+def and_of_nots(x: Term, y: Term):
+    return ~x & ~y, ~(x | y)
+
+
+@rule(on=BOOL, because="De Morgan; what is evaluated stays the same")
+def or_of_nots(x: Term, y: Term):
+    return ~x | ~y, ~(x & y)
+
+
 @rule(on=SIGNED, because="subtract a from both sides")
 def lt_offset(x: Term, a: Number, b: Number):
     return x + a < b, x < b - a
@@ -67,6 +87,6 @@ def select_same(x: Term, c: Truth):
 
 
 BOOLEAN_RULES = (
-    not_not, not_lt, not_le, not_gt, not_ge, lt_offset, ge_offset, eq_offset, lt_factor, select_true, select_false,
-    select_same,
+    not_not, not_lt, not_le, not_gt, not_ge, not_and, not_or, and_of_nots, or_of_nots, lt_offset, ge_offset, eq_offset,
+    lt_factor, select_true, select_false, select_same,
 )  # fmt: skip

@@ -8,7 +8,7 @@ is left, and so is proposed for all of them together.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import cast
@@ -20,6 +20,7 @@ from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
+from ir.analysis import contents as held
 from ir.analysis.contents import reads
 from ir.nodes import (
     SKIP,
@@ -44,6 +45,7 @@ from ir.presburger import sets as pb
 from ir.program.forms import with_buffers
 from ir.traverse import (
     all_exprs,
+    always_evaluated,
     children,
     free_vars,
     map_expr,
@@ -174,10 +176,12 @@ def _unstored(buffers: Collection[Buffer], stmt: Stmt) -> Stmt:
 
 def _without(buffers: Collection[Buffer], stmt: Alloc, here: Here) -> Stmt | None:
     """A statement without some local buffers; None if something is read of them that is not known."""
+    forwarding = _Forwarding(buffers, here)
     try:
-        return _Forwarding(buffers, Repeated(here.contexts)).statement(stmt, here)
+        new = forwarding.statement(stmt, here)
     except _UnknownError:
         return None
+    return None if forwarding.unknown else new
 
 
 def _all_at_once(stmt: Alloc, users: _Users, here: Here) -> Stmt | None:
@@ -193,10 +197,15 @@ def _all_at_once(stmt: Alloc, users: _Users, here: Here) -> Stmt | None:
     buffers = {buffer for buffer in asked if read[buffer] < 2 or buffer not in dear}
     buffers = {b for b in buffers if users.may_go(b, here)}
     while len(buffers) > 1:
+        forwarding = _Forwarding(buffers, here)
         try:
-            return _Forwarding(buffers, Repeated(here.contexts)).statement(stmt, here)
+            new = forwarding.statement(stmt, here)
         except _UnknownError as unknown:
-            buffers.discard(unknown.buffer)
+            forwarding.unknown.add(unknown.buffer)
+        else:
+            if not forwarding.unknown:
+                return new
+        buffers -= forwarding.unknown
     return None
 
 
@@ -209,35 +218,108 @@ def _locals(stmt: Stmt) -> int:
     return sum(1 for s in walk(stmt) if isinstance(s, Alloc))
 
 
-class _Forwarding:
-    """A statement without some of its local buffers."""
+@dataclass(frozen=True, slots=True)
+class _Nest:
+    """What a nest is without the buffers that are `gone`, those that are `left` in it, and those of them that were to
+    go, too."""
 
-    def __init__(self, buffers: Collection[Buffer], nests: Repeated[Stmt]) -> None:
+    new: Stmt
+    gone: frozenset[Buffer]
+    left: frozenset[Buffer]
+    unknown: frozenset[Buffer]
+
+    def renamed(self, named: Mapping[Buffer, Buffer]) -> _Nest:
+        """The same of a nest with other buffers."""
+        sets = (frozenset(named.get(b, b) for b in found) for found in (self.gone, self.left, self.unknown))
+        return _Nest(with_buffers(self.new, named), *sets)
+
+    def says(self, buffers: frozenset[Buffer]) -> bool:
+        """Whether it is what the nest is without some buffers."""
+        return self.gone <= buffers and self.left & buffers <= self.unknown
+
+
+@dataclass(slots=True)
+class _Nests:
+    """The nests that were looked into under some contexts."""
+
+    repeated: Repeated[_Nest]
+    done: dict[tuple[int, int, int], _Nest] = field(default_factory=lambda: dict[tuple[int, int, int], _Nest]())
+
+
+class _Forwarding:
+    """A statement without some of its local buffers; what it gives is right where none was `unknown`."""
+
+    def __init__(self, buffers: Collection[Buffer], here: Here) -> None:
+        self._nests = cast(_Nests, here.contexts.by_domain.setdefault("forwarded", _Nests(Repeated(here.contexts))))
         self.buffers = frozenset(buffers)
-        self._nests = nests
-        self._loading: dict[int, tuple[Stmt, bool]] = {}  # by identity of statements, which live as long
+        self.unknown = set[Buffer]()  # those that were found to be needed on the way
         self.followed: list[Buffer] = []  # on the way to the expression at hand: elements may tell each other
+        self._gone = set[Buffer]()  # those that the nest at hand did without
+        self._loading: dict[int, tuple[Stmt, bool]] = {}  # by identity of statements, which live as long
 
     def statement(self, stmt: Stmt, here: Here) -> Stmt:
         """What a statement is without the buffers; places inside of it are made only where one is read."""
         if here.facts == IMPOSSIBLE:
             return SKIP
         if not self._loads(stmt):
-            return map_stmt(stmt, on_stmt=partial(_unstored, self.buffers))
+            return map_stmt(stmt, on_stmt=self._unstored)
         return self._nest(stmt, here) if isinstance(stmt, For) and not here.scope else self._inside(stmt, here)
 
     def _nest(self, stmt: For, here: Here) -> Stmt:
         """A nest in no other loop: as the first one that it repeats, if there is one."""
-        twin = self._nests.twin(here.facts, here.permissions, stmt, ())
-        if twin is not None and all((a in self.buffers) == (b in self.buffers) for a, b in twin.buffers.items()):
-            return with_buffers(twin.first.kept, twin.buffers)
-        new = self._inside(stmt, here)
-        self._nests.add(here.facts, here.permissions, stmt, (), new)
-        return new
+        key = here.contexts.identity(stmt), here.facts, here.permissions
+        known = self._nests.done.get(key)
+        if known is None or not known.says(self.buffers):
+            known = self._nests.done[key] = self._worked_out(stmt, here)
+        self._gone |= known.gone
+        self.unknown |= known.unknown & self.buffers
+        self.buffers -= known.unknown
+        return known.new
+
+    def _worked_out(self, stmt: For, here: Here) -> _Nest:
+        twin = self._nests.repeated.twin(here.facts, here.permissions, stmt, ())
+        if twin is not None and (found := twin.first.kept.renamed(twin.buffers)).says(self.buffers):
+            return found
+        (around, self._gone), asked = (self._gone, set()), self.buffers
+        self._keep_unsaid(stmt, here)
+        new = self._inside(stmt, here) if self._reads_any(stmt) else map_stmt(stmt, on_stmt=self._unstored)
+        (gone, self._gone), unknown = (frozenset(self._gone), around), asked - self.buffers
+        used = {s.buffer for s in walk(new) if isinstance(s, (Store, Alloc))}
+        left = used | {e.buffer for e in all_exprs(new) if isinstance(e, Load)}
+        nest = _Nest(new, gone, frozenset(left), unknown)
+        self._nests.repeated.add(here.facts, here.permissions, stmt, (), nest)
+        return nest
+
+    def _keep_unsaid(self, stmt: For, here: Here) -> None:
+        """Keep buffers of which a nest always reads elements that hold no one value, before places inside are made."""
+        written = here.effects(stmt).may
+        values: dict[Buffer, list[isl.Set]] = defaultdict(list)
+        for (buffer, value), region in here.known.items():
+            if buffer in self.buffers and not held.is_condition(buffer, value):
+                values[buffer].append(region)
+        for load, domain in _always_read(stmt, here.domain):
+            buffer = load.buffer
+            spot = pb.point(load.indices) if buffer in self.buffers and buffer not in written else None
+            if spot is not None:
+                spot = here.ask(partial(spot.intersect_params, domain))
+                if spot is not None and not any(
+                    pb.within_budget(partial(spot.is_subset, r), True) for r in values[buffer]
+                ):
+                    self._kept(load)
+
+    def _reads_any(self, stmt: Stmt) -> bool:
+        return any(isinstance(e, Load) and e.buffer in self.buffers for e in all_exprs(stmt))
+
+    def _unstored(self, stmt: Stmt) -> Stmt:
+        """A statement that reads none of the buffers, without stores to them."""
+        if isinstance(stmt, (Store, Alloc)) and stmt.buffer in self.buffers:
+            self._gone.add(stmt.buffer)
+        return _unstored(self.buffers, stmt)
 
     def _inside(self, stmt: Stmt, here: Here) -> Stmt:
         match stmt:
             case Store(buffer=buffer) if buffer in self.buffers:
+                self._gone.add(buffer)
                 return SKIP
             case Seq(stmts=(first, second)):
                 before, after = here.between(first, second)
@@ -278,6 +360,12 @@ class _Forwarding:
     def _reads(self, expr: Expr) -> frozenset[Buffer]:
         return reads(expr) & self.buffers
 
+    def _kept(self, load: Load) -> Load:
+        """A load of which nothing is known: from here on its buffer is one that stays."""
+        self.unknown.add(load.buffer)
+        self.buffers -= {load.buffer}
+        return load
+
     def expr(self, expr: Expr, here: Here) -> Expr:
         if not self._reads(expr):
             return expr
@@ -285,7 +373,8 @@ class _Forwarding:
             case Load(buffer=buffer, indices=indices) if buffer in self.buffers:
                 value = here.contents(buffer, indices)
                 if value is None or buffer in reads(value) or buffer in self.followed:
-                    raise _UnknownError(buffer)
+                    return self._kept(expr)
+                self._gone.add(buffer)
                 self.followed.append(buffer)
                 told = self.expr(value, here)  # which may read others of them
                 self.followed.pop()
@@ -305,6 +394,23 @@ class _Forwarding:
                 )
             case _:
                 return with_children(expr, tuple(self.expr(e, here) for e in children(expr)))
+
+
+def _always_read(stmt: Stmt, domain: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
+    """Loads of a nest that no condition is around, with the values that variables have there."""
+    match stmt:
+        case For(var=var, start=start, extent=extent, body=body):
+            inside = pb.loop_domain(var, start, extent)
+            if inside.exact:
+                yield from _always_read(body, domain.intersect(inside.must))
+        case Store(indices=indices, value=value):
+            for load in (e for whole in (*indices, value) for e in always_evaluated(whole) if isinstance(e, Load)):
+                yield load, domain
+        case Seq() | Alloc():
+            for part in stmt_children(stmt):
+                yield from _always_read(part, domain)
+        case _:
+            pass
 
 
 @rewrite_expr(

@@ -1,4 +1,4 @@
-"""Neutral, absorbing and equal operands, and operands that change places: rules as `ir.operators` declares them.
+"""Neutral, absorbing, equal and shared operands, and such as change places: rules as `ir.operators` declares them.
 
 A rule is named by operator and number in the order in which they stand: `add_zero` is x + 0, `zero_add` would be 0 + x.
 """
@@ -7,12 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
 
+from egraph_rules.authoring.proposal import Here, rewrite_expr
 from egraph_rules.authoring.rule import BOOL, FLOAT, INTEGER, Defined, Kinds, Rule, Term, defined, own, rule
+from ir.analysis.conditions import negate
 from ir.dtypes import Kind
 from ir.floats import Floats
-from ir.nodes import Const, Expr, Operand, binary
-from ir.operators import COMMUTATIVE, IDEMPOTENT, OWN, SPECIAL, Commutative, Idempotent, Side, Special, number
+from ir.nodes import Binary, BinaryOp, Const, Expr, Operand, Select, binary
+from ir.operators import (
+    COMMUTATIVE,
+    DISTRIBUTIVE,
+    IDEMPOTENT,
+    OWN,
+    SPECIAL,
+    Commutative,
+    Idempotent,
+    Side,
+    Special,
+    number,
+)
+from ir.traverse import children, with_children
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,5 +98,93 @@ def _rules() -> Iterator[Rule]:
                 yield _special(law, side)
 
 
+@rewrite_expr(
+    law="f(g(x, y), g(x, z))  =  g(x, f(y, z))   where g distributes over f, as min over max or `and` over `or`",
+    because="that is what distributes means; operands of `and` and `or` that change places cannot fault or be undef",
+    family="boolean",
+)
+def factored(expr: Expr, here: Here) -> Iterator[Expr]:
+    """Operands that two operands of an operator share, taken out of both."""
+    if not isinstance(expr, Binary):
+        return
+    operands = list(_operands(expr, expr.op))
+    lazy = expr.op in ("and", "or")
+    for law in DISTRIBUTIVE:
+        if law.over != expr.op or expr.dtype.kind not in law.kinds:
+            continue
+        parts = [list(_operands(e, law.op)) for e in operands]
+        for (i, one), (k, other) in combinations(enumerate(parts), 2):
+            shared = [e for e in one if any(map(e.same, other))]
+            # of `and` and `or` each operand by itself, since one may be evaluated only where another one lets it
+            if not shared or not (all(map(here.decided, (*one, *other))) if lazy else here.defined(expr)):
+                continue
+            rests = [[e for e in part if not any(map(e.same, shared))] for part in (one, other)]
+            if not law.absorbs and not all(rests):
+                continue
+            inner = [_joined(expr.op, [_joined(law.op, rest) for rest in rests])] if all(rests) else []
+            whole = _joined(law.op, [*shared, *inner])
+            others = [e for n, e in enumerate(operands) if n not in (i, k)]
+            yield _joined(expr.op, [whole, *others])
+
+
+def _operands(expr: Expr, op: BinaryOp) -> Iterator[Expr]:
+    """The operands of a chain of one operator."""
+    if isinstance(expr, Binary) and expr.op == op:
+        yield from _operands(expr.lhs, op)
+        yield from _operands(expr.rhs, op)
+    else:
+        yield expr
+
+
+def _joined(op: BinaryOp, operands: list[Expr]) -> Expr:
+    return reduce(lambda a, b: Binary(op, a, b), operands)
+
+
+@rewrite_expr(
+    law="select(c, f(x, y), f(x, z))  =  f(x, select(c, y, z))",
+    because="f is evaluated in both cases, on x and on what c chooses",
+    family="boolean",
+)
+def chosen_operand(expr: Expr, here: Here) -> Iterator[Expr]:
+    """A choice between results of one operation that differ by one operand, as a choice of the operand."""
+    if not isinstance(expr, Select):
+        return
+    yes, no = expr.then, expr.other
+    if type(yes) is not type(no) or not isinstance(yes, (Binary, Select)) or yes.dtype is not no.dtype:
+        return
+    if isinstance(yes, Binary) and (not isinstance(no, Binary) or yes.op != no.op):
+        return
+    one, other = children(yes), children(no)
+    apart = [k for k, (a, b) in enumerate(zip(one, other, strict=True)) if not a.same(b)]
+    if len(apart) != 1 or one[apart[0]].dtype is not other[apart[0]].dtype:
+        return
+    (at,) = apart
+    first = 1 if isinstance(yes, Select) or yes.op in ("and", "or") else 0  # what is after it may not be evaluated
+    if at < first or (first and not here.decided(expr.cond)):
+        return
+    yield with_children(yes, (*one[:at], Select(expr.cond, one[at], other[at]), *one[at + 1 :]))
+
+
+@rewrite_expr(
+    law="select(c, select(d, x, y), y)  =  select(c and d, x, y);  "
+    "select(c, x, select(d, x, y))  =  select(c or d, x, y)",
+    because="one of two values is chosen by both conditions, of which the second is evaluated as before",
+    family="boolean",
+)
+def joined_choice(expr: Expr, here: Here) -> Iterator[Expr]:
+    """A choice within a choice between the same two values, as one choice."""
+    del here
+    if not isinstance(expr, Select):
+        return
+    arms: tuple[tuple[BinaryOp, Expr, Expr], ...] = (("and", expr.then, expr.other), ("or", expr.other, expr.then))
+    for op, inner, outer in arms:
+        if not isinstance(inner, Select) or not (inner.then.same(outer) or inner.other.same(outer)):
+            continue
+        reached = inner.other.same(outer) == (op == "and")  # whether the inner condition says what the outer one does
+        cond = binary(op, expr.cond, inner.cond if reached else negate(inner.cond))
+        new = inner.then if inner.other.same(outer) else inner.other
+        yield Select(cond, new, outer) if op == "and" else Select(cond, outer, new)
+
+
 IDEMPOTENT_RULES = tuple(map(_idempotent, IDEMPOTENT))
-OPERAND_RULES = (*_rules(), *IDEMPOTENT_RULES)
+OPERAND_RULES = (*_rules(), *IDEMPOTENT_RULES, factored, chosen_operand, joined_choice)

@@ -38,6 +38,7 @@ _BINARY: dict[str, BinaryOp] = {
     "or_": "or",
     "or_else": "or",
 }
+_COMPARED = ("eq", "le", "lt", "ge", "gt")
 _FOLDS: dict[str, BinaryOp] = {"min": "min", "max": "max"}
 
 
@@ -163,6 +164,8 @@ class _Reader:
         if op in ("select", "cond"):
             then, other = _level(parts[1:], closed=True)
             return Select(parts[0], then, other)
+        if any(p.dtype is DType.BOOL and not isinstance(p, Const) for p in parts) and op in _COMPARED:
+            return _truth(op, *parts)
         parts = _level(parts, closed=op not in ("add", "sub", "mul"))
         if op in _FOLDS:
             result = parts[0]
@@ -170,6 +173,17 @@ class _Reader:
                 result = Binary(_FOLDS[op], result, part)
             return result
         return _tidy(_BINARY[op], *parts)
+
+
+def _truth(op: str, lhs: Expr, rhs: Expr) -> Expr:
+    """A comparison of the name of a truth, which is positive or not, with a number."""
+    name, value = (rhs, lhs) if isinstance(lhs, Const) else (lhs, rhs)
+    assert isinstance(value, Const)
+    bound = int(value.value)
+    upper = op in ("le", "lt") if name is lhs else op in ("ge", "gt")
+    if op == "eq":
+        return name if bound >= 1 else Unary("not", name)
+    return Unary("not", name) if upper else name
 
 
 def _level(parts: list[Expr], *, closed: bool) -> list[Expr]:

@@ -396,14 +396,18 @@ def _condition(expr: Expr, opaque: Opaque | None) -> Condition:
         case Call() as call:
             return condition(inlined(call), opaque)
         case Var(name=name):
-            truth = symbol(name).ne_set(number(0))
-            return Condition(truth, truth)
+            return _named(name)
         case _:
             pass
     name = opaque(expr) if opaque is not None else None
     if name is None:
         return unknown()
-    truth = symbol(name).ne_set(number(0))
+    return _named(name)
+
+
+def _named(name: str) -> Condition:
+    """A truth by a name: one where that is positive, so that neither it nor its negation falls into pieces."""
+    truth = symbol(name).ge_set(number(1))
     return Condition(truth, truth)
 
 

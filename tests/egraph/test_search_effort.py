@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from typing import cast
 
 import pytest
 
 from egraph_rules import optimize
+from egraph_rules.contexts import repeated
 from egraph_rules.contexts.context import NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
 from egraph_rules.contexts.spoiling import of_use
 from egraph_rules.cost.whole import ranked
 from egraph_rules.search.encode import Expander
 from ir import PrimFunc, parse
+from ir.analysis.contents import Contents
 from ir.analysis.effects import EffectAnalysis, LoopSets, steady_buffers, stored_places
-from ir.nodes import Alloc, Expr, For, If, Seq, Stmt, const
+from ir.nodes import Alloc, Buffer, Expr, For, If, Seq, Stmt, const
 from ir.presburger import sets as presburger
 from ir.traverse import walk
 
@@ -135,6 +138,53 @@ def test_a_blocked_layer_with_tails_is_searched_to_its_end() -> None:
     report = optimize(parse(LAYERS).funcs[0]).report
     assert report.stopped.startswith("saturated")
     assert report.work < 2_500_000
+
+
+def network(layers: int) -> PrimFunc:
+    """Convolutions, each of which reads a padded copy of what the one before has computed."""
+    lines = [f"P{k} = T.alloc_buffer((6, 6), 'float32')" for k in range(layers)]
+    lines += [f"C{k} = T.alloc_buffer((4, 4), 'float32')" for k in range(layers - 1)]
+    for k in range(layers):
+        source, to = "X" if k == 0 else f"C{k - 1}", "Y" if k == layers - 1 else f"C{k}"
+        lines += [
+            "for y, x in T.grid(6, 6):",
+            "    if 1 <= y and y < 5 and 1 <= x and x < 5:",
+            f"        P{k}[y, x] = {source}[y - 1, x - 1]",
+            "    else:",
+            f"        P{k}[y, x] = 0.0",
+            "for y, x in T.grid(4, 4):",
+            f"    {to}[y, x] = 0.0",
+            "    for dy, dx in T.grid(3, 3):",
+            f"        {to}[y, x] = {to}[y, x] + P{k}[y + dy, x + dx] * W[dy, dx]",
+        ]
+    text = "".join(f"    {line}\n" for line in lines)
+    params = "X: T.Buffer((4, 4), 'float32'), W: T.Buffer((3, 3), 'float32'), Y: T.Buffer((4, 4), 'float32')"
+    return parse(f"@T.prim_func\ndef f({params}):\n{text}").funcs[0]
+
+
+def test_stages_that_stay_are_not_looked_into_for_each_that_might_go() -> None:
+    report = optimize(network(8)).report
+    assert report.stopped.startswith("saturated")
+    assert report.work < 400_000
+
+
+def test_nests_are_compared_once_for_all_ways_to_drop_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = repeated.told_of
+    looked = Counter[str]()
+
+    def counted(known: Contents, buffers: Collection[Buffer]) -> Contents:
+        looked["nests"] += 1
+        return told(known, buffers)
+
+    monkeypatch.setattr(repeated, "told_of", counted)
+    stages = 16
+    lines = [f"t{k} = T.alloc_buffer((1024,), 'float32')" for k in range(stages - 1)]
+    for k in range(stages):
+        value = ("{} * 2.0", "T.max({}, 0.0)", "{} + 1.0")[k % 3].format(f"t{k - 1}[i]" if k else "A[i]")
+        lines += ["for i in range(1024):", f"    {f't{k}' if k < stages - 1 else 'B'}[i] = {value}"]
+    text = "".join(f"    {line}\n" for line in lines)
+    optimize(parse(f"@T.prim_func\ndef f(A: T.Buffer((1024,), 'float32'), B: T.Buffer((1024,), 'float32')):\n{text}"))
+    assert looked["nests"] < 130
 
 
 GUARDS = """

@@ -163,6 +163,36 @@ TABLE: list[tuple[str, list[str], int]] = [
     ("T.max(x & 31, 31)", [], 1),
     ("T.min(u >> T.uint8(2), T.uint8(63))", [], 3),
     ("(x & 6) & 6", [], 3),
+    ("x >> 3 >> 2", [], 3),
+    ("x - (x & 7)", [], 3),
+    ("~x & ~y", [], 4),
+    ("x & (x | y)", [], 1),
+    ("x & ~x", [], 1),
+    ("(x & y) | (x & z)", [], 5),
+    ("u ^ v ^ u", [], 1),
+    ("(u | v) - (u & v)", [], 3),
+    # Boolean algebra
+    ("not (not x < y and not z < w)", [], 7),
+    ("not t and not (x < y or t)", [], 6),
+    ("x < y and z < w or x < y and a < b", [], 11),
+    ("z < w and x < 3 or y == 5 and x < 3", [], 11),
+    ("(t or x < y) and (t or z < w)", [], 9),
+    ("x < y and t and a < b or x < y and t and not a < b", [], 5),
+    ("t and x < y or not t and a < b or x < y and a < b", [], 12),
+    ("x < z and y < z", [], 5),
+    # choices by the same conditions
+    ("T.if_then_else(t, T.if_then_else(x < y, a, b), b)", [], 8),
+    ("T.if_then_else(t, a, T.if_then_else(x < y, b, a))", [], 8),
+    ("T.if_then_else(x < y, T.if_then_else(t, a, b), T.if_then_else(t, a, w))", [], 9),
+    ("T.if_then_else(t, a * z, b * z)", [], 6),
+    ("T.if_then_else(x < 8, T.if_then_else(x < 5, a, b), b)", [], 6),
+    # what wraps around: a remainder by a power of two is a mask, others are dearer than a choice
+    ("T.if_then_else(x >= 8, x - 8, x)", ["x >= 0", "x < 16"], 3),
+    ("T.if_then_else(x < 0, x + 8, x)", ["x >= -8", "x < 8"], 3),
+    ("T.if_then_else(x == 7, 0, x + 1)", ["x >= 0", "x < 8"], 5),
+    ("T.if_then_else(x == 0, 7, x - 1)", ["x >= 0", "x < 8"], 5),
+    ("T.if_then_else(x + y >= 7, x + y - 7, x + y)", ["x >= 0", "x < 7", "y >= 0", "y < 7"], 5),
+    ("T.min(T.max(x, y), T.max(T.max(x, z), w))", [], 7),
     # symbolic widths
     ("j + i * w < n", ["w * i + j < n"], 1),
     ("n > i * w + j", ["w * i + j < n"], 1),
@@ -212,6 +242,9 @@ NARROW = [
     "x * 3 < y * 3", "x - 7 < y - 2", "x // 4 * 4 < x", "x < y or x == y", "T.min(x // 9, y // 9)", "x * y + x * 2",
     "T.if_then_else(x < y, x + 1, y + 1)", "x - T.truncdiv(x, 7) * 7", "(x & 12) + (x & 3)", "(x >> 2) * 4 - x",
     "T.max(0, 1 - x * 5) + x * 5", "-x - y", "T.min(-x, -y)", "(x ^ y) ^ y", "x // y * y", "(x * y) // y", "~x + 1",
+    "~x & ~y", "(x | y) - (x & y)", "(x & y) | (x & 12)", "x - (x & 7)", "x >> 2 >> 3",
+    "x < y and 3 < y or x < y and x < 9",
+    "T.if_then_else(x < y, T.if_then_else(x < 5, x, y), y)", "T.if_then_else(x < 8, x + y, y + y)",
 ]  # fmt: skip
 
 
@@ -248,6 +281,10 @@ PROVEN = [
     ("(x | 9) >= 9", ["x >= 0"]),
     ("(u & v) <= u", []),
     ("x * 8 + (x & 7) < 80", ["x < 9"]),
+    ("(x & y) + (x | y) == x + y", []),
+    ("(x ^ y) & (x & y) == 0", []),
+    ("x & z == y & z", ["x == y"]),
+    ("(u | v) >= u", []),
     # symbolic widths
     ("j + i * w < n", ["w * i + j < n"]),
     ("n > w * i + j", ["j + i * w < n"]),
@@ -267,6 +304,8 @@ OPEN = [
     ("(x << k) > x", ["x >= 0", "k >= 1", "k < 4"]),
     ("(x >> k) < x", ["k >= 1", "k < 4"]),
     ("(x & 28) < 28", []),
+    ("(x | y) & z == x & z", []),
+    ("(x ^ y) <= x + y", []),  # not of negative ones
     ("x % n < n", ["n >= 0"]),
     ("n != 0 or x % n == 0", []),
     ("j + i * w < n", ["w * i + j <= n"]),
@@ -286,6 +325,15 @@ def test_no_division_by_what_may_be_zero_is_lost_or_changed(text: str):
     assert difference(read(text), found, grid((read(text),), 5), []) is None
     if "*" in text and "0 *" not in text:
         assert "//" in to_script(found)
+
+
+GUARDED = ["a < b and 7 // x > y or c < d and 7 // x > y", "x != 0 and 7 // x > y or x != 0 and 5 // x > y"]
+
+
+@pytest.mark.parametrize("text", GUARDED)
+def test_what_a_condition_protects_is_not_taken_out_of_it(text: str):
+    found = simplify(read(text))
+    assert difference(read(text), found, grid((read(text),), 5), []) is None, to_script(found)
 
 
 def test_many_remainders_that_matter_little_are_no_work():
