@@ -311,7 +311,8 @@ def optimize(
         if whole is not None:
             given = erase(search.func.body)
             compact = [(prices.program(body), body) for body in map(erase, search.compact)]
-            ranking = ranked(found, compact, (prices.program(given), given), with_body, whole)
+            called = [(prices.program(body), body) for body in map(erase, search.called)]
+            ranking = ranked(found, compact, called, (prices.program(given), given), with_body, whole)
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
@@ -367,6 +368,7 @@ class _Search:
     searched: list[Stmt] = field(default_factory=lambda: list[Stmt]())
     guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
     compact: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best of those with the fewest stores
+    called: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # those that leave most to instructions
     cuts: bool = True  # whether rules that cut loops take part
     deferred: bool = False  # whether they have something to say, and did not take part yet
     cost_before: float = 0.0
@@ -517,7 +519,10 @@ class _Session:
         programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
         if search.budget.restarts:
-            for prices, store in ((self._cheap_guards(), search.guarded), (self._dear_stores(), search.compact)):
+            ways = [(self._cheap_guards(), search.guarded), (self._dear_stores(), search.compact)]
+            if any(r.instruction is not None for r in search.rules):
+                ways.append((self._free_calls(), search.called))
+            for prices, store in ways:
                 for choice in extractor.priced(prices).choices(classes[self.roots[0]]):
                     kept.append((choice, self.roots[0], rebuilder.build(choice)))
                     store.append(kept[-1][2])
@@ -542,6 +547,11 @@ class _Session:
         operation of its own when it runs, which only a price as a whole can weigh.
         """
         return replace(self.search.target, kernel=MANY)
+
+    def _free_calls(self) -> Target:
+        """Prices where instructions cost nothing: the others are those of vector code, which nests may not become."""
+        names = dict.fromkeys(r.instruction.name for r in self.search.rules if r.instruction is not None)
+        return replace(self.search.target, calls=tuple((name, 0.0) for name in names))
 
     def _block(self, root: Place, name: str) -> Inside:
         """Where the block that may change stands, under the facts of a root."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ir.analysis.legality import update_of
+from ir.instructions import instruction_of
 from ir.nodes import For, Load, PrimFunc, Seq, Stmt, Store
 from ir.traverse import has_load, map_stmt, walk
 
@@ -34,6 +35,7 @@ class Ranking:
 def ranked(
     found: list[Priced],
     compact: list[Priced],
+    called: list[Priced],
     given: Priced,
     make: Callable[[Stmt], PrimFunc],
     whole: Callable[[PrimFunc], float],
@@ -42,7 +44,7 @@ def ranked(
 
     Of the programs found, those count that cost no more than the one given, and of large ones only the first few: the
     cheapest, and of the `compact` ones that with the fewest stores. Where others have fewer recurrences, which run in
-    turn, the cheapest of these counts too.
+    turn, or compute more by instructions, as those that are `called` may, the cheapest of these counts too.
     """
     cheaper = [(cost, body) for cost, body in found if cost <= given[0] and body != given[1]]
     if cheaper:
@@ -52,7 +54,7 @@ def ranked(
     few = min(compact, key=lambda p: (_stores(p[1]), p[0]), default=given)
     if few[0] <= given[0] and few[1] != given[1] and all(few[1] != body for _, body in cheaper[:1]):
         cheaper = [*cheaper[:1], few, *(p for p in cheaper[1:] if p[1] != few[1])]
-    cheaper += _without_turns(found, given)
+    cheaper += _without_turns([p for p in (*found, *called) if p not in cheaper], given)
     if not cheaper:
         return Ranking([given, *(p for p in found if p[1] != given[1])], [])
     most = max(STORES // max(_stores(given[1]), 1) - 1, 1)
@@ -119,11 +121,15 @@ def _unlike(programs: list[Priced]) -> list[Priced]:
     return kept
 
 
-def _without_turns(found: list[Priced], given: Priced) -> list[Priced]:
-    """The cheapest program that costs more than the one given, but has fewer recurrences, if there is one."""
-    turns = _recurrences(given[1])
-    fewer = [(cost, body) for cost, body in found if turns and cost > given[0] and _recurrences(body) < turns]
-    return fewer[:1]
+def _without_turns(others: list[Priced], given: Priced) -> list[Priced]:
+    """The first of other programs that has fewer recurrences than the one given, or more instances of instructions:
+    prices of a search take all but a library for vector code."""
+    turns, calls = _recurrences(given[1]), _instances(given[1])
+    return [p for p in others if _recurrences(p[1]) < turns or _instances(p[1]) > calls][:1]
+
+
+def _instances(stmt: Stmt) -> int:
+    return sum(instruction_of(s) is not None for s in walk(stmt))
 
 
 def _recurrences(stmt: Stmt) -> int:

@@ -218,7 +218,7 @@ def test_programs_that_differ_by_a_loop_are_priced_as_a_whole_once() -> None:
 
     costs = [100.0, 105.0, 105.0, 120.0]
     found = list(zip(costs, bodies, strict=False))
-    ranking = ranked(found, [], (200.0, bodies[4]), lambda b: replace(funcs[0], body=b), whole)
+    ranking = ranked(found, [], [], (200.0, bodies[4]), lambda b: replace(funcs[0], body=b), whole)
     assert asked == [bodies[0], bodies[3], bodies[4]]
     assert ranking.programs[0][1] == bodies[4]
 
@@ -232,6 +232,7 @@ def test_of_programs_with_the_fewest_stores_the_cheapest_is_priced_as_a_whole_to
     ranking = ranked(
         [(100.0, bodies[3])],
         compact,
+        [],
         (200.0, bodies[0]),
         lambda b: replace(funcs[0], body=b),
         lambda priced: 10.0 if priced.body == bodies[1] else 1000.0,
@@ -253,7 +254,7 @@ def test_programs_that_store_twice_in_a_row_are_not_priced_beside_one_that_does_
         asked.append(priced.body)
         return 10.0
 
-    ranking = ranked([(50.0, once), (90.0, twice)], [], (200.0, given), lambda b: replace(funcs[0], body=b), whole)
+    ranking = ranked([(50.0, once), (90.0, twice)], [], [], (200.0, given), lambda b: replace(funcs[0], body=b), whole)
     assert asked == [once, given]
     assert ranking.programs[0][1] == once
     assert any(body == twice for _, body in ranking.programs)

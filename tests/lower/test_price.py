@@ -191,7 +191,7 @@ def test_a_program_that_costs_more_but_has_fewer_recurrences_is_priced_as_a_whol
 
     def first(whole: dict[PrimFunc, float]) -> Stmt:
         bodies = {func.body: func for func in whole}
-        return ranked(found, [], found[0], lambda body: bodies[body], lambda func: whole[func]).programs[0][1]
+        return ranked(found, [], [], found[0], lambda body: bodies[body], lambda func: whole[func]).programs[0][1]
 
     assert first({turns: 5.0, sums: 3.0, none: 1.0}) == sums.body
     assert first({turns: 3.0, sums: 5.0, none: 1.0}) == turns.body

@@ -608,7 +608,7 @@ def relaid(w: Writer) -> Stmt:
 
 def over_bits(w: Writer) -> Stmt:
     """A loop over the bits of an element, or over a bit too many or too few, that folds them into another."""
-    kind = w.source.pick("bit", "bit", "guarded bit", "shift", "last bit")
+    kind = w.source.pick("bit", "bit", "bit", "guarded bit", "shift", "last bit")
     w.dtype = w.source.pick(DType.UINT8 if kind == "shift" else DType.INT32, DType.INT8, DType.UINT8)
     target, bit, guarded = w.place(w.written(), Scope()), w.var("b"), kind in ("guarded bit", "last bit")
     x = w.source.pick(w.place(w.read(), Scope()), w.place(w.read(), Scope()) * w.constant(), target)
@@ -616,7 +616,8 @@ def over_bits(w: Writer) -> Stmt:
         x, target = const(0, w.dtype), Load(target.buffer, (number(w.shape[0]), *target.indices[1:]))
     place = Cast(w.dtype, bit) if w.dtype is not INDEX or w.source.flag() else bit
     shifted = Binary("bitand", Binary("shr", x, place), const(w.source.pick(1, 1, 1, 3), w.dtype))
-    op: BinaryOp = w.source.pick("bitxor" if kind == "shift" else "add", "bitxor", "bitor")
+    usual: BinaryOp = "bitxor" if kind == "shift" else "add"
+    op: BinaryOp = w.source.pick(usual, usual, "bitxor", "bitor")
     value: Expr = Binary(op, target, Binary("shr", x, place) if kind == "shift" else shifted)
     if kind == "last bit":
         value = w.source.pick(place, place, w.place(w.read(), Scope()), w.constant(), place * w.constant())
@@ -625,7 +626,7 @@ def over_bits(w: Writer) -> Stmt:
     store: Stmt = Store(target.buffer, target.indices, value)
     store = If(shifted == 1, store, SKIP) if guarded else store
     first, bits = w.source.pick(0, 0, 1), w.dtype.bits
-    return For(bit, number(first), number(bits - w.source.pick(first, first, first + 1, 3)), store)
+    return For(bit, number(first), number(bits - w.source.pick(first, first, first, first + 1, 3)), store)
 
 
 def calling(w: Writer) -> Stmt:
