@@ -547,7 +547,13 @@ def _numbers(parts: Sequence[Expr]) -> list[int]:
     for a, b in product(own, own):
         if b not in (0, 1, -1) and a not in (0, 1, -1):
             derived |= {gcd(a, b), a * b} | ({a // b, -(-a // b)} if a != b else set())
-    shifts = [1 << n for n in own if 0 < n < 31]
-    masks = [n + 1 for n in own if n > 0 and n & (n + 1) == 0]
+    shifts = [1 << n for n in _operands(parts, ("shl", "shr")) if 0 < n < 31]
+    masks = [n + 1 for n in _operands(parts, _BITS) if n > 0 and n & (n + 1) == 0]
     found = [*own, 0, 1, *shifts, *masks, *sorted(derived, key=lambda n: (abs(n), n)), *(-n for n in own)]
     return list(dict.fromkeys(n for n in found if abs(n) < 1 << 31))[:32]
+
+
+def _operands(parts: Sequence[Expr], ops: Sequence[BinaryOp]) -> list[int]:
+    """The numbers that some operators have for an operand."""
+    found = (n for p in parts if isinstance(p, Binary) and p.op in ops for n in (p.lhs, p.rhs) if isinstance(n, Const))
+    return list(dict.fromkeys(int(n.value) for n in found))[:8]
