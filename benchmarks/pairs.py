@@ -17,7 +17,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from math import exp, log
+from math import exp, isnan, log, nan
 from pathlib import Path
 
 import numpy as np
@@ -95,8 +95,9 @@ def ways(func: PrimFunc) -> tuple[Emitted, list[Way]]:
     found: list[Way] = []
     for number, taken in enumerate(decisions):
         for form, price in enumerate(taken.prices):
-            ratio = price / max(taken.prices[taken.form], 1e-9)
-            if form != taken.form and ratio <= FAR:
+            least = taken.prices[taken.form]
+            ratio = price / least if least > 0 else nan  # what is compared may be a gain, of which zero is none
+            if form != taken.form and not ratio > FAR:
                 names = taken.ways or tuple(map(str, range(len(taken.prices))))
                 found.append(Way(number, form, taken.decision, f"{names[form]} for {names[taken.form]}", ratio))
     return emitted, found
@@ -129,13 +130,14 @@ def measured(func: PrimFunc, given: Inputs, seconds: float) -> list[Pair]:
 
 def ordered(ratios: Sequence[tuple[float, float]]) -> str:
     """How many of some pairs of a price's and the clock's ratio lie on one side of 1."""
-    right = sum((price > 1) == (time > 1) for price, time in ratios if price != 1)
-    return f"{right} of {len(ratios)}"
+    known = [(price, time) for price, time in ratios if not isnan(price)]
+    return f"{sum((price > 1) == (time > 1) for price, time in known if price != 1)} of {len(known)}"
 
 
 def gain(ratios: Sequence[tuple[float, float]]) -> float:
     """By what factor the ratios of a price are off, as a geometric mean."""
-    return exp(sum(abs(log(price / time)) for price, time in ratios) / max(len(ratios), 1))
+    known = [(price, time) for price, time in ratios if not isnan(price)]
+    return exp(sum(abs(log(price / time)) for price, time in known) / max(len(known), 1))
 
 
 def markdown(pairs: Sequence[Pair]) -> str:
