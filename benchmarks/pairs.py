@@ -34,7 +34,7 @@ from lower.emission.emitted import Emitted
 from lower.emission.function import emit_function
 from lower.price.program import program_price
 from lower.runtime.callable import Kernel
-from lower.tune.measure import kernel_call
+from lower.tune.measure import Call, kernel_call, wall
 
 DOCUMENT = Path(__file__).parent / "README.md"
 PROGRAMS = [Path(__file__).parent / name for name in ("untuned_programs.py", "small_programs.py")]
@@ -42,6 +42,7 @@ BEGIN, END = "<!-- pairs: begin -->", "<!-- pairs: end -->"
 CLEAR = 1.2  # times that differ by less are those of one kernel on another run
 FAR = 30.0  # ways that are estimated to take so many times as long are not timed
 MOST = 12  # other ways of one program
+COLD = 3.0  # a call that takes so many times as long takes memory and cores from the one timed in turn with it
 
 
 @dataclass(frozen=True)
@@ -120,12 +121,22 @@ def measured(func: PrimFunc, given: Inputs, seconds: float) -> list[Pair]:
         return []
     every = {**random_inputs(func, np.random.default_rng(SEED)), **given}
     inputs = {p.name: every[p.name] for p in func.params}
-    calls = [kernel_call(str(n), kernel, inputs) for n, kernel in enumerate(kernels.values())]
-    first, *rest = least(calls, seconds * len(calls))
+    base, *others = [kernel_call(str(n), kernel, inputs) for n, kernel in enumerate(kernels.values())]
+    times = [_ratio(base, other, seconds) for other in others]
     return [
-        Pair(func.name, way.decision, way.name, way.estimate, whole, time / first)
-        for (way, whole), time in zip(found, rest, strict=True)
+        Pair(func.name, way.decision, way.name, way.estimate, whole, time)
+        for (way, whole), time in zip(found, times, strict=True)
     ]
+
+
+def _ratio(base: Call, other: Call, seconds: float) -> float:
+    """The time of a call over that of another one: of single runs where one takes far longer, which would leave the
+    other one cold each time, else of the least of many in turns."""
+    first, second = (min(wall(call) for _ in range(4)) for call in (base, other))
+    if not 1 / COLD < second / first < COLD:
+        return second / first
+    first, second = least([base, other], seconds)
+    return second / first
 
 
 def ordered(ratios: Sequence[tuple[float, float]]) -> str:
