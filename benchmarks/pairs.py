@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import count
 from math import exp, isnan, log, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def programs(only: Sequence[str]) -> Iterator[tuple[PrimFunc, Callable[[], Input
     for path in PROGRAMS:
         for func in parse(path.read_text(), str(path)).funcs:
             if wanted(func.name):
-                yield func, lambda: {}
+                yield func, dict[str, Any]
 
 
 def ways(func: PrimFunc) -> tuple[Emitted, list[Way]]:
