@@ -83,7 +83,7 @@ def programs(only: Sequence[str]) -> Iterator[tuple[PrimFunc, Callable[[], Input
     for name in filter(wanted, PATHS):
         file = load(name)
         sizes = file.sizes["large"]
-        yield specialize(file.func, sizes), lambda f=file, n=sizes: f.inputs(np.random.default_rng(SEED), **n)
+        yield specialize(file.func, sizes), lambda f=file, n=sizes: {**f.inputs(np.random.default_rng(SEED), **n)}
     for path in PROGRAMS:
         for func in parse(path.read_text(), str(path)).funcs:
             if wanted(func.name):
