@@ -203,13 +203,14 @@ class ModuleSearch:
     def choices(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Choice]:
         """The choices to compare as programs: all buffers as they are, and the cheapest that moves some.
 
-        That one has to save enough; where programs are priced as a whole, it may cost a little more: prices of parts
-        that are so near to each other say nothing.
+        That one has to save enough. Where programs are priced as a whole, and stages were taken apart at borders, it
+        may cost a little more: what such parts cost together is not the sum.
         """
         offers = self._offers(graph, ways)
         plain = _as_they_are(graph, offers)
         assert plain is not None
-        limit = plain.price * (1.0 + MARGIN) if self.whole is not None else plain.price / (1.0 + MARGIN)
+        near = self.whole is not None and any(self.pricer.is_apart(call.callee) for call in graph.calls)
+        limit = plain.price * (1.0 + MARGIN) if near else plain.price / (1.0 + MARGIN)
         moved = self._settled(graph, replace(offers, moved=True), limit) if graph.between else None
         return [plain] if moved is None else [plain, moved]
 

@@ -115,13 +115,17 @@ class Pricer:
 
     def best(self, func: PrimFunc) -> Found:
         """The cheapest equivalent of a function without calls, and its price."""
-        self.asked += 1
-        plain = self._canonical(func)
-        if plain.func not in self.known:
-            self.known[plain.func] = self.search(plain.func.vouched())
-        found, price = self.known[plain.func]
-        named = replace(plain.back(found, func.name), attrs=func.attrs)
+        found, price = self._known(func)
+        named = replace(self._canonical(func).back(found, func.name), attrs=func.attrs)
         return named.refines(func), price
+
+    def _known(self, func: PrimFunc) -> Found:
+        """The same under canonical names."""
+        self.asked += 1
+        plain = self._canonical(func).func
+        if plain not in self.known:
+            self.known[plain] = self.search(plain.vouched())
+        return self.known[plain]
 
     def _canonical(self, func: PrimFunc) -> Canonical:
         if id(func) not in self.named:
@@ -138,10 +142,13 @@ class Pricer:
                 isinstance(stmt, Store) and stmt.buffer in func.buffers and has_undef(stmt.value)
             ):
                 return func
-        best = self.best(func)[0]
-        parts = [sum(isinstance(s, Store) for s in walk(f.body)) for f in (func, best)]
-        # calls have copies that other layouts may save, and stages are taken apart at borders that these may do without
-        return func if instructions_in(best) or parts[0] < parts[1] else best
+        best = self.best(func)[0]  # whose calls have copies, and whose stages have borders, that other layouts may save
+        return func if instructions_in(best) or self.is_apart(func) else best
+
+    def is_apart(self, func: PrimFunc) -> bool:
+        """Whether the cheapest equivalent of a function has taken stages apart, as at borders."""
+        stores, parts = (sum(isinstance(s, Store) for s in walk(f.body)) for f in (func, self._known(func)[0]))
+        return stores < parts
 
     def variant(self, func: PrimFunc, storages: Mapping[str, Storage]) -> Variant | None:
         """`func` with parameters kept so, not searched yet; None where a layout cannot be had."""
@@ -162,7 +169,7 @@ class Pricer:
         except ScheduleError:
             self.costs[structure] = None
             return None
-        found = self.best(func)[1]
+        found = self._known(func)[1]
         cost = Cost(self._expected(func, plain, source, storages, found))
         self.costs[structure] = cost
         variant = Variant(storages, func, cost, self, derived)
@@ -221,7 +228,7 @@ class Pricer:
         cost = variant.cost
         if not variant.is_settled:
             for k, form in enumerate(self.forms(variant)):
-                price = self.best(form)[1]
+                price = self._known(form)[1]
                 if cost.found is None or price < cost.found:
                     cost.found, cost.form = price, k
                 if cost.floor * (1.0 + MARGIN) >= cost.found:
