@@ -36,6 +36,8 @@ _LIBRARY = frozenset(("triangular_solve", "cholesky", "lu", "qr", "eigh", "svd")
 _KEPT = frozenset(("optimization_barrier", "scan", "while", "cond"))  # not merged with others that are the same
 _INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
+_COPIES = 15  # of one computation in another that XLA makes before it stores what is computed
+
 CallPrice = Callable[[tuple[int, ...]], float]  # of an instruction, for the shape of its first result
 
 
@@ -101,6 +103,8 @@ class _Block:
     work: list[float] = field(default_factory=lambda: list[float]())
     slices: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
     known: dict[Hashable, list[_Array]] = field(default_factory=lambda: dict[Hashable, list[_Array]]())
+    copies: dict[int, tuple[int, int]] = field(default_factory=lambda: dict[int, tuple[int, int]]())
+    held: dict[int, _Array] = field(default_factory=lambda: dict[int, _Array]())
 
     def run(self, jaxpr: Any, arguments: Sequence[_Array], kept: Collection[Any] = ()) -> list[_Array]:
         """The results of a jaxpr for arguments. What is `kept` is stored anyway, so that slices of it are read."""
@@ -194,7 +198,10 @@ class _Block:
             return [self._elements(operands[:1], sizes[0], self.target.padded_read, cut=True)]
         if name == "concatenate":
             apart = [self.store(o) if o.joined else o for o in operands]  # one is not compiled into another
-            return [replace(self._elements(apart, sizes[0], self.target.select, cut=True), joined=True)]
+            rank = len(eqn.outvars[0].aval.shape)
+            inner = rank > 1 and eqn.params["dimension"] == rank - 1  # the innermost loop jumps from part to part
+            each = self.target.padded_branch if inner else self.target.select
+            return [replace(self._elements(apart, sizes[0], each, cut=True), joined=True)]
         if name == "select_n":
             masked = operands[0].size > 1
             expected = operands[-1].number  # lowering asks for what it expects of data
@@ -269,12 +276,28 @@ class _Block:
         return replace(value, size=size, work=value.work | more)
 
     def _recomputed(self, eqn: Any, value: _Array, size: int) -> _Array:
-        """A slice of what is not stored: what reads it computes that again, for each other slice anew."""
-        p = eqn.params
+        """A slice of what is not stored: what reads it computes that again, for each other slice anew.
+
+        Slices of slices multiply: what would be computed too often is stored.
+        """
+        p, copies = eqn.params, self._copies(value.work)
+        if copies > _COPIES:
+            if value.work not in self.held:
+                self.held[value.work] = self.store(value)
+            return replace(self.held[value.work], size=size, own=False, cut=True)
         key = value.work, p["start_indices"], p["limit_indices"], p["strides"]
         if key not in self.slices:
             self.slices[key] = self._add(self._done(value.work) * size / value.size)
+            self.copies[self.slices[key]] = value.work, copies
         return replace(value, size=size, work=self.slices[key])
+
+    def _copies(self, work: int) -> int:
+        """How often work computes something anew, by slices of one array."""
+        found: dict[int, int] = {}
+        for bit, (origin, copies) in self.copies.items():
+            if work & bit:
+                found[origin] = found.get(origin, 0) + copies
+        return max(found.values(), default=1)
 
     def _reduction(self, name: str, eqn: Any, operands: list[_Array], size: int) -> _Array:
         """A reduction: along the last axis, masks, slices and repeated operands keep it from being vector code."""

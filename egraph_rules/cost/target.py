@@ -50,7 +50,8 @@ class Target:
     `integer_contraction`: as `contraction`, of integers.
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load; `padded_vector`
     where the compiler makes vector code of it, which it does for at most `padded_vectors` of them in a statement;
-    `padded_branch` where it jumps around the load for each element, as in a minimum or among more reads than that.
+    `padded_branch` where it jumps around the load for each element, as in a minimum, among more reads than that, or
+    where rows are put together of parts.
     `fresh`: an element of a temporary of `fresh_bytes` or more, besides storing it: the allocator gives such memory
     back and takes it anew, page by page, in each call (measured: 3 to 6 ns an element from 32 MiB on).
     `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and

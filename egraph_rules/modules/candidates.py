@@ -252,7 +252,7 @@ def _map_of(buffer: Buffer, here: tuple[Expr, ...], there: tuple[Expr, ...], loc
         terms = {cast(Var, factors[0]): factor for factors, factor in form.items()}
         extents = dict(zip(there, local.shape, strict=True))
         step = 1
-        moved = param if first == 0 else param - first
+        moved = plus(param, const(-first, param.dtype))
         for var, factor in sorted(terms.items(), key=lambda pair: pair[1]):
             extent = extents.get(var)
             if factor != step or not isinstance(extent, Const) or var in places:

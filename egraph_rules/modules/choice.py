@@ -62,7 +62,7 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Offers:
     """What there is to choose from: variants of each call, ways to keep each buffer, and what leads to these; and how
-    often each call runs, and what is done for a buffer where that is made."""
+    often each call runs, and what is done for a buffer where that is made. Something is to be `moved`, if so."""
 
     variants: Sequence[Sequence[Variant]]
     storages: Mapping[str, Sequence[Storage]]
@@ -70,9 +70,10 @@ class Offers:
     openings: Sequence[Opening]
     runs: Sequence[float]
     made: Mapping[str, float]
+    moved: bool = False
 
 
-def cheapest(graph: Graph, offers: Offers) -> Choice:
+def cheapest(graph: Graph, offers: Offers) -> Choice | None:
     """The cheapest choice; there is one, as long as each call has a variant with all buffers as they are."""
     return _Choosing(graph, offers).choice()
 
@@ -98,8 +99,14 @@ class _Choosing:
         opening = next((o for o in self.offers.openings if o.buffer == name and o.storage == storage), None)
         return 0.0 if opening is None else opening.price * self.offers.made[name]
 
-    def choice(self) -> Choice:
-        """The solution."""
+    def choice(self) -> Choice | None:
+        """The solution, if there is one."""
+        pairs = zip(self.taken, self.offers.variants, strict=True)
+        moved = {x: 1.0 for row, options in pairs for x, v in zip(row, options, strict=True) if not v.is_plain}
+        if self.offers.moved and not moved:
+            return None
+        if self.offers.moved:
+            self.program.at_least(moved, 1.0)
         for row in self.taken:
             self.program.equal(dict.fromkeys(row, 1.0), 1.0)
         for x, conversion in zip(self.converted, self.offers.conversions, strict=True):
@@ -112,6 +119,8 @@ class _Choosing:
             else:
                 self._served(name)
         values = self.program.solve()
+        if values is None:
+            return None
         offers = self.offers
         chosen = tuple(
             next(v for x, v in zip(row, options, strict=True) if values[x] > 0.5)
@@ -187,14 +196,14 @@ class _Program:
         return float(np.round(values) @ np.array(self._prices))
 
     def solve(self) -> Any:
-        """The values of the variables, 0 or 1."""
+        """The values of the variables, 0 or 1; None where there is no solution."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # half a second, which few programs need
+        from scipy.sparse import csr_array
 
         count = len(self._prices)
-        matrix = np.zeros((len(self._rows), count))
-        for k, (row, _, _) in enumerate(self._rows):
-            for x, factor in row.items():
-                matrix[k, x] += factor
+        entries = [(factor, k, x) for k, (row, _, _) in enumerate(self._rows) for x, factor in row.items()]
+        factors, rows, columns = zip(*entries, strict=True) if entries else ((), (), ())
+        matrix = csr_array((factors, (rows, columns)), (len(self._rows), count))
         low: Any = np.array([low for _, low, _ in self._rows])
         high: Any = np.array([high for _, _, high in self._rows])
         if not count:
@@ -205,5 +214,4 @@ class _Program:
             integrality=np.ones(count),
             bounds=Bounds(0, 1),
         )
-        assert found.x is not None, found.message  # all buffers as they are is a choice
         return found.x

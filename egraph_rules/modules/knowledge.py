@@ -3,7 +3,8 @@
 As where a function is split in two (`ir.transform.calls.outline`): numbers that are known in a buffer are assumed by
 callees that read it; where nobody reads what a callee leaves, it may leave anything, which those after it take for
 undef. What any of them is told nobody may change, whether it reads that or not. Calls in loops and branches are told
-what holds before these of buffers that nothing in them writes.
+what holds before these of buffers that nothing in them writes, and where nobody reads what they leave, neither in them
+nor after.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from ir.nodes import (
     Select,
     Seq,
     Stmt,
+    Store,
     Undef,
     seq,
 )
@@ -40,7 +42,7 @@ from ir.program.calls import calls_in
 from ir.program.edit import names_in
 from ir.sections import passed
 from ir.transform.storage.parts import Part
-from ir.traverse import all_exprs, buffers_written, has_loads, map_stmt, shape_vars, stmt_exprs, walk, walk_expr
+from ir.traverse import all_exprs, buffers_written, has_loads, loads, map_stmt, shape_vars, stmt_exprs, walk, walk_expr
 
 Told = tuple[Const | Undef, isl.Set]  # what a buffer holds, and where
 _MOST = 4  # pieces of a region that is told
@@ -50,7 +52,7 @@ def told(entry: PrimFunc) -> PrimFunc:
     """A function whose callees know what they find in the buffers that they take whole, and what is read of these
     after them."""
     items = list(_items(entry.body))
-    if sum(next(calls_in(s), None) is not None for s in items) < 2:
+    if sum(1 for _ in calls_in(entry.body)) < 2:
         return entry
     flow = _Flow(entry, items)
     changed = {id(s): flow.changed(k) for k, s in enumerate(items)}
@@ -121,8 +123,11 @@ class _Flow:
         def on_stmt(inner: Stmt) -> Stmt:
             if not isinstance(inner, CallStmt):
                 return inner
-            asking = [b for b in self._asking(inner, self._used(inner)) if b in steady]
-            return self._call(inner, {b: [*self._numbers(at, b)] for b in asking}, {})
+            uses = self._used(inner)
+            asking = [b for b in self._asking(inner, uses) if b in steady]
+            writing = [b for b in self._taken(inner) if b in uses and not _is_nothing(uses[b].may)]
+            dead = {b: self._dead_inside(at, b) for b in writing}
+            return self._call(inner, {b: [*self._numbers(at, b)] for b in asking}, dead)
 
         return map_stmt(stmt, on_stmt=on_stmt) if next(calls_in(stmt), None) is not None else stmt
 
@@ -213,6 +218,10 @@ class _Flow:
                 over = over.union(use.must)
         return dead.intersect(over) if buffer in self.entry.buffers else dead
 
+    def _dead_inside(self, at: int, buffer: Buffer) -> isl.Set:
+        """Where nobody reads what calls in a loop or branch leave in a buffer, neither after it nor anywhere in it."""
+        return self._dead(at, buffer).subtract(self._within(self.items[at], buffer).reads)
+
     def _before(self, at: int, buffer: Buffer) -> Iterator[_Use]:
         return (self.uses[k][buffer] for k in range(at - 1, -1, -1) if buffer in self.uses[k])
 
@@ -230,8 +239,27 @@ class _Flow:
         elif next(calls_in(stmt), None) is None and all(not isinstance(s, If) for s in walk(stmt)):
             found = EffectAnalysis().of(lower_statement(stmt))
             return {b: _use(found, b) for b in _buffers(stmt)}
-        everything = {b: pb.whole(len(b.shape)) for b in _buffers(stmt)}
-        return {b: _Use(region, region, pb.nothing(len(b.shape))) for b, region in everything.items()}
+        if isinstance(stmt, CallStmt):
+            return {
+                b: _Use(pb.whole(len(b.shape)), pb.whole(len(b.shape)), pb.nothing(len(b.shape)))
+                for b in _buffers(stmt)
+            }
+        return {b: self._within(stmt, b) for b in _buffers(stmt)}
+
+    def _within(self, stmt: Stmt, buffer: Buffer) -> _Use:
+        """What all parts of a loop or branch do to a buffer, which perhaps none of them does."""
+        rank = len(buffer.shape)
+        reads = may = pb.nothing(rank)
+        for inner in walk(stmt):
+            if isinstance(inner, CallStmt):
+                use = self._used(inner).get(buffer)
+                if use is not None:
+                    reads, may = reads.union(use.reads), may.union(use.may)
+            elif any(load.buffer == buffer for expr in stmt_exprs(inner) for load in loads(expr)):
+                reads = pb.whole(rank)
+            if isinstance(inner, Store) and inner.buffer == buffer:
+                may = pb.whole(rank)
+        return _Use(reads, may, pb.nothing(rank))
 
 
 def _use(effects: Effects, buffer: Buffer) -> _Use:

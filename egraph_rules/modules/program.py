@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
+from math import inf
 from typing import Protocol, overload
 
 from egraph_rules.authoring.instructions import rule_of
@@ -21,7 +22,7 @@ from egraph_rules.modules.graph import Between, Graph, graph_of
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.stages import staged, unstaged
-from egraph_rules.modules.variants import Pricer, Variant, copying, filling
+from egraph_rules.modules.variants import MARGIN, Pricer, Variant, copying, filling
 from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
 from egraph_rules.rules.registry import active_rules, kept_rules, named
@@ -38,7 +39,6 @@ from ir.traverse import walk
 
 VARIANTS = 12  # of a call: ways to keep its buffers that are searched
 INLINED = 20  # stores of a program with all callees inlined up to which that is searched as a whole
-MARGIN = 0.1  # what other layouts must save; prices that are nearer to each other say nothing
 _NONE, _ALL, _SOME = range(3)  # how much is moved: what is looked at first
 Whole = Callable[[PrimFunc], float]
 Confirm = Callable[[PrimFunc, PrimFunc], bool]  # whether the second of two programs without calls is no slower
@@ -164,10 +164,10 @@ class ModuleSearch:
         began = time.perf_counter()
         entry = self.checked(verify)
         graph = graph_of(told(specialized(staged(entry, alone=bool(tuple(free) or maps)))), free)
-        choice = self.choose(graph, storages(graph, self.target, maps, self.instructions))
-        found = [(self._price(a.entry), a) for a in self._alternatives(entry, graph, choice)]
+        choices = self.choices(graph, storages(graph, self.target, maps, self.instructions))
+        found = [(self._price(a.entry), a) for a in self._alternatives(entry, graph, choices)]
         price, best = self._taken(found)
-        report = ModuleReport(graph, choice, [(a.name, p) for p, a in found], best.name)
+        report = ModuleReport(graph, best.choice, [(a.name, p) for p, a in found], best.name)
         report.searches, report.asked = self.pricer.searches, self.pricer.asked
         report.seconds = time.perf_counter() - began
         module = Module((*callees(best.entry), best.entry, *best.packs), self.module.name)
@@ -191,26 +191,51 @@ class ModuleSearch:
         return entry
 
     def choose(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> Choice:
-        """The cheapest choice of how buffers are kept, among these ways.
+        """The cheapest choice of how buffers are kept, among these ways."""
+        offers = self._offers(graph, ways)
+        plain = _as_they_are(graph, offers)
+        if plain is not None and all(map(_pays_nowhere, offers.variants)):
+            return plain
+        choice = self._settled(graph, offers)
+        assert choice is not None  # there is no limit
+        return choice
+
+    def choices(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Choice]:
+        """The choices to compare as programs: all buffers as they are, and the cheapest that moves some.
+
+        That one has to save enough. Where programs are priced as a whole, and stages were taken apart at borders, it
+        may cost a little more: what such parts cost together is not the sum.
+        """
+        offers = self._offers(graph, ways)
+        plain = _as_they_are(graph, offers)
+        assert plain is not None
+        near = self.whole is not None and any(self.pricer.is_apart(call.callee) for call in graph.calls)
+        limit = plain.price * (1.0 + MARGIN) if near else plain.price / (1.0 + MARGIN)
+        moved = self._settled(graph, replace(offers, moved=True), limit) if graph.between else None
+        return [plain] if moved is None else [plain, moved]
+
+    def _offers(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> Offers:
+        """What there is to choose from."""
+        variants = [self._variants(k, graph, ways) for k in range(len(graph.calls))]
+        weight = Prices(self.target).weight
+        conversions = [c for name in ways for c in self._conversions(graph, name, ways[name])]
+        openings = [o for name in ways for o in self._openings(graph.between[name], ways[name])]
+        runs = [weight(call.trips) for call in graph.calls]
+        made = {name: weight(between.trips) for name, between in graph.between.items()}
+        return Offers(variants, ways, conversions, openings, runs, made)
+
+    def _settled(self, graph: Graph, offers: Offers, limit: float = inf) -> Choice | None:
+        """The cheapest choice, unless it costs more than `limit`, or there is none.
 
         Variants that a choice takes are searched for, until all are that the cheapest one takes: what others would cost
         at the least is more. That is the exact optimum as far as those bounds are.
         """
-        variants = [self._variants(k, graph, ways) for k in range(len(graph.calls))]
-        weight = Prices(self.target).weight
-        runs = [weight(call.trips) for call in graph.calls]
-        made = {name: weight(between.trips) for name, between in graph.between.items()}
-        if all(options and options[0].is_plain and _pays_nowhere(options) for options in variants):
-            plain = {name: storages[:1] for name, storages in ways.items()}
-            return cheapest(graph, Offers([options[:1] for options in variants], plain, (), (), runs, made))
-        conversions = [c for name in ways for c in self._conversions(graph, name, ways[name])]
-        openings = [o for name in ways for o in self._openings(graph.between[name], ways[name])]
-        offers = Offers(variants, ways, conversions, openings, runs, made)
         while True:
             choice = cheapest(graph, offers)
+            if choice is None or choice.price > limit:
+                return None
             copies = (*(c.copy for c in choice.conversions), *(v for o in choice.openings for v in o.copies))
-            taken = (*choice.variants, *copies)
-            unknown = [v for v in taken if v.found is None]
+            unknown = [v for v in (*choice.variants, *copies) if not v.is_settled]
             if not unknown:
                 return choice
             for variant in unknown:
@@ -289,30 +314,39 @@ class ModuleSearch:
             if None not in copies:
                 yield Opening(name, storage, tuple(c for c in copies if c is not None))
 
-    def _alternatives(self, entry: PrimFunc, graph: Graph, choice: Choice) -> Iterator[Alternative]:
+    def _alternatives(self, entry: PrimFunc, graph: Graph, choices: Sequence[Choice]) -> Iterator[Alternative]:
         """Programs to compare: with calls and without, buffers as they are and as chosen."""
         plain = {name: BufferLayout(name, Storage.plain(b.buffer)) for name, b in graph.between.items()}
-        chosen = {name: BufferLayout(name, storage) for name, storage in choice.written.items()}
-        moved = any(not s.is_plain for s in choice.written.values()) or bool(choice.conversions)
+        as_it_is = choices[0]
         inline = without_calls(entry)
         small = sum(isinstance(s, Store) for s in walk(inline.body)) <= INLINED
-        if not graph.calls:
-            yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
-        else:
+        for choice in choices if graph.calls else ():
+            kept = "as they are" if choice is as_it_is else "as chosen"
+            chosen = {name: BufferLayout(name, storage) for name, storage in choice.written.items()}
             called = assembled(graph, choice, self.pricer, lambda v: v.best)
             given = unstaged(assembled(graph, choice, self.pricer, lambda v: v.source).entry) if called.packs else entry
             apart = unstaged(called.entry)
-            yield Alternative("callees specialized", apart.refines(given), called.packs, chosen)
-            if moved and small:  # callees were searched: what is left is what they have to do with each other
+            name = f"callees specialized, buffers {kept}"
+            yield Alternative(name, apart.refines(given), called.packs, chosen, choice)
+            if choice is not as_it_is and small:  # what is left is what callees have to do with each other
                 whole = self._best(without_calls(apart)).refines(given)
-                yield Alternative("callees inlined, buffers as chosen", whole, called.packs, chosen)
-            if small:
-                yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
-        yield Alternative("as written", entry, (), plain)
+                yield Alternative(f"callees inlined, buffers {kept}", whole, called.packs, chosen, choice)
+        if small or not graph.calls:
+            yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain, as_it_is)
+        yield Alternative("as written", entry, (), plain, as_it_is)
 
     def _best(self, func: PrimFunc) -> PrimFunc:
         """The cheapest equivalent of a whole program; where nothing else prices it, as any function."""
         return self.pricer.best(func)[0] if self.whole is None else self.search(func, self.whole).best
+
+
+def _as_they_are(graph: Graph, offers: Offers) -> Choice | None:
+    """The choice with all buffers as they are; None where some call is not to take them so."""
+    if not all(options and options[0].is_plain for options in offers.variants):
+        return None
+    ways = {name: storages[:1] for name, storages in offers.storages.items()}
+    first = [options[:1] for options in offers.variants]
+    return cheapest(graph, replace(offers, variants=first, storages=ways, conversions=(), openings=()))
 
 
 def _pays_nowhere(variants: Sequence[Variant]) -> bool:

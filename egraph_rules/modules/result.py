@@ -52,12 +52,13 @@ class BufferLayout:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A program that the choice may come down to: what it is, its entry function and those that pack parameters."""
+    """A program that a choice may come down to: what it is, its entry function and those that pack parameters."""
 
     name: str
     entry: PrimFunc
     packs: tuple[PrimFunc, ...]
     layouts: Mapping[str, BufferLayout]
+    choice: Choice
 
     @property
     def is_plain(self) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from math import prod
 
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target
 from egraph_rules.modules.floors import floor
 from egraph_rules.search.erase import price_as_written
+from ir.dtypes import DType
 from ir.errors import ScheduleError
 from ir.instructions import instructions_in
-from ir.nodes import SKIP, Assume, Buffer, Const, Expr, For, Load, PrimFunc, Stmt, Store, Undef, Var, const, seq
-from ir.program.canonical import canonical
+from ir.nodes import SKIP, Assume, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, const, seq
+from ir.program.canonical import Canonical, canonical
 from ir.program.edit import ROOT, names_in, nest, with_unique_names
 from ir.schedule.storage import Storage, kept
 from ir.transform.stages.sequential import sequential_buffer_access
@@ -20,20 +24,36 @@ from ir.transform.storage.layout_records import known_sizes
 from ir.transform.storage.padding import grid
 from ir.traverse import has_undef, results_of, shape_vars, walk
 
+MARGIN = 0.1  # what other layouts must save; prices that are nearer to each other say nothing
 Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price
 Search = Callable[[PrimFunc], Found]
 
 
+@dataclass(slots=True)
+class Cost:
+    """What all functions of one structure cost under the same layouts: at the least, and once one was searched, with
+    which of their forms that is."""
+
+    floor: float
+    found: float | None = None
+    form: int = 0
+
+    @property
+    def price(self) -> float:
+        """The price, or what it is at the least."""
+        return self.floor if self.found is None else self.found
+
+
 @dataclass(slots=True, eq=False)
 class Variant:
-    """A function whose buffers are kept in certain ways: as transformed, and once it was searched (`found`), the
-    cheapest equivalent with its price; until then a price below which none is expected."""
+    """A function whose buffers are kept in certain ways: `plain` has them as the program has, `source` so."""
 
     storages: Mapping[str, Storage]
-    plain: PrimFunc  # with all buffers as the program has them
-    source: PrimFunc
-    floor: float
-    found: Found | None = None
+    func: PrimFunc
+    cost: Cost
+    pricer: Pricer = field(repr=False)
+    derived: tuple[PrimFunc, PrimFunc] | None = None
+    found: PrimFunc | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -41,14 +61,36 @@ class Variant:
         return all(s.is_plain for s in self.storages.values())
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the price is known, of this one or of another one of its structure."""
+        return self.cost.found is not None
+
+    @property
     def price(self) -> float:
         """The price, or what it is at the least."""
-        return self.floor if self.found is None else self.found[1]
+        return self.cost.price
+
+    @property
+    def plain(self) -> PrimFunc:
+        """What the variant was derived of."""
+        return self._derived()[0]
+
+    @property
+    def source(self) -> PrimFunc:
+        """The function as transformed."""
+        return self._derived()[1]
 
     @property
     def best(self) -> PrimFunc:
         """The cheapest equivalent that was found."""
-        return self.source if self.found is None else self.found[0]
+        if self.found is None and self.is_settled:
+            self.found = self.pricer.cheapest(self)
+        return self.source if self.found is None else self.found
+
+    def _derived(self) -> tuple[PrimFunc, PrimFunc]:
+        if self.derived is None:
+            self.derived = self.pricer.derived(self.func, self.storages)
+        return self.derived
 
 
 @dataclass(slots=True)
@@ -59,7 +101,11 @@ class Pricer:
     target: Target
     instructions: tuple[PrimFunc, ...] = ()
     known: dict[PrimFunc, Found] = field(default_factory=lambda: dict[PrimFunc, Found]())
+    costs: dict[Hashable, Cost | None] = field(default_factory=lambda: dict[Hashable, Cost | None]())
     variants: dict[Hashable, Variant | None] = field(default_factory=lambda: dict[Hashable, Variant | None]())
+    named: dict[int, tuple[PrimFunc, Canonical]] = field(
+        default_factory=lambda: dict[int, tuple[PrimFunc, Canonical]]()
+    )
     asked: int = 0
 
     @property
@@ -69,13 +115,22 @@ class Pricer:
 
     def best(self, func: PrimFunc) -> Found:
         """The cheapest equivalent of a function without calls, and its price."""
-        self.asked += 1
-        plain = canonical(func)
-        if plain.func not in self.known:
-            self.known[plain.func] = self.search(plain.func.vouched())
-        found, price = self.known[plain.func]
-        named = replace(plain.back(found, func.name), attrs=func.attrs)
+        found, price = self._known(func)
+        named = replace(self._canonical(func).back(found, func.name), attrs=func.attrs)
         return named.refines(func), price
+
+    def _known(self, func: PrimFunc) -> Found:
+        """The same under canonical names."""
+        self.asked += 1
+        plain = self._canonical(func).func
+        if plain not in self.known:
+            self.known[plain] = self.search(plain.vouched())
+        return self.known[plain]
+
+    def _canonical(self, func: PrimFunc) -> Canonical:
+        if id(func) not in self.named:
+            self.named[id(func)] = func, canonical(func)  # held, so that no other one gets its number
+        return self.named[id(func)][1]
 
     def simplest(self, func: PrimFunc) -> PrimFunc:
         """What to derive variants of: the cheapest equivalent where that has lost nothing but work.
@@ -87,57 +142,119 @@ class Pricer:
                 isinstance(stmt, Store) and stmt.buffer in func.buffers and has_undef(stmt.value)
             ):
                 return func
-        best = self.best(func)[0]
-        return func if instructions_in(best) else best  # calls have copies that other layouts may save
+        best = self.best(func)[0]  # whose calls have copies, and whose stages have borders, that other layouts may save
+        return func if instructions_in(best) or self.is_apart(func) else best
+
+    def is_apart(self, func: PrimFunc) -> bool:
+        """Whether the cheapest equivalent of a function has taken stages apart, as at borders."""
+        stores, parts = (sum(isinstance(s, Store) for s in walk(f.body)) for f in (func, self._known(func)[0]))
+        return stores < parts
 
     def variant(self, func: PrimFunc, storages: Mapping[str, Storage]) -> Variant | None:
         """`func` with parameters kept so, not searched yet; None where a layout cannot be had."""
-        key = func, tuple(storages.items())
+        key = id(func), tuple(storages.items())
         if key not in self.variants:
-            self.variants[key] = self._derived(func, storages)
+            places = [p.name for p in func.params]
+            kept_so = tuple((places.index(name), storage) for name, storage in storages.items())
+            self.variants[key] = self._priced(func, storages, (self._canonical(func).func, kept_so))
         return self.variants[key]
 
-    def _derived(self, func: PrimFunc, storages: Mapping[str, Storage]) -> Variant | None:
+    def _priced(self, func: PrimFunc, storages: Mapping[str, Storage], structure: Hashable) -> Variant | None:
+        """A variant, with what is known of the cost of its structure."""
+        if structure in self.costs:
+            cost = self.costs[structure]
+            return None if cost is None else Variant(storages, func, cost, self)
         try:
-            plain = source = self.simplest(func)
-            for name, storage in storages.items():
-                source = kept(source, name, storage)
+            plain, source = derived = self.derived(func, storages)
         except ScheduleError:
+            self.costs[structure] = None
             return None
-        found = self.best(func)
-        variant = Variant(storages, plain, source, min(found[1], self._expected(func, plain, source, storages)))
+        found = self._known(func)[1]
+        cost = Cost(self._expected(func, plain, source, storages, found))
+        self.costs[structure] = cost
+        variant = Variant(storages, func, cost, self, derived)
         if variant.is_plain:
-            variant.found = found
+            cost.found = found
         return variant
 
-    def _expected(self, func: PrimFunc, plain: PrimFunc, source: PrimFunc, storages: Mapping[str, Storage]) -> float:
-        """What a variant costs at the least: guards are needed unless padding that is read holds a number."""
+    def derived(self, func: PrimFunc, storages: Mapping[str, Storage]) -> tuple[PrimFunc, PrimFunc]:
+        """What a variant is derived of, and the function with parameters kept so.
+
+        Raises:
+            ScheduleError: a layout cannot be had.
+        """
+        plain = source = self.simplest(func)
+        for name, storage in storages.items():
+            source = kept(source, name, storage)
+        return plain, source
+
+    def _expected(
+        self, func: PrimFunc, plain: PrimFunc, source: PrimFunc, storages: Mapping[str, Storage], found: float
+    ) -> float:
+        """What a variant costs at the least: guards are needed unless padding that is read holds a number, and so is
+        what writes numbers to padding. `found` is the price with all buffers as they are.
+        """
         written = {b.name for b in results_of(func)}
         padded = [n for n, s in storages.items() if (s.standing or n not in written) and s.has_padding]
         undefined = [n for n in padded if isinstance(storages[n].pad, Undef)]
-        if not self.instructions and len(undefined) == len(padded):
-            return price_as_written(source, Prices(self.target))
-        return min(floor(form, self.target, self.instructions, undefined) for form in (plain, source))
+        if len(undefined) == len(padded):
+            more = sum(self._filled(storages[n]) for n in written & storages.keys())
+            if not self.instructions:
+                return min(found + more, price_as_written(source, Prices(self.target)))
+            found += more
+        return min(found, *(floor(form, self.target, self.instructions, undefined) for form in (plain, source)))
+
+    def _filled(self, storage: Storage) -> float:
+        """What it costs at the least to write the padding of a buffer: by a nest of its own, or by a choice."""
+        sizes = (storage.physical_shape, storage.shape)
+        known = [prod(int(e.value) for e in shape if isinstance(e, Const)) for shape in sizes]
+        if storage.standing or not storage.has_padding or not isinstance(storage.pad, Const):
+            return 0.0
+        prices, place = Prices(self.target), Buffer("target", (const(known[0], DType.INT32),), storage.dtype)
+        var = Var("i", DType.INT32)
+
+        def stores(count: int, value: Expr) -> float:
+            extent = const(count, DType.INT32)
+            return prices.program(For(var, const(0, DType.INT32), extent, Store(place, (var,), value)))
+
+        chosen = Select(var < 1, storage.pad, storage.pad)
+        return min(stores(known[0] - known[1], storage.pad), stores(known[0], chosen) - stores(known[0], storage.pad))
 
     def settle(self, variant: Variant) -> Variant:
-        """Search for the cheapest equivalent of a variant, unless that was done: of each form that may be cheaper."""
-        if variant.found is None:
-            found = self.best(variant.source)
-            for form in self.forms(variant) if variant.floor < found[1] else ():
-                found = min(found, self.best(form), key=lambda f: f[1])
-            variant.found = found[0].refines(variant.source), found[1]
+        """Search for the cheapest equivalent of a variant, unless that was done for one of its structure.
+
+        Other forms are searched as long as one may be much cheaper.
+        """
+        cost = variant.cost
+        if not variant.is_settled:
+            for k, form in enumerate(self.forms(variant)):
+                price = self._known(form)[1]
+                if cost.found is None or price < cost.found:
+                    cost.found, cost.form = price, k
+                if cost.floor * (1.0 + MARGIN) >= cost.found:
+                    break
         return variant
 
-    def forms(self, variant: Variant) -> list[PrimFunc]:
-        """Other forms of a variant: with loops as a buffer lies in memory, and with padding filled before all else."""
+    def cheapest(self, variant: Variant) -> PrimFunc:
+        """The cheapest equivalent of a variant that is settled."""
+        form = next(islice(self.forms(variant), variant.cost.form, None))
+        return self.best(form)[0].refines(variant.source)
+
+    def forms(self, variant: Variant) -> Iterator[PrimFunc]:
+        """The forms of a variant: as it is, with padding filled first, with loops as a buffer lies in memory."""
+        if variant.is_plain:
+            yield variant.func
+            return
+        yield variant.source
         moved = [name for name, storage in variant.storages.items() if not storage.is_plain]
         written = [b.name for b in results_of(variant.source) if b.name in moved]
-        forms = _in_storage_order(variant.source, (*written, *moved)[0]) if moved else []
         stored = {n: variant.storages[n] for n in written}
         filled = [n for n, s in stored.items() if isinstance(s.pad, Const) and s.has_padding and not s.standing]
         if filled:
-            forms.append(_filled_first(variant.plain, variant.storages, filled))
-        return forms
+            yield _filled_first(variant.plain, variant.storages, filled)
+        with suppress(ScheduleError):
+            func = with_unique_names(variant.source)
+            yield sequential_buffer_access(func, ROOT, (*written, *moved)[0], reassociate=True).func
 
 
 def _filled_first(func: PrimFunc, storages: Mapping[str, Storage], names: Sequence[str]) -> PrimFunc:
@@ -155,14 +272,6 @@ def _filled_first(func: PrimFunc, storages: Mapping[str, Storage], names: Sequen
 def _filled(buffer: Buffer, value: Expr, taken: set[str]) -> Stmt:
     loops, places = grid(buffer, [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))], taken)
     return nest(list(loops), Store(buffer, places, value))
-
-
-def _in_storage_order(func: PrimFunc, buffer: str) -> list[PrimFunc]:
-    """The function with loops over a buffer as it lies in memory, if it can be had."""
-    try:
-        return [sequential_buffer_access(with_unique_names(func), ROOT, buffer, reassociate=True).func]
-    except ScheduleError:
-        return []
 
 
 def filling(buffer: Buffer, storage: Storage) -> PrimFunc | None:

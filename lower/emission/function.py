@@ -413,10 +413,11 @@ class _Emitter:
         completed = self.expansion.statement
         resolved = [replace(n, statement=completed(n.statement)) if isinstance(n, ArrayStatement) else n for n in nodes]
         apart = read_apart(resolved, self.plan.boxes, self.target)
+        last = {n.statement.buffer: n for n in resolved if isinstance(n, ArrayStatement)}
         for node, whole, behind in zip(nodes, resolved, apart, strict=True):
             if isinstance(node, ArrayStatement):
                 assert isinstance(whole, ArrayStatement)
-                self._statement(node, whole.statement, scope, behind)
+                self._statement(node, whole.statement, scope, behind, last[whole.statement.buffer] is not whole)
             elif isinstance(node, Versions):
                 self._versions(node, scope)
             else:
@@ -445,10 +446,11 @@ class _Emitter:
         axes = {} if self.phase is None else self.phase.axes.get(node, {})
         return Bounds(scope.around, self.static, self.shape_variables, frozenset(loop.var for loop in axes))
 
-    def _statement(self, node: ArrayStatement, resolved: Statement, scope: Scope, behind: frozenset[Buffer]) -> None:
-        """Write a node; `resolved` is its statement in terms of expanded locals, `behind` what it reads apart."""
-        statement = node.statement
-        axes = {loop.var for loop in node.axes}
+    def _statement(
+        self, node: ArrayStatement, resolved: Statement, scope: Scope, behind: frozenset[Buffer], followed: bool
+    ) -> None:
+        """Write a node; `resolved` has expanded locals, `behind` is read apart; `followed`: others store there."""
+        statement, axes = node.statement, {loop.var for loop in node.axes}
         guards: list[Expr] = []
         boxes: list[Box] = []
         for loop in statement.loops:
@@ -468,7 +470,7 @@ class _Emitter:
         passed_on = statement.buffer not in self.func.buffers and statement.buffer in self.readers
         writer = StatementWriter(
             job, node, bounds, scope, self.names, self.finite, self.target, self.program.policy, self.only,
-            behind, passed_on, statement.position in self.pinned, self.facts,
+            behind, passed_on, followed, statement.position in self.pinned, self.facts,
             self.backgrounds if self.expanded.get(statement.buffer, statement.buffer) == statement.buffer else None,
         )  # fmt: skip
         writer.write()

@@ -391,12 +391,12 @@ class StoreWriter(ValueWriter):
     def _in_one_pass(self, place: Place, value: Value) -> bool:
         """Whether a store to almost all of an array in a loop goes through all of it, with a choice for each element.
 
-        XLA:CPU stores to a part in place, but on one core.
+        XLA:CPU stores to a part in place, but on one core; and so it would that pass, as part of a store that follows.
         """
         view, dtype = place.view, self.job.buffer.dtype
         plain = len(view) > 1 and all(g.dims == 1 and len(g.axes) == 1 and g.coefs == (1,) for g in view)
         sizes = [n.const for g in view for n in (g.size, g.start, g.span) if n.is_const]
-        if not (self.scope.loop_vars and place.marks and plain and len(sizes) == 3 * len(view)):
+        if self.followed or not (self.scope.loop_vars and place.marks and plain and len(sizes) == 3 * len(view)):
             return False
         stored = {a.var for a in place.axes}
         others = [load for e in self.job.exprs() for load in loads(e) if load.buffer == self.job.buffer]

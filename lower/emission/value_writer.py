@@ -75,6 +75,7 @@ class ValueWriter:
         only: Collection[Buffer] = (),
         behind: Collection[Buffer] = (),
         passed_on: bool = False,
+        followed: bool = False,
         pinned: bool = False,
         facts: Facts | None = None,
         backgrounds: Backgrounds | None = None,
@@ -83,6 +84,7 @@ class ValueWriter:
         self.backgrounds = backgrounds
         self.behind = behind  # buffers that are read behind a barrier
         self.passed_on = passed_on  # other statements read what this one stores, which nobody else does
+        self.followed = followed  # others of its loop store to parts of the same buffer after it
         self.target = target
         self.policy = policy
         self.finite = finite

@@ -20,11 +20,12 @@ from egraph_rules.modules.stages import staged, unstaged
 from egraph_rules.modules.variants import Variant
 from ir import interpret, parse, verify
 from ir.dtypes import DType
-from ir.nodes import Module, PrimFunc, Undef, Var
+from ir.nodes import Module, PrimFunc, Store, Undef, Var, const
 from ir.presburger.index_map import IndexMap
 from ir.program.calls import calls_in, without_calls
 from ir.schedule.storage import Storage
 from ir.transform.calls.specialize import specialized
+from ir.traverse import walk
 
 BLUR = """
 @T.prim_func
@@ -263,3 +264,28 @@ def test_buffers_of_symbolic_extents_have_room_in_the_names_of_each_function() -
             for a, b in zip(interpret(given, x, m=m), interpret(made, x, m=m), strict=True):
                 np.testing.assert_array_equal(a, b)
     assert "if" not in str(choice.variants[1].best.body)
+
+
+HEAT = """
+@T.prim_func
+def step(U: T.Buffer((512, 512), "float32"), V: T.Buffer((512, 512), "float32")):
+    for i, j in T.grid(512, 512):
+        V[i, j] = U[i, j] + 0.1 * (
+            T.if_then_else(i > 0, U[i - 1, j], 0.0) + T.if_then_else(i < 511, U[i + 1, j], 0.0)
+            + T.if_then_else(j > 0, U[i, j - 1], 0.0) + T.if_then_else(j < 511, U[i, j + 1], 0.0) - 4.0 * U[i, j]
+        )
+"""
+
+
+def test_room_is_made_around_the_stage_as_it_is_written_where_the_cheapest_form_has_its_borders_apart() -> None:
+    """From the nine parts of that form nothing leads back to one nest without guards."""
+    step = parse(HEAT)["step"]
+    pricer = ModuleSearch(Module((step,)), "step", CPU, search_for(CPU)).pricer
+    assert pricer.is_apart(step) and pricer.simplest(step) is step
+    index_map = IndexMap.of(lambda i, j: [i + 1, j + 1], 2)
+    u, v = step.buffers
+    extents = (const(514, DType.INT32),) * 2
+    room = Storage(u.shape, u.dtype, index_map, const(0.0, DType.FLOAT32), extents, standing=True)
+    variant = pricer.variant(step, {"U": room, "V": Storage.plain(v)})
+    assert variant is not None and "if" not in str(pricer.settle(variant).best.body)
+    assert sum(isinstance(s, Store) for s in walk(variant.best.body)) == 1

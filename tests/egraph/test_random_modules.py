@@ -83,11 +83,12 @@ def a_module(seed: int) -> str:
     rng = np.random.default_rng(seed)
     pick = lambda *items: items[int(rng.integers(len(items)))]  # noqa: E731
     lines = [f"L = T.alloc_buffer(({ROWS}, {COLUMNS}), 'int32')", "R = T.alloc_buffer((1,), 'int32')"]
+    lines.append("R1 = T.alloc_buffer((3,), 'int32')")
     lines += [f"for i in range({ROWS}):", f"    map0(X[i, 0:{COLUMNS}], L[i, 0:{COLUMNS}], 1, {COLUMNS})", "R[0] = 1"]
     row = lambda: pick("0", "1", f"{ROWS - 1}")  # noqa: E731
     for _ in range(int(rng.integers(2, 6))):
         source, target = pick("X", "L", "Y"), pick("L", "Y")
-        kind = int(rng.integers(8))
+        kind = int(rng.integers(9))
         names = [line.split()[0] for line in lines if line.startswith("s")]
         scalar = pick("2", *names, "R[0]", f"{source}[0, 1] + 1", "-3")
         name = f"map{int(rng.integers(3))}"
@@ -105,6 +106,13 @@ def a_module(seed: int) -> str:
             lines.append(f"reduce{int(rng.integers(2))}({source}[0:2, 1:4], R)")
         elif kind < 6 and source != target:
             lines.append(f"part{int(rng.integers(2))}({source}, {target})")
+        elif kind == 8:
+            inner = [f"    part{int(rng.integers(2))}({a}, {b})" for a, b in pick(("XL", "LY"), ("YL", "XY"), ("XL",))]
+            lines += [
+                pick("for q in range(2):", "if X[0, 1] < 1:"),
+                *inner,
+                f"    map2({target}[{row()}, 1:4], R1, 2, 3)",
+            ]
         elif kind == 6:
             lines.append(f"s{len(lines)} = T.int32(2) * {source}[1, 2]")
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,34 @@ def test_work_that_two_statements_share_counts_for_each_that_stores_it() -> None
     price = program_price(read(vector("A", "B", "C"), both))
     one = program_price(read(vector("A", "B"), "for i in range(1048576):\n    B[i] = T.exp(A[i])"))
     assert one < price < 2.2 * one
+
+
+def test_what_stencils_compute_again_is_stored_where_it_is_too_much() -> None:
+    """XLA stops at some number of copies, so that the price of a chain does not grow with a power of its length."""
+
+    def chain(length: int) -> float:
+        names = ["A", *(f"H{k}" for k in range(length - 1)), "B"]
+        local = [f'{name} = T.alloc_buffer((4096,), "float32")' for name in names[1:-1]]
+        nests = [
+            f"for i in range(4096):\n    {b}[i] = 0.0\n    for f in range(3):\n"
+            f"        if 0 <= i + f - 1 and i + f - 1 < 4096:\n            {b}[i] += {a}[i + f - 1]"
+            for a, b in pairwise(names)
+        ]
+        return program_price(read(vector("A", "B", size=4096), "\n".join((*local, *nests))))
+
+    prices = [chain(n) for n in (3, 6, 12)]
+    assert prices[0] < prices[1] < prices[2] < 6 * prices[1]
+
+
+def test_rows_that_are_put_together_of_parts_cost_more_than_arrays_of_rows() -> None:
+    params = 'A: T.Buffer((512, 512), "float32"), B: T.Buffer((512, 512), "float32")'
+    sides = [("i, j", "i, j + 256"), ("j, i", "j + 256, i")]
+    inner, outer = (
+        program_price(read(params, f"for i, j in T.grid(512, 256):\n    B[{a}] = A[{a}] * 2.0\n"
+                                   f"for i, j in T.grid(512, 256):\n    B[{b}] = A[{b}] * A[{a}]"))
+        for a, b in sides
+    )  # fmt: skip
+    assert inner > 1.5 * outer
 
 
 @pytest.mark.parametrize(("claim", "size"), [("n % 7 == 0", 252), ("n < 20", 16), ("n > 4000", 256), ("n == n", 256)])

@@ -43,6 +43,7 @@ PASSES = {  # how many stores go through all of an array, and how many masks the
         2,
     ),
     "a small part": (HEAT.replace("T.grid(18, 22)", "T.grid(9, 22)"), 0, 0),
+    "its border after it": (HEAT + "\n    for i in range(20):\n        A[i, 0] = B[i, 1]", 1, 1),
     "what reads its neighbours": (HEAT.replace("B[", "A["), 0, 0),
     "a number": (NUMBERS, 0, 0),
 }

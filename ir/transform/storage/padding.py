@@ -39,7 +39,7 @@ from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
 from ir.program.edit import nest, refuse
-from ir.traverse import buffers_written, free_vars, loads, map_expr, substitute_expr
+from ir.traverse import buffers_written, free_vars, loads, map_expr, substitute_expr, walk
 
 Filler = Callable[[Sequence[Expr]], Expr]  # the value at physical indices
 
@@ -199,9 +199,11 @@ def after_writes(scope: Stmt, buffer: Buffer, stage: Callable[[], Stmt]) -> Stmt
     """`scope` with a stage after each statement that writes all of a buffer, and after the last that writes to it.
 
     Statements directly in the scope count. Accesses of a buffer before a transformation never touch its padding after
-    it, so what such a stage leaves there holds for all readers after it, and at the end.
+    it, so what such a stage leaves there holds for all readers after it, and at the end. Statements that only permit
+    anything in elements do not count where others write.
     """
-    writers = [s for s in _steps(scope) if buffer in buffers_written(s)]
+    permits = [s for s in _steps(scope) if buffer in buffers_written(s)]
+    writers = [s for s in permits if _writes_values(s, buffer)] or permits
     if not writers:
         return seq(stage(), scope)
     last = writers[-1]
@@ -231,6 +233,12 @@ def _steps(scope: Stmt) -> list[Stmt]:
             return _steps(body)
         case _:
             return [scope]
+
+
+def _writes_values(stmt: Stmt, buffer: Buffer) -> bool:
+    """Whether a statement stores other than undef to a buffer."""
+    stores = [s for s in walk(stmt) if isinstance(s, Store) and s.buffer == buffer]
+    return not stores or any(not isinstance(s.value, Undef) for s in stores)  # calls store too
 
 
 def _writes_all(stmt: Stmt, buffer: Buffer) -> bool:

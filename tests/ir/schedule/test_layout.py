@@ -606,3 +606,21 @@ def _assert_same(original: PrimFunc, new: PrimFunc, pads, seed: int) -> None:
             outside = layout.pack(np.zeros(want.shape, bool), True)
             held = 1 if pads[name] == "number" else got.flat[0]
             assert ((values[outside] == held) | (held != held)).all() and not undef[outside].any(), shown
+
+
+def test_padding_is_written_once_where_what_follows_only_permits_anything_in_elements() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+    for i in range(6):
+        B[i] = A[i] + 1
+    for i in range(6):
+        if i == 5:
+            B[i] = T.undef("int32")
+"""
+    sch = Schedule(parse(text))
+    sch.transform_layout("root", "B", lambda i: [i // 4, i % 4], pad_value=7)
+    assert str(sch.mod["f"]).count("T.block") == 1
+    ((found, undefined),) = interpret_with_undef(sch.mod["f"], np.arange(6, dtype=np.int32))
+    assert undefined.tolist() == [[False] * 4, [False, True, False, False]]
+    assert found[~undefined].tolist() == [1, 2, 3, 4, 5, 7, 7]
