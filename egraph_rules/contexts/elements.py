@@ -12,7 +12,7 @@ import islpy as isl
 
 from ir.analysis import contents as held
 from ir.dtypes import DType
-from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Load, Var
+from ir.nodes import COMPARE_OPS, Binary, Buffer, Const, Expr, Load, Var
 from ir.presburger import sets as pb
 from ir.presburger.opaque import values_of
 from ir.shown import text_order
@@ -48,17 +48,20 @@ class Elements:
         return load in self._names
 
 
-def elements(facts: Facts, exprs: Iterable[Expr]) -> Elements | None:
-    """The elements that expressions read and that something is known about in a context; None for none."""
+def elements(facts: Facts, exprs: Iterable[Expr], asked: frozenset[Buffer] = frozenset()) -> Elements | None:
+    """The elements that expressions read and that something is known about in a context; None for none.
+
+    What is known of buffers that are `asked` about already is left out, or two could tell of each other for ever.
+    """
     read = {load for expr in exprs for load in loads(expr)}
     known = [(c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c))]
-    known += [(c, True) for load in sorted(read, key=text_order) for c in told(facts, load) if has_loads(c)]
+    known += [(c, True) for load in sorted(read, key=text_order) for c in told(facts, load, asked) if has_loads(c)]
     return Elements(known) if known else None
 
 
-def place(facts: Facts, indices: tuple[Expr, ...]) -> isl.Set | None:
+def place(facts: Facts, indices: tuple[Expr, ...], asked: frozenset[Buffer] = frozenset()) -> isl.Set | None:
     """The elements that indices may name, by what is known of the data that they read; None if that is not said."""
-    known = elements(facts, indices) if any(map(has_loads, indices)) else None
+    known = elements(facts, indices, asked) if any(map(has_loads, indices)) else None
     if known is None:
         return facts.spot(indices)
     spot = pb.point(map(known.named, indices))
@@ -70,26 +73,26 @@ def assured(facts: Facts, cond: Expr) -> bool:
     return any(_implies(known, cond) for load in loads(cond) for known in told(facts, load))
 
 
-def told(facts: Facts, load: Load) -> Iterator[Expr]:
-    """The conditions that are known to hold of an element."""
-    known = facts.conditions_on(load.buffer)
-    spot = place(facts, load.indices) if known else None
+def told(facts: Facts, load: Load, asked: frozenset[Buffer] = frozenset()) -> Iterator[Expr]:
+    """The conditions that are known to hold of an element, of none of a buffer that is `asked` about already."""
+    known = [] if load.buffer in asked else facts.conditions_on(load.buffer)
+    asked |= {load.buffer}
+    spot = place(facts, load.indices, asked) if known else None
     for cond, region in known:
         here = held.at(cond, load.indices)
         if spot is None or here is None or not spot.is_subset(region):
             continue
         while isinstance(here, Binary) and here.op == "or":  # a comparison, unless something on data holds
-            reads_it = any(other.buffer == load.buffer for other in loads(here.lhs))
-            if reads_it or decided(facts, here.lhs) is not False:
+            if decided(facts, here.lhs, asked) is not False:
                 break
             here = here.rhs
         else:
             yield here
 
 
-def decided(facts: Facts, cond: Expr) -> bool | None:
+def decided(facts: Facts, cond: Expr, asked: frozenset[Buffer] = frozenset()) -> bool | None:
     """Whether a condition follows from what is known of the elements that it reads; None if that does not tell."""
-    known = elements(facts, (cond,))
+    known = elements(facts, (cond,), asked)
     if known is None:
         return None
     holds, values = pb.condition(known.named(cond)), facts.domain.intersect(known.values)

@@ -850,3 +850,17 @@ def f(a: T.Buffer((40, 4), "float32"), b: T.Buffer((40, 4), "float32"), X: T.Buf
 """
     ).funcs[0]
     assert optimize(func).report.stopped.startswith("saturated")
+
+
+def test_elements_of_two_buffers_are_told_by_each_other_without_end() -> None:
+    func = parse(
+        """@T.prim_func
+def f(X: T.Buffer((6,), "float32"), M: T.Buffer((6,), "int32"), Y: T.Buffer((6,), "float32")):
+    for k in range(6):
+        T.assume(M[k] > 0 or X[k] >= 0.0)
+    for k in range(6):
+        if M[k] != 0:
+            Y[k] = X[k]
+"""
+    ).funcs[0]
+    assert assert_refines(func, optimize(func).best, np.random.default_rng(1)) > 0
