@@ -74,7 +74,8 @@ def _entered(stmt: Stmt, place: Here, part: str) -> Here | None:
 
 def _index(index: Expr, extent: Expr, guarded: Here, outside: Here) -> Expr:
     zero = const(0, index.dtype)
-    if index.dtype is not extent.dtype:
+    reduced = isinstance(index, Binary) and index.op == "floormod" and index.rhs.same(extent)
+    if index.dtype is not extent.dtype or reduced:
         return index
     inside = Binary("and", Binary("ge", index, zero), Binary("lt", index, extent))
     needed = guarded.truth(inside) is True and outside.truth(inside) is not True

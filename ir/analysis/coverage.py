@@ -109,12 +109,12 @@ def _cover(reader: Statement, load: Load, writer: Statement, depth: int, opaque:
 
 
 def first_read(statements: Sequence[Statement], buffer: Buffer) -> isl.Set:
-    """Elements whose initial contents are certainly read, whatever the data."""
+    """Elements whose initial contents the program certainly reads, whatever the data."""
 
     def question() -> isl.Set:
         found = presburger.nothing(len(buffer.shape))
         writers = [s for s in statements if s.buffer == buffer]
-        for reader in statements:
+        for reader in (s for s in statements if not s.speculated):
             for load, where in _evaluated_loads(reader):
                 place = presburger.point(load.indices) if load.buffer == buffer else None
                 if place is None:

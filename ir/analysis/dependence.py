@@ -70,6 +70,7 @@ class Statement:
     """A store in its place. `update` is set when it is `B[f] = B[f] op value` with a value that does not read B.
 
     With a `tile` it stores all elements of a window, as an instruction makes them of what its value reads by others.
+    One that is `speculated` works out a value also where the program does not ask for it.
     """
 
     position: int
@@ -78,6 +79,7 @@ class Statement:
     store: Store
     update: tuple[UpdateOp, Expr] | None = None
     tile: Tile | None = None
+    speculated: bool = False
 
     @property
     def windows(self) -> tuple[Loop, ...]:

@@ -360,7 +360,8 @@ class _Builder:
         local = Buffer(self.program.fresh(name), (), value.dtype, "local")
         self.program.depth[local] = len(loops)
         position = len(self.program.statements)
-        self.program.statements.append(Statement(position, loops, (), Store(local, (), value), None))
+        frozen = Statement(position, loops, (), Store(local, (), value), speculated=bool(guards))
+        self.program.statements.append(frozen)
         return Load(local, ())
 
     def _check(self, node: Assert | Assume, cond: Expr, loops: tuple[Loop, ...], guards: tuple[Expr, ...]) -> None:

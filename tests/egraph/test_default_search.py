@@ -495,3 +495,25 @@ def f(A: T.Buffer((64, 64), "float32"), m: T.Buffer((64,), "float32")):
             m[i] = T.max(m[i], A[i, j])
 """)["f"]
     assert "range(i + 1, 64)" in str(optimize(func).best).replace("T.serial", "range")
+
+
+def test_a_place_that_is_data_is_reduced_once() -> None:
+    """Nothing proves that a remainder of data is inside of a dimension where the data change: there was no end to it."""
+    func = parse("""
+@T.prim_func
+def f(
+    A: T.Buffer((5, 6), "uint8"), P: T.Buffer((5,), "int32"), B: T.Buffer((5, 6), "uint8"), I: T.Buffer((5,), "int32"),
+    Y: T.Buffer((5, 6), "uint8"),
+):
+    for r in range(5):
+        T.assume(P[r] >= 0 and P[r] < 5)
+    for r in range(5):
+        I[r] = 0
+        for k in range(r):
+            if I[r] < 6:
+                Y[r, I[r]] = A[r, k] - (Y[r, k] + B[P[r], k])
+            I[r] = I[r] + 1
+""")["f"]
+    best = optimize(func).best
+    assert "% 6 % 6" not in to_script(best)
+    assert assert_refines(func, best, np.random.default_rng(0)) > 0

@@ -92,3 +92,37 @@ def test_programs_do_not_show_what_they_never_read(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20, 600))
 def test_many_programs_do_not_show_what_they_never_read(seed: int) -> None:
     check(seed)
+
+
+def test_a_value_that_is_named_under_a_guard_is_read_there_only() -> None:
+    """A name is worked out for all iterations, which says nothing of the elements that the program reads for it."""
+    func = parse("""
+@T.prim_func
+def f(
+    X: T.Buffer((4, 6), "float32"), L: T.Buffer((4,), "int32"), n: T.int32, Q: T.Buffer((4,), "float32"),
+    S: T.Buffer((4,), "float32"),
+):
+    T.assume(n >= 0 and n <= 6)
+    for r in range(4):
+        T.assume(L[r] >= 0 and L[r] <= 6)
+    for r in range(4):
+        Q[r] = 0.0
+        for k in range(6):
+            if k + 1 < L[r]:
+                m = T.max(Q[r], X[r, k])
+                Q[r] = Q[r] * T.exp(Q[r] - m)
+    for r in range(4):
+        S[r] = 1.0
+        for k in T.serial(L[r], 6):
+            if k < n:
+                S[r] = S[r] + X[r, 5 - k]
+""")["f"]
+    for lengths, n in (([0, 3, 6, 1], 3), ([2, 2, 2, 2], 0), ([5, 4, 3, 2], 6)):
+        X = np.full((4, 6), np.nan, np.float32)
+        for r, length in enumerate(lengths):
+            read = [*range(length - 1), *(5 - k for k in range(length, min(n, 6)))]
+            X[r, read] = np.arange(len(read))
+        empty = np.zeros(4, np.float32)
+        inputs = {"X": X, "L": np.array(lengths, np.int32), "n": n, "Q": empty, "S": empty}
+        assert_agrees(func, compile(func), inputs)
+        assert_agrees(func, compile(optimize(func).best), inputs)
