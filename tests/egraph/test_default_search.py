@@ -498,7 +498,7 @@ def f(A: T.Buffer((64, 64), "float32"), m: T.Buffer((64,), "float32")):
 
 
 def test_a_place_that_is_data_is_reduced_once() -> None:
-    """Nothing proves that a remainder of data is inside of a dimension where the data change: there was no end to it."""
+    """Nothing proves that a remainder of data is inside of a dimension, where data change: there was no end to it."""
     func = parse("""
 @T.prim_func
 def f(
