@@ -54,7 +54,8 @@ def ranked(
     few = min(compact, key=lambda p: (_stores(p[1]), p[0]), default=given)
     if few[0] <= given[0] and few[1] != given[1] and all(few[1] != body for _, body in cheaper[:1]):
         cheaper = [*cheaper[:1], few, *(p for p in cheaper[1:] if p[1] != few[1])]
-    cheaper += _without_turns([p for p in (*found, *called) if p not in cheaper], given)
+    dearer = [p for p in found if p[0] > given[0]]
+    cheaper += _without_turns([*dearer, *(p for p in called if p not in cheaper)], given)
     if not cheaper:
         return Ranking([given, *(p for p in found if p[1] != given[1])], [])
     most = max(STORES // max(_stores(given[1]), 1) - 1, 1)
