@@ -31,8 +31,8 @@ from kernel_files import EXAMPLES, PATHS, load
 from lower.price.program import pricing
 from lower.runtime.kernel import Kernel, compile
 from lower.tune.measure import Call, Race, kernel_call, wall
+from tables import rewrite
 
-DOCUMENT = Path(__file__).parent / "README.md"
 SMALL = Path(__file__).parent / "small_programs.py"
 BEGIN, END = "<!-- as written: begin -->", "<!-- as written: end -->"
 LIMIT = 1.1  # no optimized kernel takes longer than so many times what the one as written takes
@@ -180,9 +180,7 @@ def main() -> None:
     if options.only or options.only_print or options.search_alone:
         print(table)
         return
-    text = DOCUMENT.read_text()
-    before, rest = text.split(BEGIN)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
+    rewrite(BEGIN, END, table)
 
 
 if __name__ == "__main__":

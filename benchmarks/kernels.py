@@ -26,7 +26,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -40,9 +39,9 @@ from ir import parse, specialize
 from kernel_files import PATHS, KernelFile, bound, load
 from lower import compile
 from lower.price.program import pricing
+from tables import rewrite
 
 NOTHING = '@T.prim_func\ndef nothing(A: T.Buffer((1,), "int32")):\n    A[0] = 0\n'
-DOCUMENT = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- kernels: begin -->", "<!-- kernels: end -->"
 SEED = 5
 TOLERANCE = {"float32": 2e-3, "float64": 1e-8}  # of the largest value; integers are equal
@@ -275,9 +274,7 @@ def main() -> None:
     show(measured, options.size)
     if options.print or options.only or options.size != "large":
         return
-    head, _, rest = DOCUMENT.read_text().partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    DOCUMENT.write_text(f"{head}{BEGIN}\n{markdown(measured, options.size)}\n{END}{tail}")
+    rewrite(BEGIN, END, markdown(measured, options.size))
 
 
 if __name__ == "__main__":

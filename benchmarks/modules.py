@@ -13,7 +13,6 @@ import argparse
 import time
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
@@ -25,8 +24,8 @@ from ir.semantics.inputs import random_inputs
 from lower import compile
 from lower.tpu.compiler import TpuReport, compile_jobs, tpu_available, tpu_job
 from lower.tune.measure import Race, kernel_call, wall
+from tables import rewrite
 
-DOCUMENT = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- modules: begin -->", "<!-- modules: end -->"
 SEED = 7
 TOLERANCE = 1e-3  # of the largest value
@@ -275,9 +274,7 @@ def main() -> None:
         return
     head = "| module | as written, ms | layouts chosen, ms | ratio | by price | layouts | search, s | TPU cycles |"
     table = "\n".join([head, "|---|---:|---:|---:|---:|---|---:|---|", *(row.cells() for row in rows)])
-    before, _, rest = DOCUMENT.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}")
+    rewrite(BEGIN, END, table)
 
 
 if __name__ == "__main__":

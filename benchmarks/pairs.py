@@ -36,8 +36,8 @@ from lower.emission.function import emit_function
 from lower.price.program import program_price
 from lower.runtime.callable import Kernel
 from lower.tune.measure import Call, kernel_call, wall
+from tables import rewrite
 
-DOCUMENT = Path(__file__).parent / "README.md"
 PROGRAMS = [Path(__file__).parent / name for name in ("untuned_programs.py", "small_programs.py")]
 BEGIN, END = "<!-- pairs: begin -->", "<!-- pairs: end -->"
 CLEAR = 1.2  # times that differ by less are those of one kernel on another run
@@ -196,8 +196,7 @@ def main() -> None:
     if options.only or options.only_print:
         print(table)
         return
-    before, rest = DOCUMENT.read_text().split(BEGIN)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
+    rewrite(BEGIN, END, table)
 
 
 if __name__ == "__main__":

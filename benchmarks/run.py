@@ -27,9 +27,9 @@ from ir.semantics.inputs import random_inputs
 from ir.traverse import walk
 from lower import compile
 from lower.tune.measure import medians, seconds_of
+from tables import rewrite
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT = ROOT / "benchmarks" / "README.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 ROWS, COLUMNS, VALID = 4096, 1024, 1022
 NESTS = (10, 25, 50)
@@ -202,9 +202,7 @@ def main() -> None:
     print(text)
     if options.print:
         return
-    head, _, rest = DOCUMENT.read_text().partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    DOCUMENT.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")
+    rewrite(BEGIN, END, text)
 
 
 if __name__ == "__main__":

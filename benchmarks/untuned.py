@@ -29,9 +29,9 @@ from as_written import least
 from ir import PrimFunc, parse
 from lower.price.program import program_price
 from lower.tune.measure import Call
+from tables import rewrite
 from untuned_by_hand import HAND_WRITTEN, INPUTS, Draw
 
-DOCUMENT = Path(__file__).parent / "README.md"
 PROGRAMS = Path(__file__).parent / "untuned_programs.py"
 BEGIN, END = "<!-- untuned: begin -->", "<!-- untuned: end -->"
 TOLERANCE = 2e-3  # of the largest value
@@ -118,8 +118,7 @@ def main() -> None:
     if options.only or options.only_print:
         print(table)
         return
-    before, rest = DOCUMENT.read_text().split(BEGIN)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
+    rewrite(BEGIN, END, table)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from functools import reduce
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat
+from ir.analysis.conditions import conjunction
 from ir.analysis.neutral import neutral_to
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
@@ -302,7 +303,7 @@ class _Copy:
         ends = [(o.var, n) for o, n in zip(self.loops, self.used, strict=True) if _value(o.extent) > n]
         tests: list[Expr] = [Binary("lt", var, const(n, var.dtype)) for var, n in ends]
         padded = Store(self.local, there, pad)
-        whole = reduce(lambda a, b: Binary("and", a, b), tests) if tests else None
+        whole = conjunction(tests) if tests else None
         return nest(self.loops, copied if whole is None else If(whole, copied, padded))
 
     def back(self) -> Stmt:

@@ -153,7 +153,7 @@ def fold_of_shifts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             x = _shifted(rhs if lhs.same(own) else lhs, stmt.var)
         case _:
             return
-    if x is None or not (lhs.same(own) or rhs.same(own)) or start + extent != x.dtype.bits:
+    if x is None or x.dtype.is_signed or not (lhs.same(own) or rhs.same(own)) or start + extent != x.dtype.bits:
         return
     if _changes((x, *store.indices), store) or any(stmt.var in free_vars(e) for e in (x, *store.indices)):
         return
@@ -168,9 +168,9 @@ def fold_of_shifts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 
 def _shifted(expr: Expr, var: Var) -> Expr | None:
-    """The unsigned number that an expression shifts by `var`."""
+    """The integer that an expression shifts by `var`."""
     match expr:
-        case Binary(op="shr", lhs=x, rhs=place) if x.dtype.is_integer and not x.dtype.is_signed:
+        case Binary(op="shr", lhs=x, rhs=place) if x.dtype.is_integer:
             plain = place.operand if isinstance(place, Cast) and place.dtype.is_integer else place
             return x if plain == var else None
         case _:
@@ -251,12 +251,8 @@ def _bit(expr: Expr, var: Var) -> Expr | None:
     match expr:
         case Cast(operand=inner) if expr.dtype.is_integer and inner.dtype.is_integer:
             return _bit(inner, var)
-        case (
-            Binary(op="bitand", lhs=Binary(op="shr", lhs=x, rhs=place), rhs=Const(value=1))
-            | Binary(op="bitand", lhs=Const(value=1), rhs=Binary(op="shr", lhs=x, rhs=place))
-        ):
-            plain = place.operand if isinstance(place, Cast) and place.dtype.is_integer else place
-            return x if plain == var and x.dtype.is_integer else None
+        case Binary(op="bitand", lhs=x, rhs=Const(value=1)) | Binary(op="bitand", lhs=Const(value=1), rhs=x):
+            return _shifted(x, var)
         case _:
             return None
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import reduce
 from typing import assert_never, cast
 
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.contexts.facts import along
+from ir.analysis.conditions import conjunction
 from ir.analysis.effects import meeting
 from ir.fold import folded
 from ir.nodes import (
@@ -279,7 +279,7 @@ def whole_range(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     for n in dict.fromkeys(along(stmt.body, stmt.var)):
         if not (here.truth(Binary("ge", stmt.start, first)) and here.truth(_at_most(stop, n))):
             continue
-        guarded = If(reduce(lambda a, b: Binary("and", a, b), bounds), stmt.body, SKIP)
+        guarded = If(conjunction(bounds), stmt.body, SKIP)
         longer = replace(stmt, start=first, extent=const(n - int(first.value), stmt.extent.dtype), body=guarded)
         inside = here.inside(longer)
         beyond = None if inside is None else inside.under(guarded.cond, False)

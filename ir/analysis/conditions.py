@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from ir.dtypes import DType
 from ir.nodes import NEGATED, Binary, Const, Expr, Load, Unary, Undef
@@ -31,6 +32,11 @@ def conjuncts(cond: Expr) -> Iterator[Expr]:
             yield from conjuncts(b)
         case _:
             yield cond
+
+
+def conjunction(conditions: Sequence[Expr]) -> Expr:
+    """All of some conditions, of which there is at least one."""
+    return reduce(lambda a, b: Binary("and", a, b), conditions)
 
 
 def negate(cond: Expr) -> Expr:

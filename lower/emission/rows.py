@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var
@@ -13,7 +14,6 @@ from lower.array.reduce import neutral
 from lower.array.values import Translator, Value, typed
 from lower.array.views import Axis
 from lower.emission.scope import Names, Scope
-from lower.nest.if_conversion import conjunction
 from lower.program.nodes import JaxExpr, Lambda, Name, Subscript
 
 

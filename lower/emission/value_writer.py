@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import copysign, prod
 
 from egraph_rules.cost.target import Target
+from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
 from ir.nodes import Buffer, Const, Expr, Load, Select, Var, const
@@ -36,7 +37,6 @@ from lower.emission.stage_barrier import is_kept, rereads
 from lower.instructions.convolution import BANDED, CONVOLUTION, Convolution, Form, convolution, leading
 from lower.instructions.sliding_windows import WINDOWED, Separated, separated
 from lower.nest.backgrounds import Backgrounds
-from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import ArrayStatement, Box
 from lower.program.build import ALL, Arg, call, dotted, method, text
 from lower.program.nodes import Clause, Comprehension, Function, JaxExpr, Lambda, Literal, Name

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 
+from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form
 from lower.analysis.linear_forms import linear, to_expr
-from lower.nest.if_conversion import are_apart, conjunction, conjuncts
+from lower.nest.if_conversion import are_apart, conjuncts
 from lower.nest.nodes import Box, Fresh, Pick, own_bounds
 from lower.storage.array_expansion import recorded
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, common_loops, dependences
 from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
@@ -18,7 +19,6 @@ from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substit
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
 from lower.array.reduce import neutral_number
-from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import Box, Fresh, Recurrence
 from lower.nest.normalize import read_by_bounds, split_update
 from lower.storage.array_expansion import depends_on

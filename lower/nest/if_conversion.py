@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Literal
 
+from ir.analysis.conditions import conjunction
 from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
 from ir.traverse import has_load, has_loads, loads, map_expr, nesting, node_count, substitute, walk_expr
 from lower.analysis.freedoms import NUMBERS, Form, Policy
@@ -49,11 +49,6 @@ def is_large(expr: Expr) -> bool:
     Python reads 200 brackets within each other, and what is put in place of several names may double each time.
     """
     return node_count(expr) > _LARGE or nesting(expr) > _DEEP
-
-
-def conjunction(conditions: Sequence[Expr]) -> Expr:
-    """All of some conditions, of which there is at least one."""
-    return reduce(lambda a, b: Binary("and", a, b), conditions)
 
 
 def conjuncts(cond: Expr) -> tuple[Expr, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Tile
 from ir.dtypes import DType
 from ir.nodes import (
@@ -30,7 +31,6 @@ from ir.nodes import (
 from ir.sections import Section
 from ir.traverse import results_of, substitute_expr
 from lower.analysis.linear_forms import linear, to_expr
-from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import Pick, Solve
 
 _Comparison = Literal["gt", "ge", "lt", "le"]

@@ -27,6 +27,7 @@ from egraph_rules.authoring.rule import (
     rule,
 )
 from egraph_rules.rules.operands import IDEMPOTENT_RULES
+from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Statement
 from ir.dtypes import Kind
 from ir.floats import Floats
@@ -34,7 +35,7 @@ from ir.nodes import TRUE, Binary, Const, Expr, Load, Select, binary
 from ir.presburger import sets as presburger
 from ir.traverse import has_loads, loads, map_expr
 from lower.analysis.freedoms import Form, Policy
-from lower.nest.if_conversion import as_extreme, conjunction
+from lower.nest.if_conversion import as_extreme
 
 SILENT_STORES = Form(
     "structure.silent_stores",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from egraph_rules.cost.target import Target
+from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Statement
 from ir.floats import Floats
 from ir.nodes import Binary, Expr, Load, Select, Unary, const
@@ -19,7 +20,6 @@ from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.array.padded_reads import PaddedRead, Use, read_price, uses
 from lower.array.views import reads_data
-from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import ArrayStatement, Node
 
 MERGED = Form(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Idle, Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, const
 from ir.presburger import sets as presburger
@@ -19,7 +20,6 @@ from ir.traverse import loads
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.value_ranges import Bounds, holds, kept
 from lower.array.reduce import neutral_number
-from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, loops_over
 from lower.nest.silent_stores import unchanged
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
+from ir.analysis.conditions import conjunction
 from ir.analysis.coverage import uncovered
 from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.dtypes import DType
@@ -19,7 +20,7 @@ from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, cons
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, loads, map_expr, node_count, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, least, linear, number, tidy, to_expr, unbounded
-from lower.nest.if_conversion import conjunction, conjuncts
+from lower.nest.if_conversion import conjuncts
 from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, extreme, loop_over, loops_over
 from lower.storage.skewed_storage import Skewed
 

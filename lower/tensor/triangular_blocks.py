@@ -27,7 +27,7 @@ from lower.program.build import Arg, as_expr, between, call, infix
 from lower.program.nodes import Clause, Comprehension, JaxExpr
 from lower.tensor.terms import Term
 
-MAX_BLOCKS = 6  # of each more, less is left to be saved, and XLA compiles a product more
+_MAX_BLOCKS = 6  # of each more, less is left to be saved, and XLA compiles a product more
 _ALIGNED = 8  # bounds are multiples of this, as far as a vector goes
 
 Bound = int | str  # a number, or the name of one
@@ -78,7 +78,7 @@ def in_blocks(
     for axis in axes.values():
         if axis.var in over or axis.var not in tied:
             continue
-        for count in range(2, min(MAX_BLOCKS, axis.extent.const // target.product_rows) + 1):
+        for count in range(2, min(_MAX_BLOCKS, axis.extent.const // target.product_rows) + 1):
             cut = presburger.within_budget(lambda a=axis, n=count: _cut(a, n, axes, conditions), None)
             if cut is not None:
                 found.append((_price(cut, values, over, axes, target), cut))
