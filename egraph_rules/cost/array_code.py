@@ -7,6 +7,7 @@ broadcast) cost nothing by themselves; what is read through them does.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import frexp, isfinite, log2, prod
@@ -14,6 +15,7 @@ from typing import Any
 
 from jax.extend.core import Literal
 
+from egraph_rules.cost.operations import reduction
 from egraph_rules.cost.target import SLOW, Target
 
 _SHAPES = frozenset(("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "stop_gradient", "copy_p"))
@@ -31,11 +33,17 @@ _REDUCTIONS = frozenset(
         "argmax", "argmin",
     )
 )  # fmt: skip
+# Reductions of floats that a library of XLA:CPU takes, together with arithmetic that is done for them alone.
+_TAKEN_REDUCTIONS = frozenset(("reduce_sum", "reduce_max", "reduce_min"))
+_TAKEN = frozenset(
+    ("add", "sub", "mul", "div", "max", "min", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "square", "sign")
+)
 _CUMULATIVE = frozenset(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"))
 _LIBRARY = frozenset(("triangular_solve", "cholesky", "lu", "qr", "eigh", "svd"))
 _KEPT = frozenset(("optimization_barrier", "scan", "while", "cond"))  # not merged with others that are the same
 _INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
+_UNROLLED = 32  # elements of a row up to which it is reduced in the code that computes it
 _COPIES = 15  # of one computation in another that XLA makes before it stores what is computed
 
 CallPrice = Callable[[tuple[int, ...]], float]  # of an instruction, for the shape of its first result
@@ -47,12 +55,11 @@ class _Array:
 
     `stored`: it lies in memory; `size` is then what is read of it. `data`: it depends on arguments. `masked`: a choice
     by a condition on elements is part of it; `cut`: it is a part of what is stored, or has something put around it.
-    `own`: nothing else holds its memory, so that it can be changed in place. `widest`: how many elements the largest
-    of the arrays has that are read for it; `several`: there are two or more. `joined`: it is made of parts.
+    `own`: nothing else holds its memory, so that it can be changed in place. `joined`: it is made of parts.
     `plain`: it is made of whole arrays by operations on their elements alone, with no number among them.
-    `number`: what a single value is expected to be, if it is known.
-
-
+    `taken`: what a reduction reads that takes in the arithmetic on floats that made it, and the work of that.
+    `turned`: the array of which it is a transposed view, and in which order it has the axes of that.
+    `wanted`: it is a result, or several operations want it.
     `number`: what a single value is expected to be, if it is known. `same`: what has the same is worked out once.
     """
 
@@ -64,10 +71,11 @@ class _Array:
     cut: bool = False
     transposed: bool = False
     own: bool = False
-    widest: int = 0
-    several: bool = False
     joined: bool = False
     plain: bool = False
+    taken: tuple[tuple[_Array, ...], int] | None = None
+    turned: tuple[_Array, tuple[int, ...]] | None = None
+    wanted: bool = False
     number: float | None = None
     same: Hashable = None
 
@@ -104,10 +112,15 @@ class _Block:
     slices: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
     known: dict[Hashable, list[_Array]] = field(default_factory=lambda: dict[Hashable, list[_Array]]())
     copies: dict[int, tuple[int, int]] = field(default_factory=lambda: dict[int, tuple[int, int]]())
+    memory: dict[tuple[int, int], _Array] = field(default_factory=lambda: dict[tuple[int, int], _Array]())
     held: dict[int, _Array] = field(default_factory=lambda: dict[int, _Array]())
 
-    def run(self, jaxpr: Any, arguments: Sequence[_Array], kept: Collection[Any] = ()) -> list[_Array]:
-        """The results of a jaxpr for arguments. What is `kept` is stored anyway, so that slices of it are read."""
+    def run(
+        self, jaxpr: Any, arguments: Sequence[_Array], kept: Collection[Any] = (), *, inlined: bool = False
+    ) -> list[_Array]:
+        """The results of a jaxpr for arguments. What is `kept` is stored anyway, so that slices of it are read; all
+        results are, if it is not `inlined`."""
+        wanted = _wanted(jaxpr, inlined)
         env: dict[Any, _Array] = dict(zip(jaxpr.invars, map(_apart, arguments), strict=True))
         for var in jaxpr.constvars:
             env[var] = _apart(_Array(_size(var.aval), stored=True))
@@ -115,7 +128,8 @@ class _Block:
             if eqn.primitive.name == "slice" and eqn.invars[0] in kept:
                 env[eqn.invars[0]] = self.store(env[eqn.invars[0]])
             operands = [_literal(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
-            env.update(zip(eqn.outvars, self._once(eqn, operands), strict=True))
+            for var, found in zip(eqn.outvars, self._once(eqn, operands), strict=True):
+                env[var] = replace(found, wanted=True) if var in wanted else found
         return [_literal(v) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
 
     def _once(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
@@ -133,8 +147,11 @@ class _Block:
         """The value in memory; an array that is there already costs nothing."""
         if value.stored and not (value.transposed or value.cut):
             return value
+        key = value.work, value.size
+        if value.work and key in self.memory:
+            return self.memory[key]
         t = self.target
-        done = self._done(self._read(value).work)
+        done = self._done(self._read(replace(value, wanted=False)).work)
         if value.size == 1:
             self.price += t.scalar * (done + t.store) if self.inside else done + t.store
         else:
@@ -142,7 +159,16 @@ class _Block:
             self.price += done + again + t.store * value.size + (t.launch if self.inside else t.operation)
         if 4 * value.size >= t.fresh_bytes:
             self.price += t.fresh * value.size
-        return _Array(value.size, stored=True, data=value.data, own=True, same=value.same)
+        stored = _Array(value.size, stored=True, data=value.data, own=True, same=value.same)
+        if value.work:
+            self.memory[key] = replace(stored, own=False)
+        return stored
+
+    def _held(self, value: _Array) -> _Array:
+        """A value, from memory where it is stored in any case and more work to make than to read."""
+        if value.stored or not value.wanted or value.size == 1 or value.transposed:
+            return value
+        return self.store(value) if self._done(value.work) > self.target.load * value.size else value
 
     def _done(self, work: int) -> float:
         """The price of work, each operation once."""
@@ -160,10 +186,11 @@ class _Block:
 
     def _read(self, value: _Array) -> _Array:
         """The value with the work of reading it."""
+        value = self._held(value)
         if not value.stored or value.work:
             return value
         each = self.target.load + (self.target.gather if value.transposed else 0.0)
-        return replace(value, work=self._add(each * value.size), widest=value.size)
+        return replace(value, work=self._add(each * value.size))
 
     # Operations.
 
@@ -177,7 +204,7 @@ class _Block:
             price = self.instructions[eqn.params["name"]](tuple(eqn.outvars[0].aval.shape))
             return [self._library(operands, [sizes[0]], price), *map(_stored, sizes[1:])]
         if inner is not None and name not in _REDUCTIONS and not name.startswith("scatter"):
-            return self.run(inner.jaxpr if hasattr(inner, "jaxpr") else inner, operands)
+            return self.run(inner.jaxpr if hasattr(inner, "jaxpr") else inner, operands, inlined=True)
         if name in _SHAPES:
             return [self._view(operands[0], sizes[0])]
         if name in ("slice", "dynamic_slice", "rev", "transpose"):
@@ -191,11 +218,12 @@ class _Block:
         if name.startswith("scatter"):
             return [self._scatter(eqn, operands)]
         if name == "dynamic_update_slice":
-            return [self._update(operands[0], operands[1], 0.0)]
+            column = _is_column(eqn.invars[1].aval.shape, eqn.invars[0].aval.shape)
+            return [self._update(operands[0], operands[1], 3 * self.target.column * operands[1].size * column)]
         if name == "optimization_barrier":
             return [self.store(o) for o in operands]
         if name == "pad":
-            return [self._elements(operands[:1], sizes[0], self.target.padded_read, cut=True)]
+            return [self._taken(operands[:1], sizes[0], self.target.padded_read, cut=True)]
         if name == "concatenate":
             apart = [self.store(o) if o.joined else o for o in operands]  # one is not compiled into another
             rank = len(eqn.outvars[0].aval.shape)
@@ -240,7 +268,20 @@ class _Block:
         whole = [o.stored and o.data and o.size == sizes[0] and not (o.cut or o.transposed) for o in operands]
         plain = all(w or o.plain for w, o in zip(whole, operands, strict=True))
         plain = plain and name != "convert_element_type"
-        return [replace(self._elements(operands, size, each), plain=plain) for size in sizes]
+        taken = name in _TAKEN and eqn.outvars[0].aval.dtype.kind == "f"
+        elements = self._taken if taken else self._elements
+        return [replace(elements(operands, size, each), plain=plain) for size in sizes]
+
+    def _taken(self, operands: Sequence[_Array], size: int, each: float, *, cut: bool = False) -> _Array:
+        """An operation on elements that a reduction takes in, with those before that nothing else wants."""
+        value = self._elements(operands, size, each, cut=cut)
+        work = self._add(each * size)
+        read: dict[tuple[int, int, Hashable], _Array] = {}
+        for o in operands:
+            inner = ((o,), 0) if o.taken is None or o.wanted else o.taken
+            read.update({(r.work, r.size, r.same): r for r in inner[0]})
+            work |= inner[1]
+        return replace(value, taken=(tuple(read.values()), work))
 
     def _elements(self, operands: Iterable[_Array], size: int, each: float, *, cut: bool = False) -> _Array:
         """An operation on elements, which is done where it is needed."""
@@ -249,31 +290,45 @@ class _Block:
         for o in read:
             work |= o.work
         data, masked = any(o.data for o in read), any(o.masked for o in read)
-        widest = max((o.widest for o in read), default=0)
-        several = sum(o.widest > 1 for o in read) > 1 or any(o.several for o in read)
         cut = cut or any(o.cut for o in read)
-        return _Array(size, work, data=data, masked=masked, cut=cut, widest=widest, several=several)
+        return _Array(size, work, data=data, masked=masked, cut=cut)
 
     def _view(self, value: _Array, size: int) -> _Array:
         """The same elements in another shape, or repeated."""
         if value.stored:
-            return value if size == value.size else replace(value, own=False, size=min(size, value.size))
-        return replace(value, size=size)
+            same = value if size == value.size else replace(value, own=False, size=min(size, value.size))
+            return replace(same, turned=None)
+        return replace(value, size=size, turned=None)
 
     def _part(self, name: str, eqn: Any, operands: list[_Array], size: int) -> _Array:
         """A part of an array, or all of it in another order."""
         value = operands[0]
-        order = eqn.params.get("permutation", ())
-        shape = eqn.invars[0].aval.shape
-        moved = [d for d in order if shape[d] > 1]
-        transposed = name == "transpose" and moved != sorted(moved)
+        if name == "transpose":
+            return self._transposed(value, tuple(eqn.params["permutation"]), eqn.invars[0].aval.shape)
         cut = size < value.size and value.stored
         if value.stored and not value.work:
-            return replace(value, size=size, own=False, cut=value.cut or cut, transposed=value.transposed or transposed)
+            part = replace(value, size=size, own=False, cut=value.cut or cut, turned=None)
+            if name == "dynamic_slice" and _is_column(eqn.params["slice_sizes"], eqn.invars[0].aval.shape):
+                return self._elements([part], size, self.target.column)
+            return part
         if name == "slice" and 1 < size < value.size:
             return self._recomputed(eqn, value, size)
-        more = self._add(self.target.gather * size) if transposed else 0
-        return replace(value, size=size, work=value.work | more)
+        return replace(value, size=size, taken=None, turned=None)
+
+    def _transposed(self, value: _Array, order: tuple[int, ...], shape: tuple[int, ...]) -> _Array:
+        """An array with its axes in another order; of one that is such a view itself, what they make together."""
+        base, before = value.turned or (value, tuple(range(len(order))))
+        together = tuple(before[n] for n in order)
+        extents = dict(zip(before, shape, strict=True))
+        moved = [d for d in together if extents[d] > 1]
+        if moved == sorted(moved):
+            return base
+        turned = base, together
+        base = self._held(base)
+        if base.stored and not base.work:
+            return replace(base, own=False, transposed=True, turned=turned)
+        work = base.work | self._add(self.target.gather * base.size)
+        return replace(base, work=work, wanted=False, taken=None, turned=turned)
 
     def _recomputed(self, eqn: Any, value: _Array, size: int) -> _Array:
         """A slice of what is not stored: what reads it computes that again, for each other slice anew.
@@ -300,17 +355,30 @@ class _Block:
         return max(found.values(), default=1)
 
     def _reduction(self, name: str, eqn: Any, operands: list[_Array], size: int) -> _Array:
-        """A reduction: along the last axis, masks, slices and repeated operands keep it from being vector code."""
+        """A reduction. Where `reductions_apart`, it reads memory: terms are stored that it does not take in."""
         t = self.target
-        inner = len(eqn.invars[0].aval.shape) - 1 in eqn.params.get("axes", eqn.params.get("dimensions", ()))
-        value = self._elements(operands, max(o.size for o in operands), t.arith)
+        shape, dtype = eqn.invars[0].aval.shape, eqn.invars[0].aval.dtype
+        axes = eqn.params.get("axes", eqn.params.get("dimensions", ()))
+        taken = name in _TAKEN_REDUCTIONS and dtype.kind == "f"
+        terms, done = max(o.size for o in operands), 0
+        shape, axes = _as_it_lies(operands[0], shape, axes)
+        operands = [o.turned[0] if o.turned else o for o in operands]
+        if t.reductions_apart and not taken and prod(shape[a] for a in axes) > _UNROLLED:
+            operands = [self.store(o) for o in operands]
+        each = t.arith * terms
+        if t.reductions_apart and taken:
+            value = operands[0]
+            reads, done = ((value,), 0) if value.taken is None or value.wanted else value.taken
+            operands = [self.store(o) if o.data else o for o in reads]
+            kept = shape[max(axes) + 1 :]
+            each = reduction(t, terms, size, innermost=not kept, columns=prod(kept))
+        value = self._elements(operands, terms, each / max(terms, 1))
+        value = replace(value, work=value.work | done)
         if name.startswith("arg"):
             value = replace(value, work=value.work | self._add(t.special * value.size))
-        spread = value.size > value.widest and value.several
-        more = max(t.reduction_mask * value.masked, t.reduction_slice * value.cut, t.reduction_spread * spread)
-        if inner and more:
-            again = 2 * self._done(value.work) if spread and t.reduction_spread else 0.0  # one element after the other
-            value = replace(value, work=value.work | self._add(more * value.size + again))
+        if len(shape) - 1 in axes and not t.reductions_apart:
+            more = max(t.reduction_mask * value.masked, t.reduction_slice * value.cut)
+            value = replace(value, work=value.work | self._add(more * value.size))
         return self.store(_Array(size, value.work, data=value.data))
 
     def _product(self, eqn: Any, operands: list[_Array], size: int) -> _Array:
@@ -380,6 +448,8 @@ class _Block:
         p = eqn.params
         consts, carried = p["num_consts"], p["num_carry"]
         body = p["jaxpr"].jaxpr
+        for o in operands[consts + carried :]:
+            self.store(o)
         slices = [_Array(_size(v.aval), stored=True, data=True) for v in body.invars[consts + carried :]]
         if p.get("unroll", 1) >= p["length"] and len(body.outvars) == carried:
             return self._in_one_go(body, operands, consts, p["length"], slices)
@@ -393,7 +463,7 @@ class _Block:
         """A loop whose steps are compiled as one: what they hand on to each other is not stored."""
         kept, state = operands[:consts], operands[consts:][: len(body.outvars)]
         for _ in range(length):
-            state = self.run(body, [*kept, *state, *slices])
+            state = self.run(body, [*kept, *state, *slices], inlined=True)
         return state
 
     def _while(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
@@ -427,6 +497,27 @@ class _Block:
             block.store(result)
         self.price += block.price + self.target.launch
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
+
+
+def _as_it_lies(value: _Array, shape: Sequence[int], axes: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+    """The shape that the memory of an array has which may be a transposed view, and some axes of the view in it."""
+    if value.turned is None:
+        return shape, axes
+    order = value.turned[1]
+    extents = dict(zip(order, shape, strict=True))
+    return [extents[d] for d in sorted(extents)], [order[a] for a in axes]
+
+
+def _is_column(part: Sequence[int], whole: Sequence[int]) -> bool:
+    """Whether a part of an array takes one element of each of several rows."""
+    return len(whole) > 1 and part[-1] == 1 < whole[-1] and prod(part) > 1
+
+
+def _wanted(jaxpr: Any, inlined: bool) -> set[Any]:
+    """The variables that several operations want, and the results, if others do not want them instead."""
+    uses = Counter(v for eqn in jaxpr.eqns for v in {v for v in eqn.invars if not isinstance(v, Literal)})
+    own = set() if inlined else {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+    return own | {v for v, n in uses.items() if n > 1}
 
 
 def _stored(size: int) -> _Array:

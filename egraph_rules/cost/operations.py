@@ -42,6 +42,16 @@ def instances(target: Target, calls: float, read: float, stored: float, price: f
     return target.launch + calls * (read * target.load + stored * target.store if price is None else price)
 
 
+def reduction(target: Target, terms: float, results: float, *, innermost: bool, columns: float) -> float:
+    """A reduction of floats that a library does, besides its terms and the store of its results.
+
+    `innermost`: along rows; else `columns` are the elements of a row that are kept.
+    """
+    if innermost:
+        return terms * target.arith + results * target.reduction_row
+    return terms * (target.arith + (target.reduction_column if columns > target.reduction_columns else 0.0))
+
+
 def triangular_system(target: Target, rows: float, columns: float) -> float:
     """A triangular system in a loop: half a product with the matrix, which is read once."""
     work = rows * (rows + 2 * columns) * target.load + rows * rows * columns * target.contraction

@@ -68,6 +68,13 @@ class Target:
     `plain`: an element of an array that is stored and made of whole arrays and positions alone, with no number among
     them, besides. XLA:CPU of JAX 0.10 compiles such code in tiles that go through the stack (measured: `I + i` takes
     three times as long as `I + 2 * i`, from 32,000 elements on and as far as caches reach).
+    `reductions_apart`: whether terms of a reduction are stored before it, but for arithmetic on floats, which a library
+    does as it reduces (XLA:CPU of JAX 0.10; choices, slices and gathers it does before, in memory).
+    `reduction_row`: a row that such a library reduces, besides its elements (measured: 3.6 ns a row).
+    `reduction_column`: an element that it adds to one of more than `reduction_columns` columns, besides (measured: 2 to
+    8 ns an element from 16,385 columns on, 0.15 ns up to there).
+    `column`: an element of a column that a step of a loop reads, besides; a store to one is thrice that (measured: 1.2
+    and 4 ns).
     `tiles`: extents of the tiles in which the device keeps the last axes of arrays, the last one last; layouts of
     buffers between functions are proposed by them.
     `calls`: prices of calls by the function's name, in place of the function's own.
@@ -108,8 +115,8 @@ class Target:
     fresh: float = 30.0
     fresh_bytes: int = 32 << 20
     banded_contraction: float = 0.5
-    convolution_position: float = 500.0
-    convolution_patch: float = 8.0
+    convolution_position: float = 125.0
+    convolution_patch: float = 2.0
     dispatch: float = 14_000.0
     scatter: float = 60.0
     phase: float = 200_000.0
@@ -124,11 +131,24 @@ class Target:
     one_pass: int = 60_000
     exchange: float = 8.0
     plain: float = 0.0
+    reductions_apart: bool = False
+    reduction_row: float = 0.0
+    reduction_columns: int = 1 << 62
+    reduction_column: float = 0.0
+    column: float = 1.0
     tiles: tuple[int, ...] = ()
     calls: tuple[tuple[str, float], ...] = ()
 
 
-CPU = Target("cpu", plain=2.5)
+CPU = Target(
+    "cpu",
+    plain=2.5,
+    reductions_apart=True,
+    reduction_row=50.0,
+    reduction_columns=1 << 14,
+    reduction_column=35.0,
+    column=20.0,
+)
 VALUES = replace(CPU, shift=CPU.arith)  # of expressions by themselves (measured: a mask takes what an addition takes)
 GPU = Target(
     "gpu",

@@ -38,6 +38,7 @@ from ir.nodes import (
     Stmt,
     Store,
     Unary,
+    Undef,
     Var,
     seq,
 )
@@ -437,13 +438,14 @@ def _with_index(load: Load, axis: int, index: Expr) -> Load:
 
 @rewrite(
     law="A[i] = e; A[i] = f(A[i])  =  A[i] = f(e)   where f reads A[i] once, and no other element that may be A[i]",
-    because="nobody looks at the element between the two stores",
+    because="nobody looks at the element between the two stores; where the second is under a condition, f is a choice",
 )
 def chained(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Store once what is stored and changed at once: a chain of stores to one element."""
     if not isinstance(stmt, Seq):
         return
     first, second, *rest = flat(stmt)
+    second = _always(second)
     if not (isinstance(first, Store) and isinstance(second, Store)) or first.buffer != second.buffer:
         return
     element = Load(first.buffer, first.indices)
@@ -456,6 +458,18 @@ def chained(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return
     value = map_expr(second.value, lambda e: first.value if e.same(element) else e)
     yield seq(replace(second, value=value), *rest)
+
+
+def _always(stmt: Stmt) -> Stmt:
+    """A store under a condition as one that leaves the element as it is elsewhere."""
+    match stmt:
+        case If(cond=cond, then=Store(value=value) as store, other=other) if other == SKIP:
+            element = Load(store.buffer, store.indices)
+            if value.dtype is element.dtype and not isinstance(value, Undef):
+                return replace(store, value=Select(cond, value, element))
+            return stmt
+        case _:
+            return stmt
 
 
 def _apart(a: Load, b: Load, here: Here) -> bool:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from math import prod
 from typing import Any
 
+import islpy as isl
 import jax
 import numpy as np
 
@@ -24,14 +25,17 @@ from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.instructions import instructions_in
 from ir.nodes import Assume, Buffer, Const, Expr, PrimFunc, Var, const, seq
+from ir.presburger import sets as pb
 from ir.program.calls import solved_for
 from ir.semantics.inputs import leading_assumptions
 from ir.semantics.machine import Machine
 from ir.semantics.specialize import specialize
-from ir.traverse import free_vars, has_loads, results_of, shape_vars, walk
+from ir.traverse import free_vars, has_loads, results_of, shape_vars, substitute_expr, walk
 from lower.emission.function import emit_function
 
 SIZES = (256, 240, 252, 320, 64, 60, 16, 12, 8, 4, 1024, 1000)  # of which one is taken for symbolic sizes
+
+MOST = 1 << 20  # that an integer parameter is taken to be
 
 
 def program_price(
@@ -118,18 +122,37 @@ def pricing(
     return price
 
 
+@pb.exclusive
 def usual_sizes(func: PrimFunc) -> dict[str, int]:
-    """Values of symbolic sizes and integer parameters: the first of `SIZES`, for all, that assumptions leave."""
+    """Values of symbolic sizes and integer parameters: the first of `SIZES`, for all, that assumptions leave.
+
+    A parameter that is no extent of an array is as large as assumptions on it let it be: what is promised of `n` in
+    `i < n` fits to the arrays, most of which would lie idle for a small one.
+    """
     names = _sizes(func)
     claims = _claims(func, {*names.values()}) if names else []
+    found = {var: min(SIZES[0], int(var.dtype.max)) for var in names.values()}
     for size in SIZES:
         values = {var: min(size, int(var.dtype.max)) for var in names.values()}
         machine = Machine(True, np.random.default_rng(0))
         machine.scalars.update(values)
         with suppress(InterpretError):
             if all(machine.holds(claim) for claim in claims):
-                return {var.name: n for var, n in values.items()}
-    return {name: min(SIZES[0], int(var.dtype.max)) for name, var in names.items()}
+                found = _grown(func, claims, values)
+                break
+    return {var.name: n for var, n in found.items()}
+
+
+def _grown(func: PrimFunc, claims: list[Expr], values: dict[Var, int]) -> dict[Var, int]:
+    """Values that fulfil some claims, in which each parameter that is no extent is as large as the others let it be."""
+    extents = {v for buffer in func.buffers for extent in buffer.shape for v in free_vars(extent)}
+    for var in [v for v in values if v not in extents]:
+        others = {v: const(n, v.dtype) for v, n in values.items() if v != var}
+        region = reduce(isl.Set.intersect, (pb.condition(substitute_expr(c, others)).must for c in claims), pb.always())
+        if pb.variables(region) == {var.name}:
+            _, most = pb.bounds(region)
+            values = values if most is None or most > MOST else {**values, var: max(values[var], most)}
+    return values
 
 
 def _sizes(func: PrimFunc) -> dict[str, Var]:

@@ -80,7 +80,8 @@ _engine = kept(_engine_of)
 class Facts:
     """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
     a set of axes; the freedoms granted where elements are floats, which alone have fast products of arrays, None for
-    others; where a product with ones is as fast as a sum; along which axes arrays lie in one piece; of each leaf the
+    others; where a product with ones may be faster than a sum; what a sum over axes of so many terms and results costs
+    besides; along which axes arrays lie in one piece; of each leaf the
     axes of the largest array in it; which masked terms are numbers everywhere; which leaves equal other terms, and
     which of these would be made for this term only; which rules are switched off."""
 
@@ -89,6 +90,7 @@ class Facts:
     size: Callable[[int], float]
     floats: Floats | None
     rows: Callable[[int], bool]
+    summing: Callable[[int, float, float], float]
     innermost: int = 0
     read: tuple[int, ...] = ()
     hidden: Collection[Term] = ()
@@ -222,7 +224,8 @@ class _Extractor:
                 (a,) = node.args
                 inside = self.size(self.axes[a])
                 masked = self.chosen[a][1].op == "Where"
-                work = inside * (t.arith + masked * t.reduction_mask) + here * t.store
+                work = self.facts.summing(node.number, inside, here) + here * t.store
+                work += inside * masked * t.reduction_mask
                 if node.number & self.facts.innermost and self._spread(a):  # one element after the other
                     work += inside * t.reduction_spread + 2 * below
                 return below + work

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var
@@ -24,9 +26,6 @@ from lower.tensor.search import Facts, cheapest
 from lower.tensor.terms import Term, leaf, term_of
 from lower.tensor.triangular_blocks import in_blocks, needed, written
 from lower.tensor.twins import renamings
-
-# A sum of long rows is fastest as a product with ones (benchmarks/README.md); short ones are not worth the constant.
-_LONG_ROW = 256
 
 
 class SumWriter:
@@ -178,7 +177,8 @@ class SumWriter:
             tuple(self.are_finite),
             self._positions,
             self.policy.floats if self.dtype.is_float else None,
-            self._long_rows,
+            self._as_product,
+            self._summing,
             self.rows,
             tuple(map(self._read, range(len(self.values)))),
             tuple(dict.fromkeys(self.hidden)),
@@ -240,10 +240,23 @@ class SumWriter:
             total *= axis.extent.const if axis.extent.is_const else self.target.default_extent
         return total
 
-    def _long_rows(self, bits: int) -> bool:
-        """Whether axes are one, the innermost, and long."""
-        axes = self._axes(bits)
-        return len(axes) == 1 and bits & self.rows != 0 and self._positions(bits) >= _LONG_ROW
+    def _as_product(self, bits: int) -> bool:
+        """Whether a product with ones may be faster than a sum over axes: over the rows or the columns of a matrix."""
+        return len(self._axes(bits)) == 1 and (bits & self.rows != 0 or self._columns(bits) > 0)
+
+    def _summing(self, bits: int, terms: float, results: float) -> float:
+        """What a sum over axes costs besides its terms and storing results."""
+        if not self.dtype.is_float:
+            return terms * self.target.arith
+        innermost = bits & self.rows != 0
+        return operations.reduction(self.target, terms, results, innermost=innermost, columns=self._columns(bits))
+
+    def _columns(self, bits: int) -> float:
+        """How many elements lie in one piece that are summed over axes outside of all others; 0 for other axes."""
+        widest = max(range(len(self.values)), key=lambda n: self._positions(self._bits(self.values[n].axes)))
+        dims = [1 << k for k in self._layout(widest)[1]]
+        outer = [d for d in dims if d & bits]
+        return prod(self._positions(d) for d in dims[len(outer) :]) if outer == dims[: len(outer)] and outer else 0.0
 
     def _write(self, term: Term) -> Value:
         match term:

@@ -68,6 +68,41 @@ def test_a_mask_in_a_reduction_and_a_masked_store_are_told_apart() -> None:
     assert masked(1 << 20, store + "    B[i] = T.if_then_else(A[i] > 0.5, A[i] * 2.0, 0.0)") < 2 * plain
 
 
+def test_a_reduction_of_padded_elements_is_no_dearer_than_one_of_a_part() -> None:
+    """Terms that a reduction does not take in are stored before it, and a slice is such a term."""
+    params = 'A: T.Buffer((1024, 1024), "{d}"), B: T.Buffer((1024,), "{d}")'
+    for dtype in ("float32", "int32"):
+        whole, part = (
+            program_price(
+                read(params.format(d=dtype), f"for i, j in T.grid(1024, {n}):\n    B[i] += A[i, j] * A[i, j]")
+            )
+            for n in (1024, 1021)
+        )
+        assert whole < part
+
+
+def test_a_result_that_a_reduction_reads_is_made_once() -> None:
+    params = 'A: T.Buffer((1048576,), "float32"), B: T.Buffer((1048576,), "float32"), C: T.Buffer((1,), "float32")'
+    body = "for i in range(1048576):\n    B[i] = T.exp(A[i])\n"
+    stored = program_price(read(params, body)) - CPU.call
+    both = program_price(read(params, body + "for i in range(1048576):\n    C[0] += B[i]")) - CPU.call
+    assert both < 1.5 * stored
+
+
+def test_many_columns_are_added_up_by_a_product() -> None:
+    """XLA:CPU adds up more than 16,384 columns one element after the other (measured: 10 to 50 times as slow)."""
+
+    def added(*shape: int) -> str:
+        rest = ", ".join(map(str, shape[1:]))
+        places = ", ".join("jkl"[: len(shape) - 1])
+        params = f'A: T.Buffer({shape}, "float32"), B: T.Buffer(({rest},), "float32")'
+        extents = ", ".join(map(str, shape))
+        return emit(read(params, f"for i, {places} in T.grid({extents}):\n    B[{places}] += A[i, {places}] * 2.0"))
+
+    assert "einsum" in added(64, 32768)
+    assert "einsum" in added(64, 256, 256)
+
+
 def test_work_that_two_statements_share_counts_for_each_that_stores_it() -> None:
     both = "for i in range(1048576):\n    B[i] = T.exp(A[i])\nfor i in range(1048576):\n    C[i] = T.exp(A[i]) + 1.0"
     price = program_price(read(vector("A", "B", "C"), both))
@@ -118,6 +153,13 @@ def f(a: T.handle, b: T.handle):
     func = parse(text).funcs[0]
     assert usual_sizes(func) == {"n": size}
     assert program_price(func) == program_price(func, sizes={"n": size})
+
+
+def test_a_parameter_that_guards_is_as_large_as_assumptions_let_it_be() -> None:
+    body = "T.assume(n >= 1 and n <= 700)\nfor i in range(800):\n    if i < n:\n        B[i] = A[i]"
+    assert usual_sizes(read('A: T.Buffer((800,), "float32"), B: T.Buffer((800,), "float32"), n: T.int32', body)) == {
+        "n": 700
+    }
 
 
 # What a search returns ------------------------------------------------------------------------------------------------

@@ -116,7 +116,10 @@ def facts(*leaves: int, finite: bool = True) -> Facts:
     def size(bits: int) -> float:
         return 100.0 ** bits.bit_count()
 
-    return Facts(leaves, (finite,) * len(leaves), size, DEFAULT_FLOATS, lambda bits: True)
+    def summing(bits: int, terms: float, results: float) -> float:
+        return terms * CPU.arith
+
+    return Facts(leaves, (finite,) * len(leaves), size, DEFAULT_FLOATS, lambda bits: True, summing)
 
 
 def test_sums_of_products_become_contractions() -> None:
