@@ -27,7 +27,8 @@ MAX_PADDING = 2
 class Bounds:
     """What is known of variables at one place: boxes of axes and loops around, and names that are static.
 
-    Of axes that are `cut` differently in each phase of a loop, bounds are always written out.
+    Of axes that are `cut` differently in each phase of a loop, bounds are always written out. `promised` are the bounds
+    of a form over sizes and scalars by what is assumed of these.
     """
 
     def __init__(
@@ -36,8 +37,10 @@ class Bounds:
         static: frozenset[Var],
         shape_variables: frozenset[Var],
         cut: frozenset[Var] = frozenset(),
+        promised: Callable[[Linear], tuple[Bound, Bound]] = lambda form: (None, None),
     ) -> None:
         self.cut = cut
+        self.promised = promised
         self.boxes = boxes
         self.static = static
         self.shape_variables = shape_variables
@@ -56,17 +59,23 @@ class Bounds:
     def at_least(self, form: Linear) -> int | None:
         """A constant that the form never goes below."""
         low = extreme(form, self.boxes, self.static, self.ranges, upper=False)
-        return None if low is None else interval(low, self.ranges)[0]
+        if low is None:
+            return None
+        found = interval(low, self.ranges)[0]
+        return self.promised(low)[0] if found is None else found
 
     def at_most(self, form: Linear) -> int | None:
         """A constant that the form never exceeds."""
         high = extreme(form, self.boxes, self.static, self.ranges, upper=True)
-        return None if high is None else interval(high, self.ranges)[1]
+        if high is None:
+            return None
+        found = interval(high, self.ranges)[1]
+        return self.promised(high)[1] if found is None else found
 
     def with_axes(self, axes: Sequence[Axis]) -> Bounds:
         """The same with array axes added."""
         added = {a.var: Box(a.low, a.extent, exact=True) for a in axes}
-        return Bounds({**self.boxes, **added}, self.static, self.shape_variables, self.cut)
+        return Bounds({**self.boxes, **added}, self.static, self.shape_variables, self.cut, self.promised)
 
 
 class Accessor:

@@ -55,17 +55,21 @@ class Facts:
 
     def limits(self, expr: Expr, around: Mapping[Var, Box]) -> tuple[int, int] | None:
         """The least and the greatest value that an integer can have in loops `around`, if both are known."""
+        low, high = self.bounds(expr, around)
+        return None if low is None or high is None else (low, high)
+
+    def bounds(self, expr: Expr, around: Mapping[Var, Box]) -> tuple[int | None, int | None]:
+        """The least and the greatest value that an integer can have in loops `around`, as far as they are known."""
         read = list(dict.fromkeys(loads(expr)))
         if len(read) > _MAX_LOADS or not all(e.dtype.is_integer for e in (expr, *read)):
-            return None
+            return None, None
 
-        def question() -> tuple[int, int] | None:
+        def question() -> tuple[int | None, int | None]:
             where, elements = self._elements(read, (), around)
             values = where.intersect(presburger.condition(Binary("eq", _VALUE, elements.named(expr))).may)
-            low, high = presburger.bounds(presburger.forget(values, presburger.variables(values) - {_VALUE.name}))
-            return None if low is None or high is None else (low, high)
+            return presburger.bounds(presburger.forget(values, presburger.variables(values) - {_VALUE.name}))
 
-        return presburger.within_budget(question, None)
+        return presburger.within_budget(question, (None, None))
 
     def is_number(
         self, load: Load, number: Const, unless: Sequence[Expr], axes: Sequence[Axis], around: Mapping[Var, Box]

@@ -290,3 +290,33 @@ def test_sums_are_written_as_they_are_read(name: str) -> None:
     a, b, c = (np.asarray(v) for v in random_inputs(func, np.random.default_rng(0)).values())
     (want,) = interpret(func, a, b, c.copy())
     assert np.array_equal(np.asarray(compile(func, floats="strict")(a, b)[0]), want)
+
+
+PROMISED = {
+    "rows up to a size": ("n >= 1 and n <= 16", "for i in range(n):\n    for j in range(4):\n        B[i, j] = A[i, j] * 2.0"),
+    "rows from a size on": ("n >= 1 and n <= 15", "for i in range(n, 16):\n    for j in range(4):\n        B[i, j] = A[i, j] * 2.0"),
+    "moved": ("n >= 1 and n <= 13", "for i in range(n):\n    for j in range(4):\n        B[i + 3, j] = A[i + 1, j] + A[i + 2, j]"),
+    "summed": ("n >= 1 and n <= 16", "for j in range(4):\n    for i in range(n):\n        B[0, j] = B[0, j] + A[i, j]"),
+    "no more than all": ("n >= 1 and n <= m", "for i in range(n):\n    for j in range(4):\n        C[i, j] = D[i, j] * 2.0"),
+    "between two sizes": ("n >= 1 and k >= n and k <= 16", "for i in range(n, k):\n    for j in range(4):\n        B[i, j] = A[i - n, j]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_places_within_what_is_promised_of_sizes_are_slices(name: str) -> None:
+    claim, nest = PROMISED[name]
+    buffers = ", ".join(
+        f'{b}: T.Buffer(({n}, 4), "float32")' for b, n in (("A", 16), ("B", 16), ("C", "m"), ("D", "m"))
+    )
+    func = read(f"{buffers}, n: T.int32, k: T.int32, m: T.int32", f"T.assume({claim} and k <= 16)\n{nest}")
+    for seed in range(3):
+        kernel = check(func, seed, m=9)
+    assert "clip" not in kernel.source and "drop" not in kernel.source
+
+
+def test_places_beyond_what_is_promised_are_no_slices() -> None:
+    """A load that may leave its buffer gives anything, but no error."""
+    func = read(
+        f"{N8}, n: T.int32", "T.assume(n >= 1 and n <= 8)\nfor i in range(n):\n    if i < 7:\n        B[i] = A[i + 1]"
+    )
+    check(func)
