@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ir.dtypes import DType
 from ir.nodes import Buffer, Expr, Var, const
+from ir.traverse import free_vars
 from lower.analysis.linear_forms import Bound, Linear, interval, linear, to_expr
 from lower.array.borders import ZEROS, insides
 from lower.array.moving_windows import moving_window
@@ -59,18 +60,20 @@ class Bounds:
     def at_least(self, form: Linear) -> int | None:
         """A constant that the form never goes below."""
         low = extreme(form, self.boxes, self.static, self.ranges, upper=False)
-        if low is None:
-            return None
-        found = interval(low, self.ranges)[0]
-        return self.promised(low)[0] if found is None else found
+        found = None if low is None else interval(low, self.ranges)[0]
+        return self._promised(form, upper=False) if found is None else found
 
     def at_most(self, form: Linear) -> int | None:
         """A constant that the form never exceeds."""
         high = extreme(form, self.boxes, self.static, self.ranges, upper=True)
-        if high is None:
-            return None
-        found = interval(high, self.ranges)[1]
-        return self.promised(high)[1] if found is None else found
+        found = None if high is None else interval(high, self.ranges)[1]
+        return self._promised(form, upper=True) if found is None else found
+
+    def _promised(self, form: Linear, *, upper: bool) -> int | None:
+        """What assumptions on sizes and scalars say of the end of a form."""
+        others = frozenset(v for term in form.terms for v in free_vars(term) if v not in self.boxes)
+        end = extreme(form, self.boxes, self.static | others, self.ranges, upper=upper)
+        return None if end is None else self.promised(end)[upper]
 
     def with_axes(self, axes: Sequence[Axis]) -> Bounds:
         """The same with array axes added."""

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import islpy as isl
+
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Var, const
 from ir.presburger import sets as presburger
+from ir.presburger.facts import promised
 from ir.presburger.polynomials import Monomial, Polynomial, divided, monomial, written
 from ir.traverse import free_vars, has_loads
 from lower.analysis.freedoms import Form
@@ -30,14 +33,15 @@ DELINEARIZATION = Form(
 def unflatten(program: Program) -> None:
     """Give buffers the dimensions that all accesses to them have; `program.flat` tells what callers give."""
     fixed = read_by_bounds(program.statements)
+    known = presburger.always() if program.checks else promised(program.func)  # a check may not rest on what it checks
     for buffer in (*program.func.buffers, *program.depth):
-        found = None if buffer in fixed else _apart(buffer, program.statements)
+        found = None if buffer in fixed else _apart(buffer, program.statements, known)
         while found is not None:
             if buffer in program.func.buffers:
                 program.flat.setdefault(buffer.name, buffer)
             _use(program, buffer, *found)
             buffer = found[0]
-            found = _apart(buffer, program.statements)
+            found = _apart(buffer, program.statements, known)
 
 
 def _use(program: Program, old: Buffer, new: Buffer, dimension: int, size: Polynomial) -> None:
@@ -54,7 +58,7 @@ def _use(program: Program, old: Buffer, new: Buffer, dimension: int, size: Polyn
     relocate(program, old, new, place)
 
 
-def _apart(buffer: Buffer, statements: Sequence[Statement]) -> tuple[Buffer, int, Polynomial] | None:
+def _apart(buffer: Buffer, statements: Sequence[Statement], known: isl.Set) -> tuple[Buffer, int, Polynomial] | None:
     """A buffer with a dimension in two, which dimension that is, and the size of the inner one; None if none is."""
     several = [d for d, n in enumerate(buffer.shape) if not isinstance(n, (Const, Var)) and not has_loads(n)]
     users = [s for s in statements if buffer in s.buffers()] if several else []
@@ -63,7 +67,7 @@ def _apart(buffer: Buffer, statements: Sequence[Statement]) -> tuple[Buffer, int
         extent = buffer.shape[d]
         for size in _sizes(accesses, d):
             whole, rest = divided(_polynomial(extent), size)
-            if whole and not rest and all(_is_rest(s, indices[d], size) for s, indices in accesses):
+            if whole and not rest and all(_is_rest(s, indices[d], size, known) for s, indices in accesses):
                 inner = written(size, extent)
                 shape = (*buffer.shape[:d], written(whole, extent), inner, *buffer.shape[d + 1 :])
                 return replace(buffer, shape=shape), d, size
@@ -82,13 +86,14 @@ def _sizes(accesses: Sequence[tuple[Statement, tuple[Expr, ...]]], dimension: in
     return [{factors: c} for factors, c in sorted(found.items(), key=lambda item: len(item[0]))]
 
 
-def _is_rest(s: Statement, index: Expr, size: Polynomial) -> bool:
-    """Whether what an index adds to multiples of a size is surely below it, wherever a statement runs."""
+def _is_rest(s: Statement, index: Expr, size: Polynomial, known: isl.Set) -> bool:
+    """Whether what an index adds to multiples of a size is surely below it, wherever a statement runs; `known` is what
+    holds of scalars."""
     rest = written(divided(_polynomial(index), size)[1], index)
     inside = Binary("and", Binary("ge", rest, const(0, rest.dtype)), Binary("lt", rest, written(size, rest)))
 
     def question() -> bool:
-        return s.domain.is_subset(presburger.condition(inside).must)
+        return s.domain.intersect_params(known).is_subset(presburger.condition(inside).must)
 
     return presburger.within_budget(question, False)
 

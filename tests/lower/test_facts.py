@@ -107,6 +107,11 @@ FLAT = {
         SIZES + f"{MATRIX.format('A')}, {VECTOR.format('B')}",
         "for i in range(m):\n    for j in range(n - 1):\n        B[i * n + j + 1] = A[i, j] + B[i * n]",
     ),
+    "rows that are longer": (
+        SIZES + f'k: T.int32, {VECTOR.format("A")}, B: T.Buffer((m,), "float32")',
+        "T.assume(k >= 1 and k <= n)\nfor i in range(m):\n    B[i] = 0.0\n    for j in range(k):\n"
+        "        B[i] = B[i] + A[i * n + j]",
+    ),
     "the next row": (
         SIZES + f"{MATRIX.format('A')}, {VECTOR.format('B')}",
         "for i in range(m - 1):\n    for j in range(n):\n        B[(i + 1) * n + j] = A[i, j]",
@@ -312,6 +317,14 @@ def test_places_within_what_is_promised_of_sizes_are_slices(name: str) -> None:
     for seed in range(3):
         kernel = check(func, seed, m=9)
     assert "clip" not in kernel.source and "drop" not in kernel.source
+
+
+def test_a_window_at_a_place_that_is_promised_to_be_inside_is_a_slice() -> None:
+    params = 'A: T.Buffer((16, 16), "float32"), B: T.Buffer((4, 5), "float32"), y: T.int32, x: T.int32'
+    claim = "T.assume(y >= 0 and y <= 12 and x >= 0 and x <= 11)"
+    func = read(params, f"{claim}\nfor i, j in T.grid(4, 5):\n    B[i, j] = A[y + i, x + j]")
+    for seed in range(3):
+        assert "lax.dynamic_slice(A" in check(func, seed).source
 
 
 def test_places_beyond_what_is_promised_are_no_slices() -> None:
