@@ -2,9 +2,9 @@
 
     for i, k: y[i] = y[i] + tanh(x[i + k])   =   for p: t[p] = tanh(x[p]); for i, k: y[i] = y[i] + t[i + k]
 
-A term reads floats that the loops do not write, and is evaluated for all coordinates in a box: of windows, of columns of
-a triangle, of loops that run in turn. Terms of rows that arrays are broadcast from are left alone: they are computed once
-for each row anyhow.
+A term reads floats that the loops do not write, and is evaluated for all coordinates in a box: of windows, of columns
+of a triangle, of loops that run in turn. Terms of rows that arrays are broadcast from are left alone: they are computed
+once for each row anyhow.
 """
 
 from __future__ import annotations
