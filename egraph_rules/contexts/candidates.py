@@ -18,7 +18,7 @@ import numpy as np
 
 from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, Points, Sample, evaluated, operate
 from ir.dtypes import DType
-from ir.nodes import Binary, BinaryOp, Call, Const, Expr, Load, Select, Unary, UnaryOp, Undef, const
+from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
 from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
 _MAX_SIZE = 40  # larger parts are only looked into
@@ -71,11 +71,6 @@ def smaller(expr: Expr, known: Known) -> Expr:
         return done[part]
 
     return visit(expr)
-
-
-def may_have_forms(expr: Expr) -> bool:
-    """Whether all that an expression reads are variables of integers and truths."""
-    return not any(isinstance(e, (Load, Undef, Call)) or e.dtype.is_float for e in walk_expr(expr))
 
 
 def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
