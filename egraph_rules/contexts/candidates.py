@@ -31,6 +31,7 @@ _CHAIN = 7  # nodes from which on forms may be a number and an operator on anoth
 _CHOICES = 4  # conditions of choices in forms
 _TRUTHS = 40  # conditions that are operands of others
 _QUESTIONS = 6  # to provers, about one part
+_GRID = 4  # points at which all pairs of operands are tried
 _FORMS = 40  # that agree with a part, and are put in order
 
 
@@ -363,6 +364,8 @@ class _Forms:
     def _operations(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
         """One operator on two expressions."""
         for op in self.operators:
+            if op in DIVISIONS and not self._divides_by_unknowns():
+                continue  # numbers as divisors are told by the values
             rows: Mask = np.ones(len(bank.exprs), bool)
             if op in ("min", "max"):  # one operand has the value, the other does not pass it
                 rows = _always(bank.values >= self.target if op == "min" else bank.values <= self.target)
@@ -370,25 +373,45 @@ class _Forms:
                 yield Binary(op, bank.exprs[i], bank.exprs[j])
 
     def _agreeing(self, op: BinaryOp, bank: _Bank, rows: Mask, dtype: DType) -> Iterator[tuple[int, int]]:
-        """Pairs whose values give those of the target: point by point, since most fail at the first."""
+        """Pairs whose values give those of the target: of a sum the other operand is known, else point by point."""
         picked = np.flatnonzero(rows & (bank.sizes <= self.most - 2))
         values, sizes = bank.values[picked], bank.sizes[picked]
+        pairs = self._completed(op, values, sizes) if op in _RING[:2] and dtype.is_signed else None
         for one in np.unique(sizes):
             left = np.flatnonzero(sizes == one)
-            right = np.flatnonzero(sizes < self.most - one)
-            if not len(right):
-                continue
-            found, bad = operate(op, values[left, :1], values[right, 0][None, :], dtype)
-            a, b = np.nonzero((found == self.target[0]) & ~bad)
-            a, b = left[a], right[b]
-            for at in (slice(1, 2), slice(2, 4), slice(4, 8), slice(8, None)):
-                if not len(a):
-                    break
-                found, bad = operate(op, values[a, at], values[b, at], dtype)
-                agree = ((found == self.target[at]) & ~bad).all(axis=1)
-                a, b = a[agree], b[agree]
+            a, b = (p[sizes[pairs[0]] == one] for p in pairs) if pairs else self._tried(op, values, sizes, left, dtype)
             order = np.argsort(sizes[a] + sizes[b], kind="stable")[:8]
             yield from zip(picked[a[order]].tolist(), picked[b[order]].tolist(), strict=True)
+
+    def _completed(self, op: BinaryOp, values: Array, sizes: Array) -> tuple[Array, Array]:
+        """Pairs of operands whose sum or difference is the target."""
+        mix = np.random.default_rng(1).integers(-(2**62), 2**62, values.shape[1])
+        known = (values * mix).sum(axis=1)
+        wanted = ((self.target - values if op == "add" else values - self.target) * mix).sum(axis=1)
+        order = np.argsort(known, kind="stable")
+        at = np.minimum(np.searchsorted(known[order], wanted), len(order) - 1)
+        a = np.flatnonzero(known[order[at]] == wanted) if len(order) else at
+        b = order[at[a]] if len(order) else at
+        found = values[a] + values[b] if op == "add" else values[a] - values[b]
+        fits = (found == self.target).all(axis=1) & (sizes[a] + sizes[b] < self.most)
+        return a[fits], b[fits]
+
+    def _tried(self, op: BinaryOp, values: Array, sizes: Array, left: Array, dtype: DType) -> tuple[Array, Array]:
+        """Pairs with one of some left operands, by what the operator gives; most fail at the first points."""
+        most = self.most - sizes[left[0]]
+        right = np.flatnonzero((sizes < most) & ((sizes >= sizes[left[0]]) if op in _COMMUTE else True))
+        agree: Mask = np.ones((len(left), len(right)), bool)
+        for k in range(min(_GRID, len(self.target)) if len(right) else 0):
+            found, bad = operate(op, values[left, k][:, None], values[right, k][None, :], dtype)
+            agree &= (found == self.target[k]) & ~bad
+        a, b = np.nonzero(agree)
+        a, b = left[a], right[b]
+        for at in (slice(_GRID, 8), slice(8, None)):
+            if len(a):
+                found, bad = operate(op, values[a, at], values[b, at], dtype)
+                fine = ((found == self.target[at]) & ~bad).all(axis=1)
+                a, b = a[fine], b[fine]
+        return a, b
 
     def _scaled(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
         """A multiple of an operation, by what all values have in common."""
@@ -500,6 +523,7 @@ _ORDER: tuple[BinaryOp, ...] = ("min", "max")
 _FLOOR: tuple[BinaryOp, ...] = ("floordiv", "floormod")
 _TRUNC: tuple[BinaryOp, ...] = ("truncdiv", "truncmod")
 _BITS: tuple[BinaryOp, ...] = ("bitand", "bitor", "bitxor")
+_COMMUTE = frozenset(("mul", "min", "max", "eq", "ne", "and", "or", *_BITS))
 
 
 def _compared_together(parts: Sequence[Expr]) -> bool:
