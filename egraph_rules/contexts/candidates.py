@@ -366,34 +366,50 @@ class _Forms:
         for op in self.operators:
             if op in DIVISIONS and not self._divides_by_unknowns():
                 continue  # numbers as divisors are told by the values
-            rows: Mask = np.ones(len(bank.exprs), bool)
-            if op in ("min", "max"):  # one operand has the value, the other does not pass it
-                rows = _always(bank.values >= self.target if op == "min" else bank.values <= self.target)
-            for i, j in self._agreeing(op, bank, rows, dtype):
+            for i, j in self._agreeing(op, bank, self._operands(op, bank.values, dtype), dtype):
                 yield Binary(op, bank.exprs[i], bank.exprs[j])
+
+    def _operands(self, op: BinaryOp, values: Array, dtype: DType) -> Mask:
+        """Which values may be those of an operand, on either side, of an operator that commutes."""
+        match op:
+            case "min":
+                return _always(values >= self.target)
+            case "max":
+                return _always(values <= self.target)
+            case "bitand":
+                return _always(values & self.target == self.target)
+            case "bitor":
+                return _always(values | self.target == self.target)
+            case "mul" if dtype.is_signed:
+                zero = values == 0
+                return _always(np.where(zero, self.target == 0, self.target % np.where(zero, 1, values) == 0))
+            case _:
+                every: Mask = np.ones(len(values), bool)
+                return every
 
     def _agreeing(self, op: BinaryOp, bank: _Bank, rows: Mask, dtype: DType) -> Iterator[tuple[int, int]]:
         """Pairs whose values give those of the target: of a sum the other operand is known, else point by point."""
         picked = np.flatnonzero(rows & (bank.sizes <= self.most - 2))
         values, sizes = bank.values[picked], bank.sizes[picked]
-        pairs = self._completed(op, values, sizes) if op in _RING[:2] and dtype.is_signed else None
+        pairs = self._completed(op, values, sizes, dtype) if op in _INVERSES else None
         for one in np.unique(sizes):
             left = np.flatnonzero(sizes == one)
             a, b = (p[sizes[pairs[0]] == one] for p in pairs) if pairs else self._tried(op, values, sizes, left, dtype)
             order = np.argsort(sizes[a] + sizes[b], kind="stable")[:8]
             yield from zip(picked[a[order]].tolist(), picked[b[order]].tolist(), strict=True)
 
-    def _completed(self, op: BinaryOp, values: Array, sizes: Array) -> tuple[Array, Array]:
-        """Pairs of operands whose sum or difference is the target."""
+    def _completed(self, op: BinaryOp, values: Array, sizes: Array, dtype: DType) -> tuple[Array, Array]:
+        """Pairs of operands that an operator makes the target of which tells one operand by the other."""
         mix = np.random.default_rng(1).integers(-(2**62), 2**62, values.shape[1])
         known = (values * mix).sum(axis=1)
-        wanted = ((self.target - values if op == "add" else values - self.target) * mix).sum(axis=1)
+        others, _ = operate(_INVERSES[op], *((self.target, values) if op == "add" else (values, self.target)), dtype)
+        wanted = (others * mix).sum(axis=1)
         order = np.argsort(known, kind="stable")
         at = np.minimum(np.searchsorted(known[order], wanted), len(order) - 1)
         a = np.flatnonzero(known[order[at]] == wanted) if len(order) else at
         b = order[at[a]] if len(order) else at
-        found = values[a] + values[b] if op == "add" else values[a] - values[b]
-        fits = (found == self.target).all(axis=1) & (sizes[a] + sizes[b] < self.most)
+        found, bad = operate(op, values[a], values[b], dtype)
+        fits = ((found == self.target) & ~bad).all(axis=1) & (sizes[a] + sizes[b] < self.most)
         return a[fits], b[fits]
 
     def _tried(self, op: BinaryOp, values: Array, sizes: Array, left: Array, dtype: DType) -> tuple[Array, Array]:
@@ -523,6 +539,7 @@ _ORDER: tuple[BinaryOp, ...] = ("min", "max")
 _FLOOR: tuple[BinaryOp, ...] = ("floordiv", "floormod")
 _TRUNC: tuple[BinaryOp, ...] = ("truncdiv", "truncmod")
 _BITS: tuple[BinaryOp, ...] = ("bitand", "bitor", "bitxor")
+_INVERSES: dict[str, BinaryOp] = {"add": "sub", "sub": "sub", "bitxor": "bitxor"}
 _COMMUTE = frozenset(("mul", "min", "max", "eq", "ne", "and", "or", *_BITS))
 
 
