@@ -18,6 +18,7 @@ import numpy as np
 
 from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, Points, Sample, evaluated, operate
 from ir.dtypes import DType
+from ir.fold import chosen
 from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
 from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
@@ -60,7 +61,7 @@ def smaller(expr: Expr, known: Known) -> Expr:
     def visit(part: Expr) -> Expr:
         nonlocal left
         if part not in done:
-            new = with_children(part, tuple(map(visit, children(part))))
+            new = chosen(with_children(part, tuple(map(visit, children(part)))))
             most = node_count(new) - 1
             if new not in known.settled and 2 <= most < min(_MAX_SIZE, left):
                 left -= most
