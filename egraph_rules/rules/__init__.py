@@ -6,6 +6,7 @@ from egraph_rules.authoring.rule import Rule
 from egraph_rules.rules.affine import AFFINE_RULES
 from egraph_rules.rules.algebra import (
     ALGEBRA_RULES,
+    abs_known,
     cast_of_cast,
     collected,
     max_covers,
@@ -67,5 +68,5 @@ def search_rules() -> tuple[Rule, ...]:
         *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *CONTENTS_RULES, *BRANCH_RULES, *LOOP_RULES, *BIT_RULES,
         *SCALING_RULES,
         *SPLITTING_RULES, *MERGING_RULES, *INVARIANT_RULES, elements, inline_index, unused, symbolic_terms,
-        neutral_region, collected, min_known, max_known, min_covers, max_covers, cast_of_cast,
+        neutral_region, collected, min_known, max_known, abs_known, min_covers, max_covers, cast_of_cast,
     )  # fmt: skip

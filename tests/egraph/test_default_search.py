@@ -11,6 +11,10 @@ from compare import assert_refines
 from egraph_rules import optimize
 from ir import parse, to_script
 
+TABLE = ", ".join((
+    'A: T.Buffer((16,), "int32")', 'u: T.Buffer((16,), "uint8")', 't: T.Buffer((256,), "int32")',
+    'y: T.Buffer((16,), "int32")',
+))  # fmt: skip
 VECTOR = 'A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")'
 
 
@@ -366,6 +370,32 @@ CASES = {
         """
     for i in T.serial(1, 16):
         C[i] = (A[i] * 2.0 + C[i - 1]) * A[0]
+""",
+    ),
+    "clamps that bits, dtypes and assumptions on data make needless": Case(
+        TABLE,
+        """
+    for i in range(16):
+        T.assume(A[i] >= 0)
+    for i in range(16):
+        y[i] = t[T.min(A[i] & 15, 15)] + t[T.min(T.cast(u[i], "int32"), 255)] + t[T.max(A[i] % 8, 0)] * T.abs(A[i])
+""",
+        """
+    for i in T.serial(16):
+        y[i] = t[A[i] % 8] * A[i] + (t[A[i] & 15] + t[T.cast(u[i], "int32")])
+""",
+    ),
+    "clamps that bits and dtypes do not make needless": Case(
+        TABLE,
+        """
+    for i in range(16):
+        T.assume(A[i] >= -1)
+    for i in range(16):
+        y[i] = t[T.min(A[i] & 16, 15)] + t[T.min(T.cast(u[i], "int32"), 254)] * T.abs(A[i])
+""",
+        """
+    for i in T.serial(16):
+        y[i] = t[T.min(A[i] & 16, 15)] + t[T.min(T.cast(u[i], "int32"), 254)] * T.abs(A[i])
 """,
     ),
     "a function of a window's elements is computed once for each": Case(
