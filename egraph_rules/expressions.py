@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import islice
 
-from egraph_rules.contexts.candidates import Known, may_have_forms, smaller
+from egraph_rules.contexts.candidates import Known, smaller
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
 from egraph_rules.contexts.facts import Priority
-from egraph_rules.contexts.sampled import Points, drawn, satisfying
+from egraph_rules.contexts.sampled import Evidence, has_values, satisfying
 from egraph_rules.contexts.smt import Open, decide
 from egraph_rules.contexts.smt import prove as prove_by_smt
 from egraph_rules.contexts.smt import refines as refines_by_smt
@@ -112,6 +112,8 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
         return found
     answer = place.by_ranges(cond)
     if answer is Open.UNKNOWN:
+        answer = place.evidence.truth(cond)
+    if answer is Open.UNKNOWN:
         answer = decide(cond, place.given, _ALONE)
     if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED and not _faults_alone(cond, place):
         simpler = _search(cond, place, DEFAULT_FLOATS, _PROOF_WORK)
@@ -147,13 +149,14 @@ def _settled(expr: Expr, place: _Place) -> Expr:
 
 def _smaller(expr: Expr, place: _Place, prices: Prices, work: float) -> Expr:
     """An expression with smaller forms for its parts, none of them dearer."""
-    if node_count(expr) < _LEAST or not may_have_forms(expr):
+    if node_count(expr) < _LEAST or not has_values(expr):
         return expr
     place.begin(work)
-    conditions = [c for c, _ in place.given if may_have_forms(c)]
-    points = place.points(expr, conditions)
-    if points is None:
+    conditions = [c for c, _ in place.given if has_values(c)]
+    found = place.evidence.points((expr, *conditions))
+    if found is None:
         return expr
+    points = found[0]
 
     def better(new: Expr, old: Expr) -> bool:
         return prices.expr(new) <= prices.expr(old) + 1e-9
@@ -184,6 +187,8 @@ class _Place:
         for cond in conditions:
             _require_bool(cond)
         self.given = tuple((c, True) for c in conditions if not _is_large(c))
+        parts = [part for c, _ in self.given for part in conjunction(c)]
+        self.evidence = Evidence([c for c, _ in self.given], lambda v: _range(v, parts))
         for cond, _ in self.given:
             self.facts = self.contexts.assume(self.facts, cond, True)
             if self.facts == IMPOSSIBLE:
@@ -235,6 +240,9 @@ class _Place:
         """Whether an expression has the value of another one wherever that has one, and keeps its divisions."""
         if self.patience.over():
             return False
+        shown = self.evidence.refines(new, old)
+        if shown is not None:
+            return shown
         facts = self.contexts.facts(self.facts)
         found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
         if found is None or (found is False and facts.conditions):
@@ -242,17 +250,13 @@ class _Place:
             return refines_by_smt(new, old, self.given, _STEPS)
         return found
 
-    def points(self, expr: Expr, conditions: Sequence[Expr]) -> Points | None:
-        """Values of the variables of an expression where those of the given conditions hold, the same each time."""
-        variables = sorted({v for e in (expr, *conditions) for v in free_vars(e)}, key=lambda v: v.name)
-        numbers = {int(e.value) for c in (expr, *conditions) for e in walk_expr(c) if isinstance(e, Const)}
-        parts = [part for c in conditions for part in conjunction(c)]
-        ranges = {v.name: _range(v, parts) for v in variables if v.dtype.is_integer}
-        return drawn(variables, conditions, ranges, sorted(numbers))
-
     def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:
+        assumed = list(given)
+        answer = self.evidence.truth(cond, assumed)
+        if answer is not Open.UNKNOWN:
+            return answer if isinstance(answer, bool) else None
         self.patience.proved()
-        return prove_by_smt(cond, given, _STEPS)
+        return prove_by_smt(cond, assumed, _STEPS)
 
 
 def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work) -> Expr:

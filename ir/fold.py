@@ -6,7 +6,7 @@ from functools import partial
 
 from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded, shortest
 from ir.dtypes import DType, float_tiny
-from ir.nodes import Binary, Cast, Const, Expr, Unary
+from ir.nodes import Binary, Cast, Const, Expr, Select, Unary
 from ir.operators import is_library
 from ir.traverse import map_expr
 
@@ -22,6 +22,19 @@ def fold(expr: Expr) -> Expr:
         case Binary(lhs=Const(dtype=dtype), rhs=Const()) | Unary(operand=Const(dtype=dtype)) if dtype.is_integer:
             found = computed(expr)
             return expr if found is None else Const(found.value, found.dtype, expr.span)
+        case _:
+            return expr
+
+
+def chosen(expr: Expr) -> Expr:
+    """What is left of one choice, conjunction or disjunction of which a condition is known; else the expression."""
+    match expr:
+        case Select(cond=Const(value=truth), then=yes, other=no):
+            return yes if truth else no
+        case Binary(op="and" | "or" as op, lhs=Const(value=truth) as known, rhs=other):
+            return other if truth == (op == "and") else known
+        case Binary(op="and" | "or" as op, lhs=other, rhs=Const(value=truth)) if truth == (op == "and"):
+            return other
         case _:
             return expr
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, Points, Sample, evaluated, operate
 from ir.dtypes import DType
-from ir.nodes import Binary, BinaryOp, Call, Const, Expr, Load, Select, Unary, UnaryOp, Undef, const
+from ir.fold import chosen
+from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
 from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
 _MAX_SIZE = 40  # larger parts are only looked into
@@ -31,6 +32,7 @@ _CHAIN = 7  # nodes from which on forms may be a number and an operator on anoth
 _CHOICES = 4  # conditions of choices in forms
 _TRUTHS = 40  # conditions that are operands of others
 _QUESTIONS = 6  # to provers, about one part
+_GRID = 4  # points at which all pairs of operands are tried
 _FORMS = 40  # that agree with a part, and are put in order
 
 
@@ -59,7 +61,7 @@ def smaller(expr: Expr, known: Known) -> Expr:
     def visit(part: Expr) -> Expr:
         nonlocal left
         if part not in done:
-            new = with_children(part, tuple(map(visit, children(part))))
+            new = chosen(with_children(part, tuple(map(visit, children(part)))))
             most = node_count(new) - 1
             if new not in known.settled and 2 <= most < min(_MAX_SIZE, left):
                 left -= most
@@ -71,11 +73,6 @@ def smaller(expr: Expr, known: Known) -> Expr:
         return done[part]
 
     return visit(expr)
-
-
-def may_have_forms(expr: Expr) -> bool:
-    """Whether all that an expression reads are variables of integers and truths."""
-    return not any(isinstance(e, (Load, Undef, Call)) or e.dtype.is_float for e in walk_expr(expr))
 
 
 def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
@@ -368,32 +365,70 @@ class _Forms:
     def _operations(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
         """One operator on two expressions."""
         for op in self.operators:
-            rows: Mask = np.ones(len(bank.exprs), bool)
-            if op in ("min", "max"):  # one operand has the value, the other does not pass it
-                rows = _always(bank.values >= self.target if op == "min" else bank.values <= self.target)
-            for i, j in self._agreeing(op, bank, rows, dtype):
+            if op in DIVISIONS and not self._divides_by_unknowns():
+                continue  # numbers as divisors are told by the values
+            for i, j in self._agreeing(op, bank, self._operands(op, bank.values, dtype), dtype):
                 yield Binary(op, bank.exprs[i], bank.exprs[j])
 
+    def _operands(self, op: BinaryOp, values: Array, dtype: DType) -> Mask:
+        """Which values may be those of an operand, on either side, of an operator that commutes."""
+        match op:
+            case "min":
+                return _always(values >= self.target)
+            case "max":
+                return _always(values <= self.target)
+            case "bitand":
+                return _always(values & self.target == self.target)
+            case "bitor":
+                return _always(values | self.target == self.target)
+            case "mul" if dtype.is_signed:
+                zero = values == 0
+                return _always(np.where(zero, self.target == 0, self.target % np.where(zero, 1, values) == 0))
+            case _:
+                every: Mask = np.ones(len(values), bool)
+                return every
+
     def _agreeing(self, op: BinaryOp, bank: _Bank, rows: Mask, dtype: DType) -> Iterator[tuple[int, int]]:
-        """Pairs whose values give those of the target: point by point, since most fail at the first."""
+        """Pairs whose values give those of the target: of a sum the other operand is known, else point by point."""
         picked = np.flatnonzero(rows & (bank.sizes <= self.most - 2))
         values, sizes = bank.values[picked], bank.sizes[picked]
+        pairs = self._completed(op, values, sizes, dtype) if op in _INVERSES else None
         for one in np.unique(sizes):
             left = np.flatnonzero(sizes == one)
-            right = np.flatnonzero(sizes < self.most - one)
-            if not len(right):
-                continue
-            found, bad = operate(op, values[left, :1], values[right, 0][None, :], dtype)
-            a, b = np.nonzero((found == self.target[0]) & ~bad)
-            a, b = left[a], right[b]
-            for at in (slice(1, 2), slice(2, 4), slice(4, 8), slice(8, None)):
-                if not len(a):
-                    break
-                found, bad = operate(op, values[a, at], values[b, at], dtype)
-                agree = ((found == self.target[at]) & ~bad).all(axis=1)
-                a, b = a[agree], b[agree]
+            a, b = (p[sizes[pairs[0]] == one] for p in pairs) if pairs else self._tried(op, values, sizes, left, dtype)
             order = np.argsort(sizes[a] + sizes[b], kind="stable")[:8]
             yield from zip(picked[a[order]].tolist(), picked[b[order]].tolist(), strict=True)
+
+    def _completed(self, op: BinaryOp, values: Array, sizes: Array, dtype: DType) -> tuple[Array, Array]:
+        """Pairs of operands that an operator makes the target of which tells one operand by the other."""
+        mix = np.random.default_rng(1).integers(-(2**62), 2**62, values.shape[1])
+        known = (values * mix).sum(axis=1)
+        others, _ = operate(_INVERSES[op], *((self.target, values) if op == "add" else (values, self.target)), dtype)
+        wanted = (others * mix).sum(axis=1)
+        order = np.argsort(known, kind="stable")
+        at = np.minimum(np.searchsorted(known[order], wanted), len(order) - 1)
+        a = np.flatnonzero(known[order[at]] == wanted) if len(order) else at
+        b = order[at[a]] if len(order) else at
+        found, bad = operate(op, values[a], values[b], dtype)
+        fits = ((found == self.target) & ~bad).all(axis=1) & (sizes[a] + sizes[b] < self.most)
+        return a[fits], b[fits]
+
+    def _tried(self, op: BinaryOp, values: Array, sizes: Array, left: Array, dtype: DType) -> tuple[Array, Array]:
+        """Pairs with one of some left operands, by what the operator gives; most fail at the first points."""
+        most = self.most - sizes[left[0]]
+        right = np.flatnonzero((sizes < most) & ((sizes >= sizes[left[0]]) if op in _COMMUTE else True))
+        agree: Mask = np.ones((len(left), len(right)), bool)
+        for k in range(min(_GRID, len(self.target)) if len(right) else 0):
+            found, bad = operate(op, values[left, k][:, None], values[right, k][None, :], dtype)
+            agree &= (found == self.target[k]) & ~bad
+        a, b = np.nonzero(agree)
+        a, b = left[a], right[b]
+        for at in (slice(_GRID, 8), slice(8, None)):
+            if len(a):
+                found, bad = operate(op, values[a, at], values[b, at], dtype)
+                fine = ((found == self.target[at]) & ~bad).all(axis=1)
+                a, b = a[fine], b[fine]
+        return a, b
 
     def _scaled(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
         """A multiple of an operation, by what all values have in common."""
@@ -505,6 +540,8 @@ _ORDER: tuple[BinaryOp, ...] = ("min", "max")
 _FLOOR: tuple[BinaryOp, ...] = ("floordiv", "floormod")
 _TRUNC: tuple[BinaryOp, ...] = ("truncdiv", "truncmod")
 _BITS: tuple[BinaryOp, ...] = ("bitand", "bitor", "bitxor")
+_INVERSES: dict[str, BinaryOp] = {"add": "sub", "sub": "sub", "bitxor": "bitxor"}
+_COMMUTE = frozenset(("mul", "min", "max", "eq", "ne", "and", "or", *_BITS))
 
 
 def _compared_together(parts: Sequence[Expr]) -> bool:

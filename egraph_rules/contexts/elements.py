@@ -48,14 +48,18 @@ class Elements:
         return load in self._names
 
 
-def elements(facts: Facts, exprs: Iterable[Expr], asked: frozenset[Buffer] = frozenset()) -> Elements | None:
+def elements(
+    facts: Facts, exprs: Iterable[Expr], asked: frozenset[Buffer] = frozenset(), defined: Iterable[Load] = ()
+) -> Elements | None:
     """The elements that expressions read and that something is known about in a context; None for none.
 
-    What is known of buffers that are `asked` about already is left out, or two could tell of each other for ever.
+    What is known of buffers that are `asked` about already is left out, or two could tell of each other for ever. Of
+    elements that are `defined` their dtype is known.
     """
     read = {load for expr in exprs for load in loads(expr)}
     known = [(c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c))]
     known += [(c, True) for load in sorted(read, key=text_order) for c in told(facts, load, asked) if has_loads(c)]
+    known += [(Binary("eq", load, load), True) for load in defined]
     return Elements(known) if known else None
 
 
@@ -90,9 +94,11 @@ def told(facts: Facts, load: Load, asked: frozenset[Buffer] = frozenset()) -> It
             yield here
 
 
-def decided(facts: Facts, cond: Expr, asked: frozenset[Buffer] = frozenset()) -> bool | None:
+def decided(
+    facts: Facts, cond: Expr, asked: frozenset[Buffer] = frozenset(), defined: Iterable[Load] = ()
+) -> bool | None:
     """Whether a condition follows from what is known of the elements that it reads; None if that does not tell."""
-    known = elements(facts, (cond,), asked)
+    known = elements(facts, (cond,), asked, defined)
     if known is None:
         return None
     holds, values = pb.condition(known.named(cond)), facts.domain.intersect(known.values)

@@ -1,19 +1,23 @@
 """Values of integer and boolean expressions at many points at once, on NumPy arrays.
 
-They decide which forms are worth a question to the provers, never whether a form is right.
+They decide which forms are worth a question to the provers, and that a question is open: it has both answers at some
+points. Whether a form is right they decide only where they are all the points that there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from egraph_rules.contexts.smt import Open
 from ir.dtypes import DType
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.traverse import free_vars, walk_expr
 
 Array = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -25,6 +29,8 @@ _HALF = _POINTS // 2
 _BISECTIONS = 12  # of values that are a few thousand apart at most
 _DRAWN = 512
 _DRAWN_TO_KEEP = 4096  # where those are kept that satisfy what is given
+_ALL = 1 << 14  # points that are all looked at where there are no more
+_SHOWN = 1024  # drawn points that questions are put to
 _LARGE = 1 << 40  # beyond it, products of two values might leave the 64 bits that they are computed in
 
 _EXACT: dict[str, Callable[..., Any]] = {
@@ -37,6 +43,11 @@ _EXACT: dict[str, Callable[..., Any]] = {
 
 class NoValueError(Exception):
     """The expression depends on data or floats, or has an operator that is not handled."""
+
+
+def has_values(expr: Expr) -> bool:
+    """Whether all that an expression is made of has values at points."""
+    return not any(isinstance(e, (Load, Undef, Call)) or e.dtype.is_float for e in walk_expr(expr))
 
 
 def operate(op: str, x: Array, y: Array, dtype: DType) -> tuple[Array, Mask]:
@@ -224,3 +235,113 @@ def _edges(cond: Expr, points: Points, yes: Array, no: Array) -> Points:
         high = {v: np.where(true, middle[v], high[v]) for v in points}
         low = {v: np.where(true, low[v], middle[v]) for v in points}
     return {v: np.concatenate([high[v], low[v]]) for v in points}
+
+
+Range = tuple[int | None, int | None]
+
+
+class Evidence:
+    """What values of variables show of expressions where some conditions hold."""
+
+    def __init__(self, given: Sequence[Expr], ranges: Callable[[Var], Range]) -> None:
+        self._given = [c for c in given if has_values(c)]
+        self._exact = len(self._given) == len(given)  # whether points satisfy all there is
+        self._ranges = cache(ranges)
+        self._points: dict[frozenset[Var], tuple[Points, bool] | None] = {}
+
+    def points(self, exprs: Iterable[Expr]) -> tuple[Points, bool] | None:
+        """Values of the variables of some expressions, and of those that conditions tie to them; whether it is all.
+
+        The same each time. None where hardly any was found.
+        """
+        variables = {v for e in exprs for v in free_vars(e)}
+        while (
+            more := {v for c in self._given for v in free_vars(c) if not variables.isdisjoint(free_vars(c))} - variables
+        ):
+            variables |= more
+        key = frozenset(variables)
+        if key not in self._points:
+            self._points[key] = self._drawn(sorted(variables, key=lambda v: v.name), exprs)
+        return self._points[key]
+
+    def _drawn(self, variables: Sequence[Var], exprs: Iterable[Expr]) -> tuple[Points, bool] | None:
+        own = [c for c in self._given if not free_vars(c).isdisjoint(variables)]
+        if not variables or any(v.dtype.is_float for v in variables):
+            return None
+        ranges = {v.name: self._ranges(v) for v in variables if v.dtype.is_integer}
+        found = _every(variables, own, ranges)
+        if found is not None:
+            return found, True
+        parts = (e for c in (*exprs, *own) for e in walk_expr(c))
+        numbers = {int(e.value) for e in parts if isinstance(e, Const) and not e.dtype.is_float}
+        some = drawn(variables, own, ranges, sorted(numbers))
+        return None if some is None else (some, False)
+
+    def truth(self, cond: Expr, given: Iterable[tuple[Expr, bool]] = ()) -> bool | Open:
+        """Whether a condition always or never holds, also where others do; `DEPENDS` where two points show that."""
+        assumed = [(c, truth) for c, truth in given if not any(c.same(known) for known in self._given)]
+        found = self.points((cond, *(c for c, _ in assumed)))
+        if found is None:
+            return Open.UNKNOWN
+        points, every = found
+        points = points if every else {v: x[:_SHOWN] for v, x in points.items()}
+        keep, exact = _where(points, assumed)
+        exact &= self._exact
+        try:
+            values, bad = evaluated(cond, points)
+        except NoValueError:
+            return Open.UNKNOWN
+        yes, no = (bool((keep & ~bad & (values != 0 if truth else values == 0)).any()) for truth in (True, False))
+        if yes and no and exact:
+            return Open.DEPENDS
+        proven = every and yes != no and not (keep & bad).any() and _is_narrow(cond)
+        return yes if proven else Open.UNKNOWN
+
+    def refines(self, new: Expr, old: Expr) -> bool | None:
+        """Whether `new` has the value of `old` wherever that has one, and none elsewhere; None where that is open."""
+        found = self.points((old, new))
+        if found is None or not found[1] or not _is_narrow(old) or not _is_narrow(new):
+            return None
+        try:
+            (before, bad), (after, worse) = evaluated(old, found[0]), evaluated(new, found[0])
+        except NoValueError:
+            return None
+        if (bad & ~worse).any():
+            return None
+        return bool((bad | (~worse & (before == after))).all())
+
+
+def _is_narrow(expr: Expr) -> bool:
+    """Whether 64 bits hold what operations on the values of an expression give."""
+    return all(e.dtype.bits <= 32 for e in walk_expr(expr))
+
+
+def _where(points: Points, given: Sequence[tuple[Expr, bool]]) -> tuple[Mask, bool]:
+    """Which points have the truths given, and whether all of these could be looked at."""
+    keep: Mask = np.ones(max(map(len, points.values())), bool)
+    exact = True
+    for cond, truth in given:
+        try:
+            values, bad = evaluated(cond, points)
+        except NoValueError:
+            exact = False
+            continue
+        keep &= ((values != 0) == truth) & ~bad
+    return keep, exact
+
+
+def _every(variables: Sequence[Var], given: Sequence[Expr], ranges: Mapping[str, Range]) -> Points | None:
+    """All points that satisfy what is given; None where there may be too many."""
+    lines: list[Array] = []
+    count = 1
+    for var in variables:
+        low, high = ranges.get(var.name, (0, 1))
+        least = var.dtype.min if low is None else max(low, var.dtype.min)
+        most = var.dtype.max if high is None else min(high, var.dtype.max)
+        count *= max(int(most) - int(least) + 1, 0)
+        if not 0 < count <= _ALL:
+            return None
+        lines.append(np.arange(least, most + 1, dtype=np.int64))
+    grid = {v: x.reshape(-1) for v, x in zip(variables, np.meshgrid(*lines, indexing="ij"), strict=True)}
+    kept = np.random.default_rng(0).permutation(np.flatnonzero(satisfying(grid, given)))  # some are looked at first
+    return {v: x[kept] for v, x in grid.items()} if len(kept) else None

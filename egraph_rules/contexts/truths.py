@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from egraph_rules.contexts.elements import assured, decided
 from egraph_rules.contexts.facts import Facts
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.values import Values
-from ir.nodes import Const, Expr
+from ir.nodes import Binary, Const, Expr, Load
 from ir.presburger import sets as pb
-from ir.traverse import has_loads
+from ir.traverse import has_loads, loads, walk_expr
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -21,6 +21,7 @@ Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
 # What an element holds may hang on a condition on elements, and what those hold on another: a chain of stages, each
 # of which keeps what it finds under a condition, has no end to them.
 _MOST_NESTED = 2
+_WIDE = 32  # bits: that narrower integers have bounds may matter
 
 
 class Truths:
@@ -48,7 +49,9 @@ class Truths:
             deep = self._nested >= _MOST_NESTED
 
             def question() -> bool | None:
-                return _by_elements(f, cond if deep else self._with_elements(facts, cond))
+                whole = cond if deep else self._with_elements(facts, cond)
+                narrow = tuple(dict.fromkeys(loads(whole))) if _bounds_itself(whole) else ()
+                return _by_elements(f, whole, narrow if all(contexts.defined(facts, e) for e in narrow) else ())
 
             found = contexts.ask(("data", facts, cond, deep), question, None)
         if found is None:
@@ -75,6 +78,15 @@ def _by_sets(f: Facts, cond: Expr) -> bool | str | None:
     return "depends" if holds.exact and not f.conditions else None
 
 
-def _by_elements(f: Facts, cond: Expr) -> bool | None:
-    """Whether a condition follows from what is known of the elements that it reads."""
-    return True if assured(f, cond) else decided(f, cond)
+def _by_elements(f: Facts, cond: Expr, defined: Sequence[Load]) -> bool | None:
+    """Whether a condition follows from what is known of the elements that it reads, and the dtypes of some."""
+    return True if assured(f, cond) else decided(f, cond, defined=defined)
+
+
+def _bounds_itself(cond: Expr) -> bool:
+    """Whether a part of a condition has bounds whatever the elements are that it reads."""
+    return any(
+        (isinstance(e, Load) and e.dtype.is_integer and e.dtype.bits < _WIDE)
+        or (isinstance(e, Binary) and e.op in ("bitand", "floormod", "truncmod") and has_loads(e.lhs))
+        for e in walk_expr(cond)
+    )

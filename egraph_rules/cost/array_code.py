@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import frexp, isfinite, log2, prod
+from types import MappingProxyType
 from typing import Any
 
 from jax.extend.core import Literal
@@ -41,6 +42,7 @@ _TAKEN = frozenset(
 _CUMULATIVE = frozenset(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"))
 _LIBRARY = frozenset(("triangular_solve", "cholesky", "lu", "qr", "eigh", "svd"))
 _KEPT = frozenset(("optimization_barrier", "scan", "while", "cond"))  # not merged with others that are the same
+_PARTS = ("slice", "dynamic_slice", "rev", "transpose")
 _INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 _UNROLLED = 32  # elements of a row up to which it is reduced in the code that computes it
@@ -116,15 +118,24 @@ class _Block:
     held: dict[int, _Array] = field(default_factory=lambda: dict[int, _Array]())
 
     def run(
-        self, jaxpr: Any, arguments: Sequence[_Array], kept: Collection[Any] = (), *, inlined: bool = False
+        self,
+        jaxpr: Any,
+        arguments: Sequence[_Array],
+        kept: Collection[Any] = (),
+        known: Mapping[Any, _Array] = MappingProxyType({}),
+        *,
+        inlined: bool = False,
     ) -> list[_Array]:
         """The results of a jaxpr for arguments. What is `kept` is stored anyway, so that slices of it are read; all
-        results are, if it is not `inlined`."""
+        results are, if it is not `inlined`. What is `known` was worked out elsewhere."""
         wanted = _wanted(jaxpr, inlined)
         env: dict[Any, _Array] = dict(zip(jaxpr.invars, map(_apart, arguments), strict=True))
+        env.update(known)
         for var in jaxpr.constvars:
             env[var] = _apart(_Array(_size(var.aval), stored=True))
         for eqn in jaxpr.eqns:
+            if known and all(v in known for v in eqn.outvars):
+                continue
             if eqn.primitive.name == "slice" and eqn.invars[0] in kept:
                 env[eqn.invars[0]] = self.store(env[eqn.invars[0]])
             operands = [_literal(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
@@ -207,7 +218,7 @@ class _Block:
             return self.run(inner.jaxpr if hasattr(inner, "jaxpr") else inner, operands, inlined=True)
         if name in _SHAPES:
             return [self._view(operands[0], sizes[0])]
-        if name in ("slice", "dynamic_slice", "rev", "transpose"):
+        if name in _PARTS:
             return [self._part(name, eqn, operands, sizes[0])]
         if name in _REDUCTIONS:
             return [self._reduction(name, eqn, operands, size) for size in sizes]
@@ -485,9 +496,23 @@ class _Block:
         state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
         block = _Block(self.target, True, self.instructions)
         outputs = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
-        for result in block.run(jaxpr, [*kept, *state, *slices], outputs):
+        for result in block.run(jaxpr, [*kept, *state, *slices], outputs, self._invariant(jaxpr, kept)):
             block.store(result)
         return block.price
+
+    def _invariant(self, jaxpr: Any, consts: Sequence[_Array]) -> dict[Any, _Array]:
+        """The values that are the same in each step of a loop: compilers work them out before it."""
+        env: dict[Any, _Array] = dict(zip(jaxpr.invars, consts, strict=False))
+        moved: set[Any] = set()
+        for eqn in jaxpr.eqns:
+            operands = [v for v in eqn.invars if not isinstance(v, Literal)]
+            if eqn.primitive.name not in _KEPT and operands and all(v in env for v in operands):
+                values = [_literal(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
+                env.update(zip(eqn.outvars, self._once(eqn, values), strict=True))
+                moved.update(eqn.outvars if eqn.primitive.name not in (*_SHAPES, *_PARTS) else ())
+        users = [e.invars for e in jaxpr.eqns if not moved.issuperset(e.outvars)]
+        read = {v for operands in (*users, jaxpr.outvars) for v in operands if not isinstance(v, Literal)}
+        return {v: replace(self.store(env[v]), own=False) if v in read else env[v] for v in moved}
 
     def _cond(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
         """What is done where the condition holds: lowering asks for what it expects of data."""

@@ -8,12 +8,14 @@ from itertools import pairwise
 
 from ir.analysis.legality import update_of
 from ir.instructions import instruction_of
-from ir.nodes import For, Load, PrimFunc, Seq, Stmt, Store
+from ir.nodes import Alloc, For, Load, PrimFunc, Seq, Stmt, Store
 from ir.traverse import has_load, map_stmt, walk
 
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
 STORES = 60  # of all programs that are priced as a whole: it takes lowering some 20 ms a statement
-NEAR = 1.01  # prices as a whole that differ by less say nothing: of such programs the search's cheapest is first
+# Prices as a whole that differ by less say nothing: of such programs the search's cheapest is first, but for buffers
+# that are not in the program given, which have to pay.
+NEAR = 1.01
 ALIKE = 2  # programs with the price of another one, after which no more are looked at
 LOOPS = 10.0  # what two loops cost on any target
 
@@ -62,7 +64,7 @@ def ranked(
     programs = [*_unlike(cheaper)[:most], given]
     priced = _priced(programs, lambda body: whole(make(body)))
     least = min(price for price, _, _ in priced)
-    priced.sort(key=lambda p: (max(p[0], least * NEAR), p[2]))
+    priced.sort(key=lambda p: (max(p[0], least * NEAR), _more_locals(programs[p[2]], given), p[2]))
     order = [programs[n] for _, _, n in priced]
     prices = [(price, cost) for price, cost, _ in priced]
     rest = [p for p in found if p not in order]
@@ -146,6 +148,11 @@ def _overwritten(stmt: Stmt) -> int:
         isinstance(a, Store) and isinstance(b, Store) and a.buffer == b.buffer and a.indices == b.indices
         for a, b in pairs
     )
+
+
+def _more_locals(program: Priced, given: Priced) -> int:
+    count, own = (sum(isinstance(s, Alloc) for s in walk(stmt)) for _, stmt in (program, given))
+    return max(count - own, 0)
 
 
 def _stores(stmt: Stmt) -> int:

@@ -109,6 +109,11 @@ def max_known(x: Term, y: Term):
     return binary("max", x, y), x, x >= y
 
 
+@rule(on=SIGNED, because="what is not negative is its own magnitude", family="algebra")
+def abs_known(x: Term):
+    return Unary("abs", x), x, x >= 0
+
+
 @rule(on=INTEGER, because="x is no greater than z", family="algebra")
 def min_covers(x: Term, y: Term, z: Term):
     return binary("min", x, binary("min", y, z)), binary("min", x, y), x <= z
@@ -421,6 +426,6 @@ def cast_of_cast(expr: Expr, here: Here) -> Iterator[Expr]:
 ALGEBRA_RULES = (
     floordiv_of_product, floormod_of_product, floormod_cancel, floordiv_factor, floormod_factor, floordiv_small,
     floormod_small, divmod_rejoins, remainder_of_quotient, floordiv_self, floormod_self, lt_cancel, le_cancel,
-    eq_cancel, min_known, max_known, min_covers, max_covers, min_offset, max_offset, select_lt, select_le,
+    eq_cancel, min_known, max_known, abs_known, min_covers, max_covers, min_offset, max_offset, select_lt, select_le,
     select_gt, select_ge, polynomial_form, collected, bits_as_arithmetic, cast_of_cast,
 )  # fmt: skip

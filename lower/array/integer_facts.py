@@ -15,9 +15,10 @@ from ir.dtypes import DType
 from ir.floats import Floats
 from ir.nodes import Binary, Const, Expr, Load, PrimFunc, Select, Var, const
 from ir.presburger import sets as presburger
+from ir.presburger.intervals import Range, combined
 from ir.program.blocks import lower_blocks
 from ir.semantics.inputs import leading_assumptions
-from ir.traverse import buffers_written, loads, shape_vars
+from ir.traverse import buffers_written, loads, shape_vars, walk_expr
 from lower.array.finiteness import positions
 from lower.array.views import Axis
 from lower.nest.nodes import Box
@@ -51,21 +52,31 @@ class Facts:
             asked = Binary("ge", elements.named(expr), const(number, expr.dtype))
             return where.is_subset(presburger.condition(asked).must)
 
-        return presburger.within_budget(question, False)
+        if presburger.within_budget(question, False):
+            return True
+        ends = self._operand_by_operand(expr, axes, around) if _is_product(expr) else None
+        return ends is not None and ends[0] >= number
 
-    def limits(self, expr: Expr, around: Mapping[Var, Box]) -> tuple[int, int] | None:
-        """The least and the greatest value that an integer can have in loops `around`, if both are known."""
-        low, high = self.bounds(expr, around)
+    def _operand_by_operand(self, expr: Expr, axes: Sequence[Axis], around: Mapping[Var, Box]) -> Range | None:
+        """The least and the greatest value by those of operands, where there are products of what is not constant."""
+        if not (isinstance(expr, Binary) and expr.dtype.is_signed and _is_product(expr)):
+            return self.limits(expr, around, axes)
+        a, b = (self._operand_by_operand(e, axes, around) for e in (expr.lhs, expr.rhs))
+        return None if a is None or b is None else combined(expr.op, a, b)
+
+    def limits(self, expr: Expr, around: Mapping[Var, Box], axes: Sequence[Axis] = ()) -> Range | None:
+        """The least and the greatest value of an integer at positions of axes, in loops `around`, if both are known."""
+        low, high = self.bounds(expr, around, axes)
         return None if low is None or high is None else (low, high)
 
-    def bounds(self, expr: Expr, around: Mapping[Var, Box]) -> tuple[int | None, int | None]:
-        """The least and the greatest value that an integer can have in loops `around`, as far as they are known."""
+    def bounds(self, expr: Expr, around: Mapping[Var, Box], axes: Sequence[Axis] = ()) -> tuple[int | None, int | None]:
+        """As `limits`, as far as they are known."""
         read = list(dict.fromkeys(loads(expr)))
         if len(read) > _MAX_LOADS or not all(e.dtype.is_integer for e in (expr, *read)):
             return None, None
 
         def question() -> tuple[int | None, int | None]:
-            where, elements = self._elements(read, (), around)
+            where, elements = self._elements(read, axes, around)
             values = where.intersect(presburger.condition(Binary("eq", _VALUE, elements.named(expr))).may)
             return presburger.bounds(presburger.forget(values, presburger.variables(values) - {_VALUE.name}))
 
@@ -143,6 +154,12 @@ class Facts:
                 holds = holds.intersect(presburger.condition(Binary("ge", var, const(0, var.dtype))).may)
             self._found = contents, holds
         return self._found
+
+
+def _is_product(expr: Expr) -> bool:
+    """Whether there is a product in an expression of which no operand is a number."""
+    products = (e for e in walk_expr(expr) if isinstance(e, Binary) and e.op == "mul")
+    return any(not isinstance(e.lhs, Const) and not isinstance(e.rhs, Const) for e in products)
 
 
 def _told(contents: Contents, load: Load, where: presburger.isl.Set) -> Iterator[Expr]:

@@ -11,6 +11,10 @@ from compare import assert_refines
 from egraph_rules import optimize
 from ir import parse, to_script
 
+TABLE = ", ".join((
+    'A: T.Buffer((16,), "int32")', 'u: T.Buffer((16,), "uint8")', 't: T.Buffer((256,), "int32")',
+    'y: T.Buffer((16,), "int32")',
+))  # fmt: skip
 VECTOR = 'A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")'
 
 
@@ -368,6 +372,68 @@ CASES = {
         C[i] = (A[i] * 2.0 + C[i - 1]) * A[0]
 """,
     ),
+    "clamps that bits, dtypes and assumptions on data make needless": Case(
+        TABLE,
+        """
+    for i in range(16):
+        T.assume(A[i] >= 0)
+    for i in range(16):
+        y[i] = t[T.min(A[i] & 15, 15)] + t[T.min(T.cast(u[i], "int32"), 255)] + t[T.max(A[i] % 8, 0)] * T.abs(A[i])
+""",
+        """
+    for i in T.serial(16):
+        y[i] = t[A[i] % 8] * A[i] + (t[A[i] & 15] + t[T.cast(u[i], "int32")])
+""",
+    ),
+    "clamps that bits and dtypes do not make needless": Case(
+        TABLE,
+        """
+    for i in range(16):
+        T.assume(A[i] >= -1)
+    for i in range(16):
+        y[i] = t[T.min(A[i] & 16, 15)] + t[T.min(T.cast(u[i], "int32"), 254)] * T.abs(A[i])
+""",
+        """
+    for i in T.serial(16):
+        y[i] = t[T.min(A[i] & 16, 15)] + t[T.min(T.cast(u[i], "int32"), 254)] * T.abs(A[i])
+""",
+    ),
+    "a function of a window's elements is computed once for each": Case(
+        'x: T.Buffer((40,), "float32"), w: T.Buffer((9,), "float32"), y: T.Buffer((32,), "float32")',
+        """
+    for i in range(32):
+        y[i] = 0.0
+        for k in range(9):
+            y[i] = y[i] + T.tanh(x[i + k]) * w[k]
+""",
+        """
+    x_term = T.alloc_buffer((40,), "float32")
+    for element in T.serial(40):
+        x_term[element] = T.tanh(x[element])
+    for i in T.serial(32):
+        y[i] = 0.0
+        for k in T.serial(9):
+            y[i] = y[i] + x_term[i + k] * w[k]
+""",
+    ),
+    "a function of a triangle's columns is computed once for each": Case(
+        'n: T.int32, A: T.Buffer((n, n), "float32"), x: T.Buffer((n,), "float32"), y: T.Buffer((n,), "float32")',
+        """
+    T.assume(n > 0)
+    for i in range(n):
+        y[i] = 0.0
+        for j in range(i + 1):
+            y[i] = y[i] + A[i, j] * T.exp(x[j] * 0.5)
+""",
+        """
+    x_term = T.alloc_buffer((n,), "float32")
+    for i in T.serial(n):
+        x_term[i] = T.exp(x[i] * 0.5)
+        y[i] = 0.0
+        for j in T.serial(i + 1):
+            y[i] = y[i] + A[i, j] * x_term[j]
+""",
+    ),
 }
 
 
@@ -425,11 +491,50 @@ TRAPS = {
         C[i] = T.float32(i // 2)
         C[i] = A[T.min(T.max(T.int32(C[i]), 0), 15)] + C[i] * C[i]
 """,
+    "a function of elements that the loops write": """
+    for i, k in T.grid(8, 8):
+        C[i + k] = T.max(C[i + k] * 0.5, T.exp(C[i] + A[i + k]))
+""",
+    "a function of elements that are read where data says so": """
+    for i, k in T.grid(8, 8):
+        if A[k] < 2.0:
+            C[i] = C[i] + T.exp(A[i + k])
+""",
+    "functions of elements that two nests read": """
+    for t in range(3):
+        for i in range(15):
+            C[i] = C[i] + T.tanh(A[i + 1]) * C[i + 1]
+        for i in range(14):
+            C[i + 1] = C[i] - T.tanh(A[i]) * 0.5
+""",
     "positions of a nest that overlap": """
     for io, ii in T.grid(4, 4):
         C[3 * io + ii] = A[3 * io + ii] + C[3 * io + ii]
 """,
 }
+
+
+UNNAMED = {
+    "a function of rows, which arrays are broadcast from": """
+    for i, j in T.grid(4, 4):
+        C[4 * i + j] = A[4 * i + j] * T.exp(A[i])
+""",
+    "a function of places that are no box": """
+    for i, j, k in T.grid(4, 4, 2):
+        if j <= i:
+            C[4 * i + k] = C[4 * i + k] + T.exp(A[4 * i + j])
+""",
+    "a function that some iterations leave out": """
+    for i, k in T.grid(8, 8):
+        C[i] = C[i] + T.if_then_else(A[k] < 2.0, T.exp(A[i + k]), 0.0)
+""",
+}
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_no_buffer_for_what_is_computed_as_often(name: str) -> None:
+    func = parse(f"@T.prim_func\ndef f({VECTOR}):{UNNAMED[name]}").funcs[0]
+    assert "alloc_buffer" not in to_script(optimize(func).best)
 
 
 @pytest.mark.parametrize("name", TRAPS)

@@ -61,6 +61,10 @@ CASES = [
     ("T.int32(T.int8(x))", ["-5 < x", "x < 5"], "x"),
     ("abs(x)", ["x >= 0"], "x"),
     ("-(-x)", [], "x"),
+    # what all values of few variables show
+    ("u >> 7 < (u & 1) * 8 + 2", [], "True"),
+    ("T.min((x * 5 + y) % 7, 3) * (y - y // 4 * 4 - y)", ["0 <= x", "x < 9", "0 <= y", "y < 4"], "0"),
+    ("((u ^ 255) & 3) + (u & 3)", [], "T.uint8(3)"),
 ]
 NEAR = [  # where a side condition fails by one, less follows
     ("(x * m) // m", [], "x * m // m"),

@@ -46,6 +46,7 @@ ROUNDED_TO_ZERO = {
     "of a loop": ("A[i] >= 0", "A[i] + i // 3 + (i + 2) % 5"),
     "both": ("A[i] >= 0 - i", "(A[i] + i) // 3"),
     "divisors": ("A[i] > 0", "100 // A[i] + i % A[i]"),
+    "products": ("0 <= A[i] and A[i] < 90", "(A[i] * A[i] + 3) // 5 + (A[i] * (i + 1)) % 3"),
 }
 ROUNDED_DOWN = {
     "may be negative": ("A[i] >= 0 - 1", "A[i] // 7 + A[i] % 7"),
@@ -53,6 +54,7 @@ ROUNDED_DOWN = {
     "less than that": ("A[i] >= 0", "(A[i] - 1) // 7"),
     "a bound from above": ("A[i] <= 100", "A[i] // 7"),
     "a divisor": ("A[i] != 0", "100 // A[i]"),
+    "products": ("-2 <= A[i] and A[i] < 90", "(A[i] * (A[i] + 2) + 3) // 5"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -264,3 +265,29 @@ def test_a_program_that_costs_more_but_has_fewer_recurrences_is_priced_as_a_whol
 
     assert first({turns: 5.0, sums: 3.0, none: 1.0}) == sums.body
     assert first({turns: 3.0, sums: 5.0, none: 1.0}) == turns.body
+
+
+def test_what_no_step_of_a_loop_changes_counts_once() -> None:
+    params = 'a: T.Buffer((512,), "float32"), x: T.Buffer((64, 512), "float32"), h: T.Buffer((512,), "float32")'
+    steps = "for t in range(64):\n    for i in range(512):\n        h[i] = T.max(h[i] * {}, x[t, i])"
+    inside = program_price(read(params, steps.format("T.tanh(a[i])")))
+    local = 'e = T.alloc_buffer((512,), "float32")\nfor i in range(512):\n    e[i] = T.tanh(a[i])\n'
+    before = program_price(read(params, local + steps.format("e[i]")))
+    assert before <= inside < NEAR * before
+    assert 1.2 * inside < program_price(read(params, steps.format("T.tanh(x[t, i])")))
+
+
+def test_a_local_buffer_that_the_program_does_not_have_must_pay() -> None:
+    params = 'x: T.Buffer((64,), "float32"), y: T.Buffer((64,), "float32")'
+    plain = read(params, "for i in range(64):\n    y[i] = 0.0")
+    fill = "for i in range(64):\n    e[i] = 0.0\nfor i in range(64):\n    y[i] = e[i]"
+    local = read(params, 'e = T.alloc_buffer((64,), "float32")\n' + fill)
+
+    def first(price: float) -> Stmt:
+        prices = {local.body: price, plain.body: 100.0}
+        found, given = [(8.0, local.body)], (10.0, plain.body)
+        order = ranked(found, [], [], given, lambda body: replace(plain, body=body), lambda f: prices[f.body])
+        return order.programs[0][1]
+
+    assert first(100.0) == first(99.5) == plain.body
+    assert first(90.0) == local.body

@@ -1,0 +1,33 @@
+"""Random nests that compute functions of elements more often than there are elements."""
+
+from __future__ import annotations
+
+from egraph_rules.check.programs.writer import Scope, Writer, number
+from ir.dtypes import DType
+from ir.nodes import SKIP, Binary, Buffer, Expr, For, If, Load, Stmt, Store, Unary
+
+
+def repeated_terms(w: Writer) -> Stmt:
+    """Functions of elements of one loop, of shifted ones, in a triangle, in steps; of what the loops write, too."""
+    w.dtype = DType.FLOAT32
+    source, target, size = w.read(), w.written(), w.shape[-1]
+    outer, inner = w.var("i"), w.var("j")
+    sum_of_both = Binary("add", outer, inner)
+
+    def element(buffer: Buffer, index: Expr) -> Load:
+        return Load(buffer, (*(number(0) for _ in w.shape[1:]), index))
+
+    term: Expr = element(source, w.source.pick(outer, inner, inner, sum_of_both, sum_of_both))
+    if w.source.flag(3):
+        term = term + element(w.read(), w.source.pick(inner, inner, sum_of_both))
+    term = Unary(w.source.pick("exp", "tanh", "exp", "abs"), term)
+    own = element(target, w.source.pick(outer, inner, number(0)))
+    value = w.source.pick(own + term, own * w.constant() + term, term, Binary("max", own, term) * w.constant())
+    body: Stmt = Store(target, own.indices, value)
+    scope = Scope().binding(outer, 0, 2).binding(inner, 0, size - 1)
+    if w.source.flag(3):
+        cond = w.source.pick(inner < w.source.integer(1, size), sum_of_both < 2, w.condition(scope, 1))
+        body = If(cond, body, SKIP)
+    count = w.source.pick(number(size - 1), number(size - 1), Binary("add", outer, number(1)), w.n % size)
+    rows = w.source.pick(number(2), number(2), w.n % 3)
+    return For(outer, number(0), rows, For(inner, number(0), count, body))
