@@ -11,10 +11,24 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
+from typing import cast
 
 from lower.emission.concatenation_barrier import behind_barrier
 from lower.program.build import ALL, NEW_AXIS, Arg, assign, call, method, subscript
-from lower.program.nodes import Assign, JaxExpr, JaxStmt, Literal, Name, names_bound, names_read
+from lower.program.masked_stores import positions
+from lower.program.nodes import (
+    Assign,
+    Comprehension,
+    JaxExpr,
+    JaxStmt,
+    Lambda,
+    Literal,
+    Name,
+    Subscript,
+    children,
+    names_bound,
+    names_read,
+)
 
 MOST = 16  # parts that are joined: XLA looks for the part of each element among them
 
@@ -111,11 +125,20 @@ def _side_by_side(parts: Sequence[Part], axis: int, at: int) -> JaxExpr:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """A part that a statement stores, by the statement's number, and the names that it is made of."""
+    """A part that a statement stores, by the statement's number, and the names that it is made of, but for the array's
+    own. `own` are the parts of the array that it is made of; None if these are not known."""
 
     at: int
     part: Part
     reads: frozenset[str]
+    own: tuple[tuple[Span, ...], ...] | None = ()
+
+    def may_follow(self, run: Sequence[_Stored]) -> bool:
+        """Whether it is made of nothing that stores of a run change."""
+        if not run or self.own == ():
+            return True
+        same = self.own is not None and _of_one_array([self.part, *(s.part for s in run)])
+        return same and all(_apart(own, s.part.spans) for own in self.own or () for s in run)
 
 
 def joined(stmts: Sequence[JaxStmt], parts: Mapping[JaxStmt, Part]) -> list[JaxStmt]:
@@ -140,7 +163,8 @@ def joined(stmts: Sequence[JaxStmt], parts: Mapping[JaxStmt, Part]) -> list[JaxS
         name, stored = _stored(k, stmt, parts)
         bound, read = names_bound(stmt), names_read(stmt) if stored is None else stored.reads
         for other, run in list(runs.items()):
-            if other in read or (other in bound and other != name):
+            mine = stored is not None and other == name
+            if other in read or (other in bound and not mine) or (stored and mine and not stored.may_follow(run)):
                 make(other, run, _over([s.part for s in run]))
                 del runs[other]
             else:
@@ -162,16 +186,52 @@ def joined(stmts: Sequence[JaxStmt], parts: Mapping[JaxStmt, Part]) -> list[JaxS
 
 
 def _stored(at: int, stmt: JaxStmt, parts: Mapping[JaxStmt, Part]) -> tuple[str, _Stored | None]:
-    """The array that a statement stores a part to, which the part is not made of."""
+    """The array that a statement stores a part to."""
     part = parts.get(stmt) if isinstance(stmt, Assign) else None
     if part is None or not isinstance(stmt, Assign) or not isinstance(stmt.target, Name) or part.code is None:
         return "", None
-    name, reads = stmt.target.id, names_read(part.code)
-    return (name, _Stored(at, part, frozenset(reads))) if name not in reads else ("", None)
+    name = stmt.target.id
+    return name, _Stored(at, part, names_read(part.code) - {name}, _own(part.code, name, part))
+
+
+def _own(code: JaxExpr, name: str, part: Part) -> tuple[tuple[Span, ...], ...] | None:
+    """The parts of an array that an expression reads, seen as a part of it is; None where it reads it otherwise."""
+    if name not in names_read(code):
+        return ()
+    sizes = tuple(s.size for s in part.spans)
+    view = method(Name(name), "reshape", *sizes) if part.shape else Name(name)
+    if isinstance(code, Subscript) and code.value == view:
+        spans = _spans(code.items, sizes)
+        return None if spans is None or any(name in names_read(i) for i in code.items) else (spans,)
+    if isinstance(code, Name | Lambda | Comprehension):
+        return None
+    inner = [_own(cast(JaxExpr, e), name, part) for e in children(code)]
+    return None if None in inner else tuple(spans for found in inner for spans in found or ())
+
+
+def _spans(items: Sequence[JaxExpr], sizes: Sequence[int]) -> tuple[Span, ...] | None:
+    """The positions that subscripts take of each dimension at most, where those are numbers."""
+    found: list[Span] = []
+    if len(items) > len(sizes):
+        return None
+    for item, size in zip((*items, *[ALL] * (len(sizes) - len(items))), sizes, strict=True):
+        taken = positions(item)
+        if taken is None:
+            return None
+        found.append(Span(taken[0], int(min(taken[1], size)), size, point=isinstance(item, Literal)))
+    return tuple(found)
+
+
+def _apart(one: Sequence[Span], other: Sequence[Span]) -> bool:
+    """Whether two parts of an array have no element in common."""
+    return any(a.stop <= b.start or b.stop <= a.start for a, b in zip(one, other, strict=True))
 
 
 def _as_they_were(run: Sequence[_Stored], bound: Set[str]) -> list[_Stored]:
-    """The stores behind the last one of what is something else from here on: all that may still be moved."""
+    """The stores behind the last one of what is something else from here on: all that may still be moved.
+
+    Names that they read do not have the array's own among them: stores of a run are made of what it was before.
+    """
     last = max((n for n, s in enumerate(run) if s.reads & bound), default=-1)
     return list(run[last + 1 :])
 

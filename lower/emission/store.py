@@ -20,9 +20,9 @@ from lower.emission.joined_parts import Part, Span
 from lower.emission.scope import Fill, Held, Region
 from lower.emission.value_writer import ValueWriter, axis_names, update_class
 from lower.nest.nodes import ArrayStatement
-from lower.program.build import ALL, Arg, assign, between, call, every, infix, method, text
+from lower.program.build import ALL, Arg, assign, between, call, every, infix, method, text, updated
 from lower.program.build import code as template
-from lower.program.nodes import Assign, Attribute, JaxExpr, Literal, Name, Subscript
+from lower.program.nodes import Assign, JaxExpr, Literal, Name, Subscript
 
 _MOST = 4  # of so many parts of an array all but one are almost all
 _METHODS: dict[UpdateOp, str] = {
@@ -245,6 +245,9 @@ class StoreWriter(ValueWriter):
             op = self.job.op
             assert op is not None
             value = self._combine(update_class(op), self._old(place), value)
+            part = self._part_of(place, value)
+            if part is not None:
+                self.scope.parts[stmt] = part
         raw = value = typed(value, self.job.buffer.dtype)
         if mask is not None:
             value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
@@ -535,11 +538,6 @@ class StoreWriter(ValueWriter):
         over = (*axes, *whole)
         apart = len({a.var for a in over}) == len(over) and {a.var for a in over} == {a.var for a in self.job.axes}
         return (index, over) if apart else None
-
-
-def updated(array: JaxExpr, marks: tuple[JaxExpr, ...], how: str, value: JaxExpr, **options: Arg) -> JaxExpr:
-    """`array.at[marks].how(value)`."""
-    return method(Subscript(Attribute(array, "at"), marks), how, value, **options)
 
 
 def _row_or_all(g: Group) -> bool:

@@ -55,6 +55,8 @@ from ir.traverse import (
     walk_expr,
 )
 from lower.analysis.freedoms import Form, Policy
+from lower.nest.best_of_groups import as_extremes
+from lower.nest.existence import EXISTENCE, as_existence
 from lower.nest.if_conversion import (
     IF_CONVERSION,
     as_choices,
@@ -234,7 +236,11 @@ class _Builder:
                 else:
                     self._branch(s, loops, guards, values, buffers)
             case For() as s:
-                self._loop(s, loops, guards, values, buffers)
+                other = self._in_other_terms(s, loops)
+                if other is not None:
+                    go(other)
+                else:
+                    self._loop(s, loops, guards, values, buffers)
             case Let(var=var, value=value, body=body):
                 bound = self._bind(var, expr(value), body, loops, guards, buffers)
                 self.visit(body, loops, guards, {**values, var: bound}, buffers)
@@ -357,12 +363,26 @@ class _Builder:
         """`value`, or a local that holds it when its loads would change (or `always`)."""
         if not always and all(load.buffer not in written for load in loads(value)):
             return value
-        local = Buffer(self.program.fresh(name), (), value.dtype, "local")
-        self.program.depth[local] = len(loops)
+        local = self._local(name, value.dtype, loops)
         position = len(self.program.statements)
         frozen = Statement(position, loops, (), Store(local, (), value), speculated=bool(guards))
         self.program.statements.append(frozen)
         return Load(local, ())
+
+    def _in_other_terms(self, loop: For, loops: tuple[Loop, ...]) -> Stmt | None:
+        """Statements whose iterations may run in any order, for a loop that decides or searches; None for others."""
+        policy = self.program.policy
+        if policy.takes(EXISTENCE):
+            asked = as_existence(loop, lambda: self._local("found", DType.BOOL, loops))
+            if asked is not None:
+                return asked
+        return as_extremes(loop, policy, lambda name, dtype, shape: self._local(name, dtype, loops, shape))
+
+    def _local(self, name: str, dtype: DType, loops: tuple[Loop, ...], shape: tuple[Expr, ...] = ()) -> Buffer:
+        """A new local, with contents of its own for each iteration of loops."""
+        local = Buffer(self.program.fresh(name), shape, dtype, "local")
+        self.program.depth[local] = len(loops)
+        return local
 
     def _check(self, node: Assert | Assume, cond: Expr, loops: tuple[Loop, ...], guards: tuple[Expr, ...]) -> None:
         if not self.checks:
@@ -507,27 +527,28 @@ def _split_at_numbers(program: Program) -> None:
             continue
         rest = [d for d in range(len(buffer.shape)) if d not in at]
         parts: dict[tuple[int, ...], Buffer] = {}
-        for numbers in sorted({_numbers(p, at) for p in places}):
+        for numbers in sorted({numbers_at(p, at) for p in places}):
             name = program.fresh("_".join((buffer.name, *map(str, numbers))))
             parts[numbers] = replace(buffer, name=name, shape=tuple(buffer.shape[d] for d in rest))
         depth = program.depth.pop(buffer)
         program.depth.update(dict.fromkeys(parts.values(), depth))
         for s in users:
-            program.statements[s.position] = _with_parts(s, buffer, parts, at, rest)
+            program.statements[s.position] = with_parts(s, buffer, parts, at, rest)
         waiting += parts.values() if rest else ()
 
 
-def _numbers(indices: Sequence[Expr], at: Sequence[int]) -> tuple[int, ...]:
+def numbers_at(indices: Sequence[Expr], at: Sequence[int]) -> tuple[int, ...]:
+    """The numbers that indices of some dimensions are."""
     return tuple(int(i.value) for i in (indices[d] for d in at) if isinstance(i, Const))
 
 
-def _with_parts(
+def with_parts(
     s: Statement, buffer: Buffer, parts: Mapping[tuple[int, ...], Buffer], at: Sequence[int], rest: Sequence[int]
 ) -> Statement:
     """A statement with parts of a buffer in its place: those at numbers in some dimensions, with the others left."""
 
     def part(indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
-        return parts[_numbers(indices, at)], tuple(indices[d] for d in rest)
+        return parts[numbers_at(indices, at)], tuple(indices[d] for d in rest)
 
     def one(e: Expr) -> Expr:
         return Load(*part(e.indices), e.span) if isinstance(e, Load) and e.buffer == buffer else e

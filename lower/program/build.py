@@ -96,6 +96,11 @@ def method(value: Arg, which: str, *args: Arg, **keywords: Arg) -> Call:
     return call(Attribute(as_expr(value), which), *args, **keywords)
 
 
+def updated(array: JaxExpr, marks: tuple[JaxExpr, ...], how: str, value: JaxExpr, **options: Arg) -> JaxExpr:
+    """`array.at[marks].how(value)`."""
+    return method(Subscript(Attribute(array, "at"), marks), how, value, **options)
+
+
 def subscript(value: Arg, *items: Arg) -> Subscript:
     """`value[items]`."""
     return Subscript(as_expr(value), tuple(map(as_expr, items)))

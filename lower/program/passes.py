@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, ParamSpec, TypeVar
 
 from lower.program.dead_code import without_dead_code
+from lower.program.masked_stores import as_one_choice
 from lower.program.register_rotation import handed_on
 from lower.program.rerolling import folded
 
@@ -43,6 +44,13 @@ REROLLING = ArrayPass(
     "before dead code: bodies are alike as long as nothing was taken out of one of them",
     folded,
 )
+MASKED_STORES = ArrayPass(
+    "stores under masks",
+    "the body of a function",
+    "X[p] = c ? a : X[p]; X[p] = d ? b : X[p]  =  X[p] = d ? b : (c ? a : X[p])",
+    "when all stores are written, and before dead code, which takes masks that no store is left of",
+    as_one_choice,
+)
 DEAD_CODE = ArrayPass(
     "dead code",
     "the body of a function",
@@ -50,4 +58,4 @@ DEAD_CODE = ArrayPass(
     "last: what other passes and writers leave behind is known when all is written",
     without_dead_code,
 )
-ARRAY_PASSES = (ROTATION, REROLLING, DEAD_CODE)
+ARRAY_PASSES = (ROTATION, REROLLING, MASKED_STORES, DEAD_CODE)

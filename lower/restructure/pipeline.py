@@ -23,11 +23,13 @@ from lower.array.integer_facts import Facts
 from lower.nest.as_loops import as_loops
 from lower.nest.nodes import Plan
 from lower.nest.normalize import Program, normalize
+from lower.nest.steady_conditions import STEADY_CONDITIONS, read_before
 from lower.nest.undef_products import UNDEF_PRODUCTS, absorb_undef
 from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING, phased
 from lower.restructure.loop_reversal import LOOP_REVERSAL, forward
 from lower.restructure.plan import PLANNING, plan
 from lower.restructure.stage_unrolling import STAGES, with_stages
+from lower.storage.columns import COLUMNS, in_columns
 from lower.storage.delinearization import DELINEARIZATION, unflatten
 from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, inline_values
@@ -111,6 +113,16 @@ PASSES = (
         USED_EXTENTS,
         "after the dimensions are known, and before any of them is filled or copied",
         _on_program(trimmed),
+    ),
+    Pass(
+        COLUMNS,
+        "before anything is made of loops, which then carry each column by itself",
+        _on_program(in_columns),
+    ),
+    Pass(
+        STEADY_CONDITIONS,
+        "before promotion, which would take the element that a store replaces for a value of each iteration",
+        _on_program(read_before),
     ),
     Pass(
         DELICM,

@@ -34,6 +34,7 @@ from lower.nest.silent_stores import always_unchanged
 from lower.restructure.alternatives import Edge, Forms
 from lower.restructure.coalescing import COALESCING, in_one_loop
 from lower.restructure.coalescing import ranges as flat_ranges
+from lower.restructure.uniform_locals import UNIFORM_LOCALS, with_uniform_locals
 
 PLANNING = Form(
     "structure.planning",
@@ -64,6 +65,8 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     flat = {loop: r for loop, r in flat.items() if loop in one}
     scheduler = _Scheduler(program, boxes, deps, target, ranges, flat)
     nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
+    if program.policy.takes(UNIFORM_LOCALS):
+        nodes = with_uniform_locals(program, nodes)
     return _with_expanded_locals(program, Plan(nodes, boxes, static))
 
 

@@ -27,10 +27,13 @@ from lower.instructions.recurrence import RUNNING_EXTREMES, SCANS
 from lower.instructions.segmented_reduction import SEGMENTS
 from lower.instructions.sliding_windows import WINDOWED
 from lower.instructions.triangular_solve import SYSTEMS
+from lower.nest.best_of_groups import BEST_OF_GROUPS
+from lower.nest.existence import EXISTENCE
 from lower.nest.if_conversion import CHOICE_AS_EXTREME, IF_CONVERSION
 from lower.nest.linear_combinations import COLLECTED, EXPANDED
 from lower.nest.normalize import EXTREMES, PRIVATIZATION, UPDATES
 from lower.nest.silent_stores import SILENT_STORES
+from lower.nest.steady_conditions import STEADY_CONDITIONS
 from lower.nest.tiles import INSTANCES
 from lower.pallas.choice import PALLAS
 from lower.restructure.blocking import BLOCKING
@@ -43,8 +46,10 @@ from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS
 from lower.restructure.stage_unrolling import STAGES
 from lower.restructure.statement_fusion import MERGED
 from lower.restructure.strip_mining import STRIP_MINING
+from lower.restructure.uniform_locals import UNIFORM_LOCALS
 from lower.restructure.versioning import VERSIONING
 from lower.restructure.wavefront import SKEWING
+from lower.storage.columns import COLUMNS
 from lower.storage.contraction import CONTRACTION
 from lower.storage.copy_in_out import COPY_IN_OUT
 from lower.storage.delinearization import DELINEARIZATION
@@ -60,10 +65,13 @@ from lower.storage.used_extents import USED_EXTENTS
 from lower.tensor.search import EINSUM
 
 STRUCTURE = (
-    PLANNING, UPDATES, EXTREMES, PRIVATIZATION, IF_CONVERSION, SILENT_STORES, PERMUTATION, SPLITTING_AT_STEPS,
-    INDEX_SET_SPLITTING, BLOCKING, STRIP_MINING, SKEWING, COALESCING, FULL_UNROLLING, STAGES,
+    PLANNING, UPDATES, EXTREMES, PRIVATIZATION, IF_CONVERSION, EXISTENCE, STEADY_CONDITIONS, BEST_OF_GROUPS,
+    SILENT_STORES,
+    PERMUTATION, SPLITTING_AT_STEPS, INDEX_SET_SPLITTING, BLOCKING, STRIP_MINING, SKEWING,
+    COALESCING, FULL_UNROLLING, STAGES,
     VERSIONING, MERGED, FORWARD_SUBSTITUTION, PRODUCER_INLINING, CODE_MOTION, DELICM, PAST_VALUES, CONTRACTION,
-    COPY_IN_OUT, TRANSPOSED_COPY, DIMENSION_ORDER, LOOP_REVERSAL, DELINEARIZATION, LINEARIZATION, USED_EXTENTS,
+    UNIFORM_LOCALS, COLUMNS, COPY_IN_OUT, TRANSPOSED_COPY, DIMENSION_ORDER, LOOP_REVERSAL, DELINEARIZATION,
+    LINEARIZATION, USED_EXTENTS,
 )  # fmt: skip
 INSTRUCTIONS = (
     EINSUM, CONVOLUTION, BANDED, WINDOWED, SCANS, RUNNING_EXTREMES, FILTERS, SEGMENTS, SEARCHES, SYSTEMS, FACTORS,

@@ -118,3 +118,28 @@ OTHERS = {
 def test_near_misses_stay_right(params: str, body: str) -> None:
     report = check(params, body)
     assert not any("argm" in line for line in report), report
+
+
+GROUPS = 'G: T.Buffer((40,), "int32"), A: T.Buffer((40,), "int32"), M: T.Buffer((5,), "int32"), P: T.Buffer((5,), "int32"), Q: T.Buffer((5,), "float32")'
+OF_GROUPS = {
+    "first largest": "if A[i] > M[g]:\n        M[g] = A[i]\n        P[g] = i",
+    "last smallest": "if M[g] >= A[i] * 2:\n        P[g] = i + 1\n        M[g] = A[i] * 2",
+    "more of the best": "if A[i] < M[g] and A[i] > -2:\n        P[g] = A[39 - i]\n        M[g] = A[i]\n        Q[g] = 0.5",
+}
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+def test_the_best_of_groups_that_data_choose_takes_no_steps(name: str) -> None:
+    body = f"for i in range(40):\n    T.assume(G[i] >= -3 and G[i] < 4)\nfor i in range(1, 38):\n    g = T.max(G[i], 0)\n    {OF_GROUPS[name]}"
+    assert not any("loop" in line for line in check(GROUPS, body))
+
+
+@pytest.mark.parametrize(
+    "beside",
+    ["P[g] = P[g] + 1", "P[T.min(g + 1, 4)] = i", "P[g] = M[g]", "P[g] = i\n        Q[g] = 1.0\n        G[i] = 0"],
+)
+def test_what_changes_beside_the_best_of_groups_takes_steps(beside: str) -> None:
+    check(
+        GROUPS,
+        f"for i in range(40):\n    g = T.max(G[i], 0)\n    if A[i] > M[g]:\n        M[g] = A[i]\n        {beside}",
+    )

@@ -1,4 +1,7 @@
-"""Passes over array programs, each alone: dead code and re-rolling. Register rotation has a file of its own."""
+"""Passes over array programs, each alone: dead code, re-rolling and stores under masks.
+
+Register rotation has a file of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import pytest
 from lower.emission.scope import Names
 from lower.program.build import statements
 from lower.program.dead_code import without_dead_code
+from lower.program.masked_stores import as_one_choice
 from lower.program.print_jax import print_jax
 from lower.program.rerolling import folded
 
@@ -75,3 +79,26 @@ def test_bodies_that_differ_in_numbers_are_one_loop(
 )
 def test_what_nobody_reads_goes(body: str, kept: str) -> None:
     assert print_jax(without_dead_code(statements(body))) == kept.split("\n")
+
+
+FIRST = "X = X.at[0, 1:].set(jnp.where(m, a, X[0, 1:]))"
+SECOND = "X = X.at[0, 1:].set(jnp.where(n, b, X[0, 1:]))"
+BOTH = "X = X.at[0, 1:].set(jnp.where(n, b, jnp.where(m, a, X[0, 1:])))"
+
+
+@pytest.mark.parametrize(
+    ("between", "left"),
+    [
+        ("", ""),
+        ("X = X.at[1, 1:].set(jnp.where(m, c, X[1, 1:]))", ""),
+        ("n = f(m)", ""),
+        ("X = X.at[0, 2:].set(jnp.where(m, c, X[0, 2:]))", FIRST),
+        ("Y = f(X)", FIRST),
+        ("a = f(b)", FIRST),
+        ("m = f(n)", FIRST),
+    ],
+)
+def test_stores_under_masks_to_one_part_are_a_choice(between: str, left: str) -> None:
+    lines = [line for line in (left, between, SECOND if left else BOTH) if line]
+    body = statements("\n".join(line for line in (FIRST, between, SECOND) if line))
+    assert print_jax(as_one_choice(body)) == lines

@@ -41,6 +41,7 @@ JOINED = {
     "one number": ("\n".join(f"C[{j}] = 3.0" for j in range(12)), "jnp.full((12,), 3.0"),
     "over a number": ("for j in range(12):\n    C[j] = 0.5\nfor j in range(3):\n    C[j + 1] = A[0, j]\nC[5] = A[1, 1] * 2.0\nfor j in range(4):\n    C[j + 8] = A[2, j]", "jnp.concatenate("),
     "a triangle over a number": ("for i, j in T.grid(8, 12):\n    B[i, j] = 0.0\nfor j in range(12):\n    B[0, j] = C[j]\nfor i, j in T.grid(4, 6):\n    B[i + 1, j] = A[i, j]\nfor i, j in T.grid(3, 12):\n    B[i + 5, j] = A[i, j] * 2.0", "jnp.pad("),
+    "of the other half": ("for i, j in T.grid(8, 6):\n    A[i, j] = B[i, j + 6] * 2.0\n    B[i, j + 6] = B[i, j] - A[i, j]\n    B[i, j] = B[i, j] + A[i, j]\nfor i, j in T.grid(8, 6):\n    A[i, j + 6] = 1.0", "jnp.concatenate(("),
     "of another dtype": ("for i, j in T.grid(8, 6):\n    N[i, j] = T.cast(A[i, j] * 3.0, 'int32')\n    N[i, j + 6] = j", "jnp.concatenate(("),
 }  # fmt: skip
 
@@ -62,6 +63,7 @@ APART = {
     "few over a number": "for j in range(12):\n    C[j] = 0.5\nC[3] = A[1, 1] * 2.0\nC[7] = A[1, 2] * 2.0",
     "one over the other": "for j in range(12):\n    C[j] = 0.5\nfor j in range(8):\n    C[j] = A[1, j] * 2.0\nfor j in range(8):\n    C[j + 2] = A[2, j] * 2.0",
     "over a number that is read": "for j in range(12):\n    C[j] = 0.5\nfor j in range(7):\n    C[j] = A[1, j] * 2.0\nfor j in range(12):\n    B[0, j] = C[11 - j]\nC[9] = A[0, 0]",
+    "of what the first part holds": "for i, j in T.grid(8, 6):\n    B[i, j + 6] = B[i, j] - A[i, j]\nfor i, j in T.grid(8, 6):\n    B[i, j] = B[i, j + 6] + A[i, j]",
     "in a loop": "for t in range(3):\n    for j in range(12):\n        B[0, j] = A[t, j]\n    for i, j in T.grid(7, 12):\n        B[i + 1, j] = B[i, j] * 0.5 + A[i, j]\n    for i, j in T.grid(8, 12):\n        A[i, j] = B[7 - i, j]",
 }
 

@@ -64,6 +64,14 @@ for i in range(2, 7):
     for j in range(6):
         B[i, j] = R[i - 1, j] * R[i + 1, 5 - j]""",
     ),
+    "columns": (
+        f"A: T.Buffer((6, 2), {F})",
+        "for r, i in T.grid(5, 6):\n    A[i, 0] = A[i, 1] - A[i, 0]\n    A[i, 1] = A[i, 0] * 2.0",
+    ),
+    "steady_conditions": (
+        'L: T.Buffer((9,), "int32")',
+        "for t, v in T.grid(5, 8):\n    if L[v + 1] < 0 and L[v] == t:\n        L[v + 1] = t + 1",
+    ),
     "scalar_promotion_undone": (
         f"A: T.Buffer((6, 6), {F}), x: T.Buffer((6,), {F})",
         """w = T.alloc_buffer((1,), "float32")

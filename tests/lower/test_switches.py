@@ -224,6 +224,44 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         (VECTORS, "for i in T.serial(399):\n    B[i] = 0.5 * (A[i] - C[i]) + 0.25 * (C[i] - A[i + 1])"),
         DEFAULT_FLOATS | Floats.DISTRIBUTE,
     ),
+    "structure.existence": ((VECTORS, "for i in T.serial(400):\n    if A[i] > 2.0:\n        B[7] = 1.0"), CPU),
+    "structure.steady_conditions": (
+        (
+            INTEGERS,
+            (
+                "for t in T.serial(9):\n    for i in T.serial(1, 400):\n"
+                "        if A[i] < 0 and A[i - 1] == t:\n            A[i] = t + 1"
+            ),
+        ),
+        CPU,
+    ),
+    "structure.best_of_groups": (
+        (
+            INTEGERS,
+            "for i in T.serial(400):\n    if A[i] > B[A[i] % 7]:\n        B[A[i] % 7] = A[i]\n        C[A[i] % 7] = i",
+        ),
+        CPU,
+    ),
+    "structure.uniform_locals": (
+        (
+            VECTORS,
+            (
+                "for i in T.serial(400):\n    t = T.alloc_buffer((1,), 'float32')\n    t[0] = 1.0\n"
+                "    for r in T.serial(50):\n        A[i] = A[i] * t[0]\n        t[0] = t[0] * C[r]"
+            ),
+        ),
+        CPU,
+    ),
+    "structure.columns": (
+        (
+            'A: T.Buffer((400, 2), "float32")',
+            (
+                "for r in T.serial(50):\n    for i in T.serial(400):\n"
+                "        A[i, 0] = A[i, 1] - A[i, 0]\n        A[i, 1] = A[i, 0] * 2.0"
+            ),
+        ),
+        CPU,
+    ),
     "values.extreme": (
         (INTEGERS, "for i in T.serial(400):\n    B[i] = T.if_then_else(A[i] < C[i], A[i], C[i])"),
         CPU,

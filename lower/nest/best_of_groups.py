@@ -1,0 +1,146 @@
+"""Searches for the best element of each group, where data say which group an element belongs to.
+
+`if v[i] > B[g[i]]: B[g[i]] = v[i]; A[g[i]] = i` waits in each iteration for the one before it. The best value of each
+group, and after that the first element that has it, are extremes, in which the order of iterations does not matter.
+What else is stored of the best element is then read at its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ir.analysis.conditions import conjunction
+from ir.dtypes import DType
+from ir.fold import folded
+from ir.nodes import (
+    MIRRORED,
+    SKIP,
+    Binary,
+    BinaryOp,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Undef,
+    Var,
+    binary,
+    const,
+    seq,
+)
+from ir.traverse import free_vars, has_loads, loads, substitute_expr
+from lower.analysis.freedoms import NUMBERS, Form, Policy
+from lower.nest.existence import without_names
+from lower.nest.if_conversion import conjuncts
+
+BEST_OF_GROUPS = Form(
+    "structure.best_of_groups",
+    "for i: if v[i] > B[g[i]]: B[g[i]] = v[i]; A[g[i]] = e[i]  =  for i: B[g[i]] = max(B[g[i]], v[i]); for i: if "
+    "v[i] == B[g[i]]: k[g[i]] = min(k[g[i]], i); for q: A[q] = e[k[q]]",
+    "the value that is kept is the best one, and with it what is stored of the first element that has it",
+    NUMBERS,
+)
+
+_Local = Callable[[str, DType, tuple[Expr, ...]], Buffer]
+_BETTER: dict[BinaryOp, BinaryOp] = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A loop that keeps the best `value` of each group in `best`, if `conditions` hold, and stores more beside it."""
+
+    loop: For
+    best: Load
+    value: Expr
+    op: BinaryOp  # how a value compares with the best one before it, if it replaces that
+    conditions: tuple[Expr, ...]
+    beside: tuple[Store, ...]
+
+
+def as_extremes(loop: For, policy: Policy, local: _Local) -> Stmt | None:
+    """Extremes and what is read at their places, for such a search; None for other loops.
+
+    `local` makes a buffer with a name, a dtype and a shape.
+    """
+    search = _search(loop)
+    if search is None or not policy.may(BEST_OF_GROUPS, search.value.dtype):
+        return None
+    return seq(*_extremes(search, local))
+
+
+def _search(loop: For) -> _Search | None:
+    branch = without_names(loop.body) if loop.kind == "serial" else SKIP
+    if not isinstance(branch, If) or branch.other != SKIP:
+        return None
+    stores = branch.then.stmts if isinstance(branch.then, Seq) else (branch.then,)
+    parts = conjuncts(branch.cond)
+    for k, part in enumerate(parts):
+        for best, value, op in _comparisons(part):
+            kept = [s for s in stores if isinstance(s, Store) and Load(s.buffer, s.indices).same(best)]
+            beside = tuple(s for s in stores if isinstance(s, Store) and s not in kept)
+            if len(kept) == 1 and kept[0].value.same(value) and len(beside) == len(stores) - 1:
+                found = _Search(loop, best, value, op, (*parts[:k], *parts[k + 1 :]), beside)
+                return found if beside and _fits(found) else None
+    return None
+
+
+def _comparisons(cond: Expr) -> Iterator[tuple[Load, Expr, BinaryOp]]:
+    if isinstance(cond, Binary) and cond.op in _BETTER:
+        if isinstance(cond.rhs, Load):
+            yield cond.rhs, cond.lhs, cond.op
+        if isinstance(cond.lhs, Load):
+            yield cond.lhs, cond.rhs, MIRRORED[cond.op]
+
+
+def _fits(search: _Search) -> bool:
+    """Whether data say what a group is, and nothing that decides or is stored changes in the loop."""
+    best, loop, beside = search.best, search.loop, search.beside
+    written = {best.buffer, *(s.buffer for s in beside)}
+    steady = (*best.indices, search.value, *search.conditions, loop.start, loop.extent, *(s.value for s in beside))
+    same = all(
+        len(s.indices) == len(best.indices)
+        and all(map(Expr.same, s.indices, best.indices))
+        and all(map(Expr.same, s.buffer.shape, best.buffer.shape))
+        and not isinstance(s.value, Undef)
+        for s in beside
+    )
+    apart = len(written) == len(beside) + 1 and not any(load.buffer in written for e in steady for load in loads(e))
+    return same and apart and any(has_loads(i) and loop.var in free_vars(i) for i in best.indices)
+
+
+def _extremes(search: _Search, local: _Local) -> Iterator[Stmt]:
+    loop, best, value = search.loop, search.best, search.value
+    first = search.op in ("gt", "lt")  # else the last of those that are as good replaces others
+    end = folded(binary("add", loop.start, loop.extent) if first else binary("sub", loop.start, 1))
+    chosen = [d for d, index in enumerate(best.indices) if loop.var in free_vars(index)]
+    groups = {d: Var(f"{best.buffer.name}_{d}", DType.INT32) for d in chosen}
+    shape, own = tuple(best.buffer.shape[d] for d in chosen), tuple(best.indices[d] for d in chosen)
+    place, before = local(f"{loop.var.name}_best", loop.var.dtype, shape), local("before", best.dtype, shape)
+    at, where = tuple(groups.values()), tuple(groups.get(d, index) for d, index in enumerate(best.indices))
+
+    def each_group(stmt: Stmt) -> Stmt:
+        for d in reversed(chosen):
+            stmt = For(groups[d], const(0, DType.INT32), best.buffer.shape[d], stmt)
+        return stmt
+
+    def each(conditions: Sequence[Expr], store: Store) -> Stmt:
+        body = If(conjunction(conditions), store, SKIP) if conditions else store
+        return replace(loop, body=body)
+
+    if first:
+        yield each_group(Store(before, at, Load(best.buffer, where)))
+    yield each_group(Store(place, at, end))
+    extreme = Binary(_BETTER[search.op], best, value)
+    yield each(search.conditions, Store(best.buffer, best.indices, extreme))
+    known = Load(place, own)
+    is_best = [Binary("eq", value, best), *([Binary(search.op, value, Load(before, own))] if first else [])]
+    nearest = Binary("min" if first else "max", known, loop.var)
+    yield each([*search.conditions, *is_best], Store(place, own, nearest))
+    found = Load(place, at)
+    for s in search.beside:
+        there = substitute_expr(s.value, {loop.var: found})
+        yield each_group(If(Binary("ne", found, end), Store(s.buffer, where, there), SKIP))

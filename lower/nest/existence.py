@@ -1,0 +1,67 @@
+"""Loops that only decide whether something is stored: `for u: if A[u]: X = e` asks whether there is such a u."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ir.analysis.conditions import conjunction
+from ir.nodes import FALSE, SKIP, Binary, Buffer, Expr, For, If, Let, Load, Select, Stmt, Store, Undef, seq
+from ir.traverse import free_vars, loads, substitute
+from lower.analysis.freedoms import Form
+from lower.nest.if_conversion import conjuncts, is_short
+
+EXISTENCE = Form(
+    "structure.existence",
+    "for i: if c: X = e  =  b = any(c for i); if b: X = e   where neither e nor the place of X depends on i or reads X",
+    "nothing is stored before c holds for the first time, and what is stored afterwards is there already",
+)
+
+
+def as_existence(loop: For, found: Callable[[], Buffer]) -> Stmt | None:
+    """The question whether a store of a loop happens, and that store; None for other loops.
+
+    Until it happens the conditions are those of the start, whatever they read. One that is evaluated for an iteration
+    after that is of no consequence: `true or c` is true for an arbitrary c. `found` makes a local for the answer.
+    """
+    nest: list[For] = []
+    conditions: list[Expr] = []
+    stmt: Stmt = loop
+    while isinstance(stmt, For) and stmt.kind == "serial":
+        nest.append(stmt)
+        stmt = without_names(stmt.body)
+    while isinstance(stmt, If) and stmt.other == SKIP:
+        conditions += conjuncts(stmt.cond)
+        stmt = without_names(stmt.then)
+    if not conditions or not isinstance(stmt, Store) or isinstance(stmt.value, Undef):
+        return None
+    inner = {o.var for o in nest}
+    steady = all(not free_vars(e) & inner and not _reads(e, stmt.buffer) for e in (*stmt.indices, stmt.value))
+    if not steady or any(_reads(e, stmt.buffer) for o in nest for e in (o.start, o.extent)):
+        return None
+    return _asked(nest, conditions, stmt, found())
+
+
+def _asked(nest: Sequence[For], conditions: Sequence[Expr], store: Store, found: Buffer) -> Stmt:
+    """Statements that ask whether conditions hold anywhere in a nest of loops, and store if so."""
+    there = Load(found, ())
+    ask: Stmt = Store(found, (), Binary("or", there, conjunction(conditions)))
+    for loop in reversed(nest):
+        ask = replace(loop, body=ask)
+    inner = {loop.var for loop in nest}
+    outer = [c for c in conditions if not free_vars(c) & inner]
+    own = [c for c in outer if _reads(c, store.buffer)]  # a choice takes them before the store changes them
+    value = Select(conjunction(own), store.value, Load(store.buffer, store.indices)) if own else store.value
+    before = conjunction([*(c for c in outer if c not in own), there])
+    return seq(Store(found, (), FALSE), ask, If(before, replace(store, value=value), SKIP))
+
+
+def _reads(expr: Expr, buffer: Buffer) -> bool:
+    return any(load.buffer == buffer for load in loads(expr))
+
+
+def without_names(stmt: Stmt) -> Stmt:
+    """A statement with short values in place of their names."""
+    while isinstance(stmt, Let) and is_short(stmt.value):
+        stmt = substitute(stmt.body, {stmt.var: stmt.value})
+    return stmt
