@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,7 @@ from lower.emission.emitted import Emitted
 from lower.runtime import kept
 from lower.runtime.empty import has_empty, with_extents
 from lower.runtime.forward_only import forward_only
+from lower.runtime.platforms import device_of
 
 if TYPE_CHECKING:
     from ir.schedule import layout as layouts
@@ -77,6 +78,16 @@ class Kernel(Shown):
         self._sizes = (*shape_vars(self.func), *(s for s in self.func.scalars if s in emitted.static))
         self._plain = not (self._sizes or self.donated or emitted.checks or self._sharded)
         self._empty: dict[tuple[Any, ...], Kernel | None] = {}  # by static arguments and the shapes of others
+        self._notes = tuple(notes)
+        self.__name__ = self.__qualname__ = self.func.name
+        self.__signature__ = _signature(self.params, self.optional)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from its source, on the first device of its platform in the process that asks."""
+        return _remade, (self._emitted, self.device.platform, self._notes)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # it never changes
 
     def brief(self) -> str:
         """Its signature, results and device."""
@@ -325,6 +336,21 @@ class _Kept:
     notes: tuple[str, ...]
 
 
+def _remade(emitted: Emitted, platform: str, notes: Sequence[str]) -> Kernel:
+    device, missing = device_of(platform)
+    return Kernel(emitted, device, [*notes, *missing])
+
+
+def _signature(params: Sequence[str], optional: Iterable[str]) -> inspect.Signature:
+    """Parameters by their names; those at the end that may be left out have a default."""
+    left = set(optional)
+    last = max((k for k, name in enumerate(params) if name not in left), default=-1)
+    empty, kind = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature(
+        [inspect.Parameter(name, kind, default=... if k > last else empty) for k, name in enumerate(params)]
+    )
+
+
 def keep(key: str, kernel: Kernel) -> None:
     """Keep a kernel on disk for later processes."""
     kept.keep(key, _Kept(kernel.emitted, tuple(kernel.report[len(kernel.emitted.report) :])))
@@ -416,6 +442,10 @@ class ShardedKernel(Kernel):
         else:
             program, self.jitted = self._program({})
             self.source, self.report = program.emitted.source, program.report
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        message = f"the kernel of {self.func.name} is for the devices of a mesh, and cannot be pickled"
+        raise LowerTypeError("arguments", message, help="compile it in the process that calls it")
 
     def at(self, **sizes: int) -> sharding.Sharded:
         """The program on the mesh for these sizes, with a report of its own.

@@ -28,6 +28,7 @@ from ir.floats import Floats, floats_named
 from ir.later import later
 from ir.nodes import Buffer, PrimFunc, Var
 from ir.page import Section
+from ir.script.plain.hints import COMPLEX
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.translate import OPEN_FROM, Plain, translate
@@ -341,7 +342,8 @@ class JitFunction(Shown, Generic[P]):
             dtype = from_name(value.dtype.name)
             if dtype is None or not value.dtype.isnative:
                 message = f"argument {name} of {self.__name__} has the dtype {value.dtype}"
-                raise LowerTypeError("arguments", message, help="convert it with .astype(...)")
+                hint = COMPLEX if value.dtype.kind == "c" else "convert it with .astype(...)"
+                raise LowerTypeError("arguments", message, help=hint)
             if name in self._static and _is_known(value):
                 return Known(value.item())
             return ArrayType(self._shape(value.shape, sizes), dtype) if value.ndim else ScalarType(dtype, _weak(value))

@@ -468,7 +468,7 @@ def cut_short(w):
 
 def other_condition(w):
     i = 0
-    while w[i] < 3:
+    while w[0] < 3:
         i += 1
     return i
 
@@ -491,7 +491,7 @@ def other_condition(w):
         (counter_is_of_numpy, (I,), "unsupported", "`i` is int64, and no Python int"),
         (wrong_way, (W,), "unsupported", "`while i < 4:` is not supported: no bound of its steps was found"),
         (cut_short, (W,), "unsupported", "`while i < len(w):` is not supported: no bound of its steps was found"),
-        (other_condition, (W,), "unsupported", "`while w[i] < 3:` is not supported: no bound of its steps was found"),
+        (other_condition, (W,), "unsupported", "`while w[0] < 3:` is not supported: no bound of its steps was found"),
     ],
 )
 def test_what_is_no_such_loop_is_refused_where_it_stands(function: Any, args: Any, code: str, message: str) -> None:

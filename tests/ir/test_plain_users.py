@@ -50,6 +50,17 @@ def lambda_closure(x, a):
 
 
 @program(lambda r: (r.random(6),))
+def stored_by_out(x):
+    z = np.zeros((2, 6))
+    np.multiply(x, 2, out=x)
+    np.maximum(x[1:], 0.9, out=x[:-1])
+    np.add(x, 1, out=z[1])
+    np.sum(z, axis=0, out=z[0])
+    np.exp(0.5, out=z[1, 2:])
+    return x, z
+
+
+@program(lambda r: (r.random(6),))
 def walrus(x):
     n = 0
     for i in range(len(x)):

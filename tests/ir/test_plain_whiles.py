@@ -309,6 +309,76 @@ def test_what_comes_nearer_by_one_takes_as_many_steps_as_it_is_away() -> None:
     assert steps(merged, V, W)[0] == "9"
 
 
+def hoare(k):
+    pivot = k[0]
+    i, j = 0, len(k) - 1
+    while True:
+        while k[i] < pivot:
+            i += 1
+        while k[j] > pivot:
+            j -= 1
+        if i >= j:
+            break
+        k[i], k[j] = k[j], k[i]
+        i += 1
+        j -= 1
+    return k, j
+
+
+def waits(k):
+    i, j = 0, len(k) - 1
+    while k[i] != 12:
+        i += 1
+    while k[j] > 12:
+        j -= 1
+    return i, j
+
+
+def heap(k):
+    n = len(k)
+    for s in range(n // 2 - 1, -1, -1):
+        root = s
+        while True:
+            child = 2 * root + 1
+            if child >= n:
+                break
+            if child + 1 < n and k[child] < k[child + 1]:
+                child += 1
+            if k[root] >= k[child]:
+                break
+            k[root], k[child] = k[child], k[root]
+            root = child
+    return k
+
+
+def signed_divisors(k, m):
+    out = np.zeros(len(k), np.int64)
+    for p in range(len(k)):
+        a, b = k[p], m[p]
+        while b:
+            a, b = b, a % b
+        out[p] = a
+    return out
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("function", [hoare, heap])
+def test_what_is_in_bounds_and_what_inner_loops_keep_bounds_steps(function: Callable[..., Any], seed: int) -> None:
+    k = np.random.default_rng(seed).integers(-5, 9, 11)
+    assert_same(run(function, (k,)), function(k.copy()))
+
+
+def test_a_place_that_moves_on_leaves_its_array_at_the_latest() -> None:
+    assert_same(run(waits, (K,)), waits(K))
+    assert steps(waits, K) == ["4", "8"]  # places from the end are in bounds too
+
+
+def test_divisors_may_be_negative() -> None:
+    r = np.random.default_rng(3)
+    k, m = r.integers(-40, 40, 30), r.integers(-40, 40, 30)
+    assert_same(run(signed_divisors, (k, m)), signed_divisors(k, m))
+
+
 # What is refused -----------------------------------------------------------------------------------------------------
 
 
@@ -345,9 +415,33 @@ def floats(v):
     return lo
 
 
+def waits_where_nothing_is_read(k):
+    i, n = 0, 0
+    while n < 1 or k[i] > 0:
+        n = k[0]
+        i += 1
+    return i
+
+
+def inner_loop_goes_back(k):
+    i, j = 0, len(k)
+    while i < j:
+        for p in range(3):
+            i -= k[p]
+        i += 1
+    return i
+
+
 @pytest.mark.parametrize(
     ("function", "argument"),
-    [(unknown_end, K), (may_stand_still, K), (divides_what_may_be_negative, K), (floats, V)],
+    [
+        (unknown_end, K),
+        (waits_where_nothing_is_read, K),
+        (inner_loop_goes_back, K),
+        (may_stand_still, K),
+        (divides_what_may_be_negative, K),
+        (floats, V),
+    ],
 )
 def test_loops_without_a_bound_are_refused(function: Callable[..., Any], argument: Any) -> None:
     with pytest.raises(LoopsatError, match="no bound of its steps was found") as error:
@@ -363,6 +457,14 @@ def power(b, e, m):
         b = b * b % m
         e >>= 1
     return r
+
+
+def steps_to_one(n):
+    k = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        k += 1
+    return k
 
 
 def greatest_common_divisor(a, b):
@@ -388,6 +490,11 @@ def test_what_has_nothing_to_do_with_the_condition_is_not_looked_at() -> None:
 
 def test_without_a_bound_the_numbers_of_the_call_decide() -> None:
     with pytest.raises(NeedsValue) as needed:
-        translate(greatest_common_divisor, {"a": INT, "b": INT}, frozenset({"a", "b"}))
-    assert needed.value.names <= {"a", "b"}
-    assert_same(run(greatest_common_divisor, (48, 36)), 12)
+        translate(steps_to_one, {"n": INT}, frozenset({"n"}))
+    assert needed.value.names == {"n"}
+    assert_same(run(steps_to_one, (6,)), 8)
+
+
+def test_remainders_of_remainders_halve_whatever_their_signs() -> None:
+    func = translate(greatest_common_divisor, {"a": INT, "b": INT}).func
+    assert [str(s.extent) for s in walk(func.body) if isinstance(s, For)] == ["128"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
+import pickle
 import re
 
 import jax
@@ -265,3 +268,19 @@ def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
     with pytest.raises(LowerError) as caught:
         emit(parse(text).funcs[0])
     assert caught.value.code == "too-large"
+
+
+def test_kernels_are_functions_that_are_pickled_and_copied() -> None:
+    text = """
+@T.prim_func
+def shifted(A: T.Buffer((4,), "float32"), by: T.float32, B: T.Buffer((4,), "float32")):
+    for i in T.serial(4):
+        B[i] = A[i] + by
+"""
+    kernel = compile(parse(text)["shifted"])
+    assert kernel.__name__ == "shifted" and list(inspect.signature(kernel).parameters) == ["A", "by", "B"]
+    inspect.signature(kernel).bind(1, 2)
+    other = pickle.loads(pickle.dumps(kernel))
+    assert other.source == kernel.source and other.report == kernel.report and copy.deepcopy(kernel) is kernel
+    A = np.arange(4, dtype=np.float32)
+    assert np.array_equal(other(A, 2.0)[0], kernel(A, 2.0)[0])

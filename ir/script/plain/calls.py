@@ -131,7 +131,8 @@ def _arguments(
     given = len(node.args)
     if not least <= given <= most or any(isinstance(a, ast.Starred) for a in node.args):
         wanted = str(least) if least == most else f"{least} to {most}"
-        raise read.error("arguments", f"{name} takes {wanted} arguments here, {given} given", node)
+        hint = "give them in their order, without names" if node.keywords else ""
+        raise read.error("arguments", f"{name} takes {wanted} arguments here, {given} given", node, hint)
     for keyword in node.keywords:
         if keyword.arg not in keywords:
             raise read.error("arguments", f"the option `{keyword.arg}` of {name} is not supported", node)

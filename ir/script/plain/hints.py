@@ -19,6 +19,7 @@ STATEMENTS: dict[type[ast.stmt], str] = {
     ast.Import: "import at the top of the file",
     ast.ImportFrom: "import at the top of the file",
 }
+COMPLEX = "numbers are real here: keep real and imaginary parts apart"
 EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.ListComp: "make an array of it, as in np.array([...])",
     ast.GeneratorExp: "give it to sum, min, max, any, all or math.prod, or write a loop",
@@ -31,9 +32,10 @@ EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.Yield: "store into an array, and return it",
     ast.YieldFrom: "store into an array, and return it",
     ast.Await: "leave it out of the function",
-    ast.Constant: "numbers are real here: keep real and imaginary parts apart",
+    ast.Constant: COMPLEX,
 }
 APPENDING = "make the array first, as in out = np.empty(n), and store into out[k]"
+SIZED = "make an array of the greatest size, store one item after the other, and return their number too"
 FUNCTIONS = {
     "print": "leave it out, and print the results of the call",
     "sorted": "sort before the call",
@@ -45,8 +47,8 @@ FUNCTIONS = {
     "set": EXPRESSIONS[ast.Set],
     "isinstance": "write one function for each kind",
     "ndindex": "write one loop for each dimension",
-    "nonzero": "write a loop with `if`",
-    "argwhere": "write a loop with `if`",
+    **dict.fromkeys(("nonzero", "argwhere", "flatnonzero", "compress", "extract"), SIZED),
+    "fill_diagonal": "write a loop that stores into A[i, i]",
     "einsum": "write its loops",
     "reshape": "write np.reshape(A, shape)",
     "accumulate": "write a loop that keeps the result so far",
@@ -66,4 +68,6 @@ def of_attribute(owner: str, name: str) -> str:
     """What to do about an attribute of a module that has no meaning here."""
     if "random" in owner:
         return FUNCTIONS["rand"]
+    if owner.endswith("fft"):
+        return f"transform before or after the call; {COMPLEX}"
     return FUNCTIONS.get(name, "")

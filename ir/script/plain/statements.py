@@ -422,10 +422,24 @@ class Body:
         name = library.qualified(found.value) if isinstance(found, Named) else None
         if name == "loopsat.assume":
             self._assume(node)
+        elif name is not None and any(k.arg == "out" for k in node.keywords):
+            self._stored_out(node)
         elif name is not None and name not in ("print", "loopsat.bound"):
-            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
+            hint = hints.FUNCTIONS.get(name.rpartition(".")[2], "assign its result")
+            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, hint)
         else:
             call(self.read, node, True)
+
+    def _stored_out(self, node: ast.Call) -> None:
+        """Store the result of `np.add(x, y, out=z)` where it says."""
+        (out,) = (k.value for k in node.keywords if k.arg == "out")
+        made = ast.Call(node.func, node.args, [k for k in node.keywords if k.arg != "out"])
+        target, value = self._whole(out, node), self.read.value(ast.copy_location(made, node))
+        if not isinstance(value, (View, Elementwise)):
+            number = self.read.as_number(value, node)
+            value = Elementwise(target.shape, lambda _: number)
+        self._check_in_place(target, value, node)
+        self._store(target, value, node)
 
     def _is_array(self, node: ast.expr) -> bool:
         return isinstance(self.read.value(node), (View, Elementwise))

@@ -15,6 +15,7 @@ from ir.dtypes import DType
 from ir.errors import ParseError, Span
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, PrimFunc, Stmt, Store, Var, const
 from ir.presburger.sets import exclusive
+from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, Selection, View, whole
 from ir.script.plain.frames import Named, Value
 from ir.script.plain.functions import frame_of
@@ -154,9 +155,10 @@ def _output(body: Body, value: Value, node: ast.AST) -> str:
     """The buffer that a result is returned in."""
     if isinstance(value, (Named, tuple, Selection)):
         message = f"{body.frame.function.__name__} returns what is neither number nor array"
+        hint = "return numbers, arrays, or one tuple of them"
         if isinstance(value, Selection):
-            message = f"the size of what {body.frame.function.__name__} returns depends on data"
-        raise body.frame.source.error("return", message, node, help="return numbers, arrays, or one tuple of them")
+            message, hint = f"the size of what {body.frame.function.__name__} returns depends on data", hints.SIZED
+        raise body.frame.source.error("return", message, node, help=hint)
     if isinstance(value, View) and value.whole and _stands(body, value.buffer):
         return value.buffer.name
     if isinstance(value, (View, Elementwise)) and value.shape:

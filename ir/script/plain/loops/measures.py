@@ -25,9 +25,11 @@ from ir.nodes import (
     Cast,
     Const,
     Expr,
+    For,
     If,
     Let,
     Load,
+    Select,
     Seq,
     Stmt,
     Store,
@@ -41,6 +43,7 @@ from ir.traverse import buffers_written, map_expr, walk, walk_expr
 _MAX_PATHS = 40
 _MAX_SIDES = 8  # comparisons that are tried
 Kind = Literal["falls", "halves", "loses bits"]  # what an integer does in each step, or in some
+_Compare = Callable[[isl.PwAff, isl.PwAff], isl.Set]
 _ROUNDS = (1, 2)  # after how many steps the measure has halved
 
 
@@ -91,13 +94,19 @@ class _Parts(Opaque):
                 case "bitxor":  # it is one of them where the other one is zero
                     known = known.intersect(value.eq_set(one).complement().union(other.eq_set(zero)))
                     known = known.intersect(value.eq_set(one).union(other.eq_set(zero).complement()))
-                case "floormod" if one is a:  # of a >= b > 0 a quotient of at least one was taken away
-                    less = value.le_set(a.sub(other))
-                    known = known.intersect(other.le_set(zero).union(a.lt_set(other)).union(less))
-                    known = known.intersect(other.le_set(zero).union(a.lt_set(zero)).union(value.le_set(a)))
+                case "floormod" if one is a:
+                    known = known.intersect(_of_remainder(value, a, b))
+                    known = known.intersect(_of_remainder(value.neg(), a.neg(), b.neg()))
                 case _:
                     pass
         return known
+
+
+def _of_remainder(value: isl.PwAff, a: isl.PwAff, b: isl.PwAff) -> isl.Set:
+    """What is known of `a % b` where both are positive: of a >= b a quotient of at least one was taken away."""
+    zero = pb.number(0)
+    less = a.lt_set(b).union(value.le_set(a.sub(b))).intersect(value.le_set(a))
+    return b.le_set(zero).union(a.lt_set(zero)).union(less)
 
 
 def _of_lowest_bit(expr: Binary, value: isl.PwAff, a: isl.PwAff, b: isl.PwAff) -> isl.Set:
@@ -143,11 +152,14 @@ class _Run:
 
     def under(self, path: _Path, cond: Expr, holds: bool) -> _Path | None:
         """The path where a condition holds, or does not; None where it never does."""
+        inside = path.facts
+        for load in _needed(cond, holds):  # what is read outside is undef, and no condition may be
+            inside = inside.intersect(self._within(load, path))
         cond = _decided(self.read(cond, path.cells))
         if isinstance(cond, Const):
             return path if bool(cond.value) is holds else None
         where = pb.condition(cond, self.parts)
-        facts = path.facts.intersect((where if holds else where.negated()).may)
+        facts = inside.intersect((where if holds else where.negated()).may)
         facts = self.parts.within(facts)
         return None if facts.is_empty() else replace(path, facts=facts)
 
@@ -172,7 +184,9 @@ class _Run:
                 return self.of(body, [self._holding(var, var.name, value, p) for p in paths])
             case Alloc(body=body) | Block(body=body):
                 return self.of(body, paths)
-            case _:  # loops, and what has no effect on cells
+            case For():
+                return [self._looped(stmt, p) for p in paths]
+            case _:  # what has no effect on cells
                 return [self._unknown(buffers_written(stmt), p) for p in paths]
 
     def store(self, stmt: Store, path: _Path) -> _Path:
@@ -194,6 +208,38 @@ class _Run:
             facts = self.parts.within(facts if new.dtype.is_signed else facts.intersect(_at_least([(symbol, 0)])))
         return _Path(facts, {**path.cells, place: symbol}, path.worked)
 
+    def _within(self, load: Load, path: _Path) -> isl.Set:
+        """Where an access is inside its buffer."""
+        inside = pb.always()
+        for index, extent in zip(load.indices, load.buffer.shape, strict=True):
+            at, size = pb.affine(self.read(index, path.cells), self.parts), pb.affine(extent)
+            if at is not None and size is not None:
+                inside = inside.intersect(at.ge_set(pb.number(0))).intersect(at.lt_set(size))
+        return inside
+
+    def _looped(self, loop: For, path: _Path) -> _Path:
+        """The path after a loop: an integer that no step makes smaller is no smaller after it, or no larger."""
+        written = buffers_written(loop)
+        after = self._unknown(written, path)
+        counted = [b for b in written & path.cells.keys() & self.changing if b.dtype.is_integer]
+        if not counted:
+            return after
+        before = self._unknown(written, path)
+        try:
+            ends = self.of(loop.body, [before])
+        except _TooManyError:
+            return after
+        facts = after.facts
+        for buffer, compare in itertools.product(counted, (isl.PwAff.ge_set, isl.PwAff.le_set)):
+
+            def kept(now: _Path, first: _Path, buffer: Buffer = buffer, compare: _Compare = compare) -> isl.Set:
+                sides = [pb.affine(p.cells[buffer], self.parts) for p in (now, first)]
+                return pb.never() if sides[0] is None or sides[1] is None else compare(sides[0], sides[1])
+
+            if all(end.facts.is_subset(kept(end, before)) for end in ends):
+                facts = facts.intersect(kept(after, path))
+        return replace(after, facts=facts)
+
     def _unknown(self, written: set[Buffer], path: _Path) -> _Path:
         fresh = {b: self.symbol(b.name, b.dtype) for b in written & self.changing}
         return replace(path, cells={**path.cells, **fresh}, worked=path.worked or bool(written))
@@ -205,17 +251,21 @@ class _TooManyError(Exception):
 
 def measure(
     body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], int | None], known: Sequence[isl.Set]
-) -> Measure | None:
-    """What bounds the steps of a loop whose body does nothing once one of `flags` is set; None if nothing is found.
+) -> list[Measure]:
+    """What bounds the steps of a loop whose body does nothing once one of `flags` is set, if anything is found.
+
+    Beside what falls by one, what halves is looked for: it mostly ends far sooner.
 
     `starts` says that an integer cell is known to be at least 1 or 0 before the loop, and `known` holds throughout.
     """
-    return pb.within_budget(lambda: _measure(body, flags, starts, known), None)
+    found: list[Measure] = []
+    pb.within_budget(lambda: found.extend(_measures(body, flags, starts, known)), None)
+    return found
 
 
-def _measure(
+def _measures(
     body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], int | None], known: Sequence[isl.Set]
-) -> Measure | None:
+) -> Iterator[Measure]:
     own = {s.buffer for s in walk(body) if isinstance(s, Alloc)}
     written = buffers_written(body)
     deciding = _deciding(body)
@@ -227,6 +277,7 @@ def _measure(
     for one in known:
         facts = facts.intersect(one)
     least = {b: low for b in cells if b.dtype.is_integer and (low := starts(b)) is not None}
+    falls = False
     try:
         while True:  # until what is taken to be no less than a number is not afterwards either
             here = _Path(facts.intersect(_at_least((names[b], low) for b, low in least.items())), entry)
@@ -241,12 +292,15 @@ def _measure(
         for rounds in _ROUNDS:
             for value in values:
                 found = _judged(value, run, names, after, works, rounds)
-                if found is not None:
-                    return Measure(value, symbols, found[0], rounds, found[1])
+                if found is None or (falls and found[0] == "falls"):
+                    continue
+                yield Measure(value, symbols, found[0], rounds, found[1])
+                if found[0] != "falls":
+                    return
+                falls = True
             after = [p for p in run.of(body, after) if not _left(p, flags)] if after else []
     except _TooManyError:
         pass
-    return None
 
 
 def _deciding(body: Stmt) -> set[Buffer]:
@@ -347,6 +401,24 @@ def _left(path: _Path, flags: frozenset[Buffer]) -> bool:
     return any(isinstance(value := path.cells.get(b), Const) and bool(value.value) for b in flags)
 
 
+def _needed(expr: Expr, holds: bool = True) -> Iterator[Load]:
+    """Loads without which an expression has no value, or a condition not this one: operators are strict in them."""
+    match expr:
+        case Load(indices=indices):
+            yield expr
+            yield from (load for index in indices for load in _needed(index))
+        case Unary(op="not", operand=a):
+            yield from _needed(a, not holds)
+        case Cast(operand=a) | Unary(op="neg", operand=a):
+            yield from _needed(a)
+        case Binary(op="and" | "or" as op, lhs=a, rhs=b) if holds is (op == "and"):
+            yield from itertools.chain(_needed(a, holds), _needed(b, holds))
+        case Binary(op="lt" | "le" | "gt" | "ge" | "eq" | "ne" | "add" | "sub", lhs=a, rhs=b):
+            yield from itertools.chain(_needed(a), _needed(b))
+        case _:
+            pass
+
+
 def _decided(cond: Expr) -> Expr:
     """A condition without the parts that are known."""
 
@@ -376,7 +448,7 @@ def _candidates(body: Stmt, entry: Mapping[Buffer | Var, Expr], symbols: set[Var
     for stmt in walk(body):
         for cond in [stmt.cond] if isinstance(stmt, If) else []:
             for part in walk_expr(cond):
-                for side in _sides(part):
+                for side in itertools.chain(_sides(part), _room(part)):
                     read = map_expr(side, lambda e: entry.get(e.buffer, e) if isinstance(e, Load) else e)
                     varies = any(isinstance(e, Var) and e in symbols for e in walk_expr(read))
                     loads = any(isinstance(e, Load) for e in walk_expr(read))
@@ -389,6 +461,19 @@ def _candidates(body: Stmt, entry: Mapping[Buffer | Var, Expr], symbols: set[Var
             yield Binary("add", one, other)
 
 
+def _room(part: Expr) -> Iterator[Expr]:
+    """What is positive where an access is inside its buffer: how far its indices are from both ends."""
+    if not isinstance(part, Load):
+        return
+    for index, extent in zip(part.indices, part.buffer.shape, strict=True):
+        ways = (index.then, index.other) if isinstance(index, Select) else (index,)
+        for way in ways:
+            if way.dtype.is_signed and not isinstance(way, Const):
+                size = extent if extent.dtype is way.dtype else Cast(way.dtype, extent)
+                yield Binary("sub", size, way)
+                yield Binary("add", way, const(1, way.dtype))
+
+
 def _sides(part: Expr) -> list[Expr]:
     """What is positive where a comparison of integers holds, and where it does not; operands of bit operations."""
     if not isinstance(part, Binary):
@@ -399,7 +484,7 @@ def _sides(part: Expr) -> list[Expr]:
     if part.op not in ("lt", "le", "gt", "ge", "eq", "ne") or not a.dtype.is_integer:
         return []
     if isinstance(b, Const) and b.value == 0:
-        return [a]
+        return [a, Binary("max", a, Unary("neg", a))] if a.dtype.is_signed and part.op in ("eq", "ne") else [a]
     low, high = (a, b) if part.op in ("lt", "le", "ne") else (b, a)
     if not a.dtype.is_signed:
         return []

@@ -79,7 +79,8 @@ class Whiles:
             return None if buffer.dtype.is_signed else 0
 
         found = measure(body, flags, starts, self.read.program.facts)
-        count = None if found is None else self._count(found, cells, entry, ending)
+        counts = [c for one in found if (c := self._count(one, cells, entry, ending)) is not None]
+        count = min((c for c in counts if isinstance(c, int)), default=next(iter(counts), None))
         if count is None or (isinstance(count, int) and count > _MAX_STEPS):
             if self.read.program.learned.changed:  # cells are narrower here than they will be
                 raise Again
