@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from egraph_rules.modules.graph import graph_of
 from egraph_rules.modules.pads import wanted_by
 from egraph_rules.modules.picture import dot
 from egraph_rules.modules.program import ModuleSearch, search_for
+from egraph_rules.modules.variants import GAP
 from ir import interpret, parse, verify
 from ir.errors import LoopsatError, OptionError, ScheduleError
 from ir.nodes import Const, Module, Undef
@@ -436,7 +438,7 @@ def test_layers_that_repeat_are_searched_once_and_only_what_a_choice_may_take() 
         graph = graph_of(module["main"])
         choice = searching(module, CPU).choose(graph, storages(graph, CPU, {}))
         assert [pad(choice, f"H{k}") for k in range(layers - 1)] == [0] * (layers - 1)
-        assert all(v.is_settled for v in choice.variants)
+        assert sum(v.cost.found or inf for v in choice.variants) <= choice.price * (1.0 + GAP)
         counts.append(pricer.searches)
     assert counts[0] == counts[1]
     assert any(v is not None and not v.is_settled for v in pricer.variants.values())
@@ -444,7 +446,7 @@ def test_layers_that_repeat_are_searched_once_and_only_what_a_choice_may_take() 
 
 @pytest.mark.fuzz
 def test_what_is_not_searched_could_not_have_been_cheaper() -> None:
-    """The choice is that of all variants searched."""
+    """The choice is that of all variants searched, but for the gap."""
     module = stencils(2)
     graph = graph_of(module["main"])
     ways = storages(graph, CPU, {})
@@ -455,7 +457,7 @@ def test_what_is_not_searched_could_not_have_been_cheaper() -> None:
     for variant in full.pricer.variants.values():
         if variant is not None:
             assert full.pricer.settle(variant).price >= 0.99 * variant.cost.floor
-    assert full.choose(graph, ways).price == price
+    assert price <= full.choose(graph, ways).price <= price * (1.0 + GAP)
     assert full.pricer.searches > lazy.pricer.searches
 
 
