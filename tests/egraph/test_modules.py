@@ -444,6 +444,31 @@ def test_layers_that_repeat_are_searched_once_and_only_what_a_choice_may_take() 
     assert any(v is not None and not v.is_settled for v in pricer.variants.values())
 
 
+def test_a_copy_of_a_part_is_no_way_to_keep_the_whole() -> None:
+    """A local buffer of 10 holds the first elements of one of 12: kept as that is, it would have no place for two."""
+    module = parse("""
+@T.prim_func
+def fill(X: T.Buffer((12,), "float32"), H: T.Buffer((12,), "float32")):
+    for i in range(12):
+        H[i] = X[i] * 2.0
+
+@T.prim_func
+def use(H: T.Buffer((12,), "float32"), Y: T.Buffer((12,), "float32")):
+    L = T.alloc_buffer((10,), "float32")
+    for i in range(10):
+        L[i] = H[i]
+    for i in range(12):
+        Y[i] = H[i] + T.if_then_else(i < 10, L[i], 0.0)
+
+@T.prim_func
+def main(X: T.Buffer((12,), "float32"), Y: T.Buffer((12,), "float32")):
+    H = T.alloc_buffer((12,), "float32")
+    fill(X, H)
+    use(H, Y)
+""")
+    assert all(s.is_plain for s in storages(graph_of(module["main"]), CPU, {})["H"])
+
+
 @pytest.mark.fuzz
 def test_what_is_not_searched_could_not_have_been_cheaper() -> None:
     """The choice is that of all variants searched, but for the gap."""
