@@ -46,8 +46,9 @@ def _readers(nodes: Sequence[Node]) -> dict[Buffer, dict[int, ArrayStatement]]:
     """The statements that read each buffer, by their places."""
     found: dict[Buffer, dict[int, ArrayStatement]] = {}
     for k, node in enumerate(nodes):
-        for buffer in _read(node) if isinstance(node, ArrayStatement) else ():
-            found.setdefault(buffer, {})[k] = node
+        if isinstance(node, ArrayStatement):
+            for buffer in _read(node):
+                found.setdefault(buffer, {})[k] = node
     return found
 
 
