@@ -16,7 +16,7 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from egraph_rules.cost.operations import reduction
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import SLOW, Target
 
 _SHAPES = frozenset(("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "stop_gradient", "copy_p"))
@@ -253,10 +253,9 @@ class _Block:
         """What takes a pass or a library of its own, or an operation on elements."""
         t = self.target
         if name == "conv_general_dilated":
-            features = eqn.invars[1].aval.shape[eqn.params["dimension_numbers"].rhs_spec[0]]
-            patch = operands[1].size / max(features, 1)  # elements of the image under the filter, at one position
-            position = t.convolution_position + patch * t.convolution_patch + features * patch * t.contraction
-            return [self._library(operands, sizes, position * sizes[0] / max(features, 1))]
+            outs, channels, *taps = (eqn.invars[1].aval.shape[k] for k in eqn.params["dimension_numbers"].rhs_spec)
+            work = operations.convolution(t, sizes[0] / max(outs, 1), outs, channels, prod(taps))
+            return [self._library(operands, sizes, work)]
         if name in _LIBRARY:
             rows = eqn.invars[0].aval.shape[-1]
             each = rows * t.contraction + t.load
@@ -382,7 +381,7 @@ class _Block:
             reads, done = ((value,), 0) if value.taken is None or value.wanted else value.taken
             operands = [self.store(o) if o.data else o for o in reads]
             kept = shape[max(axes) + 1 :]
-            each = reduction(t, terms, size, innermost=not kept, columns=prod(kept))
+            each = operations.reduction(t, terms, size, innermost=not kept, columns=prod(kept))
         value = self._elements(operands, terms, each / max(terms, 1))
         value = replace(value, work=value.work | done)
         if name.startswith("arg"):

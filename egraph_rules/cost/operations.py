@@ -32,6 +32,13 @@ def statement(target: Target, elements: float, *, library: bool = False, scatter
     return target.launch * (target.library if library else 1.0) + (target.scatter if scatters else 1.0) * elements
 
 
+def convolution(target: Target, places: float, outs: float, channels: float, taps: float) -> float:
+    """A library's convolution: positions of the result, channels of it and of the image, and taps of the filter."""
+    t, patch = target, channels * taps
+    image = t.convolution_position + taps * t.convolution_tap + patch * t.convolution_patch
+    return places * (image + outs * patch * t.contraction)
+
+
 def contraction(target: Target, products: float) -> float:
     """Multiplications and additions of a product of arrays."""
     return target.contraction * products

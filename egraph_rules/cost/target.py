@@ -54,8 +54,9 @@ class Target:
     where rows are put together of parts.
     `fresh`: an element of a temporary of `fresh_bytes` or more, besides storing it: the allocator gives such memory
     back and takes it anew, page by page, in each call (measured: 3 to 6 ns an element from 32 MiB on).
-    `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
-    for each element of the image under the filter there, besides the products.
+    `convolution_position`, `convolution_tap`, `convolution_patch`: what a library's convolution costs for each position
+    of its result, for each tap of the filter there, whatever the channels, and for each element of the image under the
+    filter, besides the products.
     `banded_contraction`: as `contraction`, of blocks with the narrow matrices that a filter along a diagonal makes.
     `phase`: an array statement that is compiled once more, for some of the iterations of its loop; `section`: an
     element of a part of an array that is copied for it and back, which goes through memory, not caches.
@@ -116,6 +117,7 @@ class Target:
     fresh_bytes: int = 32 << 20
     banded_contraction: float = 0.5
     convolution_position: float = 125.0
+    convolution_tap: float = 0.0
     convolution_patch: float = 2.0
     dispatch: float = 14_000.0
     scatter: float = 60.0
@@ -195,8 +197,12 @@ GPU = Target(
 # sums over 1022 of 1024 a mask (76,518) and a slice (76,772) cost what full rows do (76,516). What the table cannot
 # express: an operation that is fused with nothing gets small windows with a delay each, so that a bare sum of full
 # rows is estimated at 126,368 and the sum of their doubles at 76,516; rows of 256 × 4 cost half as much again as 8 ×
-# 128. A matmul of 512 is 18,532, of 1024 106,084. Variants of one search are therefore compared by the compiler
-# itself where it is installed (lower/tpu/compiler.py).
+# 128. A matmul of 512 is 18,532, of 1024 106,084. The sum of a product that is formed, as `sum(A[:, None] * B, 2)`,
+# takes 0.0098 for each term (256 × 256 × 256: 166,336, the matmul 6,458). A convolution by 3 × 3 takes 13 to 16 for
+# each position, with 3 channels or with 32 (22 with 128, and 112 from one channel to one): a pass for each tap; as nine
+# products of 30 × 30 matrices with slices of an image of 112 × 112 it is 62,821 instead of 302,356. Blocks of 32 along
+# a filter of 3 take 0.16 for each position. Variants of one search are therefore compared by the compiler itself where
+# it is installed (lower/tpu/compiler.py).
 TPU = Target(
     "tpu",
     arith=0.01,
@@ -223,12 +229,13 @@ TPU = Target(
     padded_branch=0.05,
     fresh=0.0,
     convolution_position=2.0,
-    convolution_patch=0.1,
-    banded_contraction=0.03,
+    convolution_tap=170.0,
+    convolution_patch=1.0,
+    banded_contraction=0.26,
     section=2.0,
     read_by_data=60.0,
     store_by_data=180.0,
-    reduction_spread=0.0,
+    reduction_spread=1.0,
     shared=0.0,
     one_pass=1 << 62,
     product=195_000.0,

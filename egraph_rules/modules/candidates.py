@@ -89,14 +89,13 @@ def _places(
         *_tiled(buffer, target), *_transposed(graph, buffer),
     )  # fmt: skip
     for storage in proposed:
-        if any(_same(storage, s) for s in seen):
-            continue
-        seen.append(storage)
         try:
             storage.geometry  # noqa: B018
         except ScheduleError:
             continue
-        yield storage
+        if not any(_same(storage, s) for s in seen):
+            seen.append(storage)
+            yield storage
 
 
 def _same(one: Storage, other: Storage) -> bool:

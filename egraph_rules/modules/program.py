@@ -22,7 +22,7 @@ from egraph_rules.modules.graph import Between, Graph, graph_of
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.stages import staged, unstaged
-from egraph_rules.modules.variants import MARGIN, Pricer, Variant, copying, filling
+from egraph_rules.modules.variants import GAP, MARGIN, Pricer, Variant, copying, filling
 from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
 from egraph_rules.rules.registry import active_rules, kept_rules, named
@@ -227,19 +227,27 @@ class ModuleSearch:
     def _settled(self, graph: Graph, offers: Offers, limit: float = inf) -> Choice | None:
         """The cheapest choice, unless it costs more than `limit`, or there is none.
 
-        Variants that a choice takes are searched for, until all are that the cheapest one takes: what others would cost
-        at the least is more. That is the exact optimum as far as those bounds are.
+        Variants that a choice takes are searched for, form by form, until all together might be little cheaper. What
+        others would cost at the least is more: that is the optimum but for a `GAP`, as far as those bounds are exact.
         """
         while True:
             choice = cheapest(graph, offers)
             if choice is None or choice.price > limit:
                 return None
-            copies = (*(c.copy for c in choice.conversions), *(v for o in choice.openings for v in o.copies))
-            unknown = [v for v in (*choice.variants, *copies) if not v.is_settled]
-            if not unknown:
+            left = _open(choice, offers)
+            if sum(v.cost.room * weight for v, weight in left) <= GAP * choice.price:
                 return choice
-            for variant in unknown:
-                self.pricer.settle(variant)
+            self._look(left, GAP * choice.price)
+
+    def _look(self, left: Sequence[tuple[Variant, float]], gap: float) -> None:
+        """Search for the next form of variants, those with the most room first, until that leaves no more than `gap`
+        to the rest."""
+        room = [v.cost.room * weight for v, weight in left]
+        for (variant, _), here in sorted(zip(left, room, strict=True), key=lambda pair: -pair[1]):
+            if sum(room) <= gap:
+                return
+            self.pricer.look(variant)
+            room.remove(here)
 
     def _searched(self, func: PrimFunc) -> tuple[PrimFunc, float]:
         result = self.search(func)
@@ -347,6 +355,19 @@ def _as_they_are(graph: Graph, offers: Offers) -> Choice | None:
     ways = {name: storages[:1] for name, storages in offers.storages.items()}
     first = [options[:1] for options in offers.variants]
     return cheapest(graph, replace(offers, variants=first, storages=ways, conversions=(), openings=()))
+
+
+def _open(choice: Choice, offers: Offers) -> list[tuple[Variant, float]]:
+    """The variants of a choice whose prices are not known, one of each structure, and how often that runs."""
+    calls = zip(choice.variants, offers.runs, strict=True)
+    copies = ((c.copy, offers.made[c.buffer]) for c in choice.conversions)
+    opened = ((v, offers.made[o.buffer]) for o in choice.openings for v in o.copies)
+    found: dict[int, tuple[Variant, float]] = {}
+    for variant, weight in (*calls, *copies, *opened):
+        if not variant.is_settled:
+            before = found.get(id(variant.cost), (variant, 0.0))[1]
+            found[id(variant.cost)] = variant, before + weight
+    return [*found.values()]
 
 
 def _pays_nowhere(variants: Sequence[Variant]) -> bool:

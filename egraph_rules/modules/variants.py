@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from math import prod
+from math import inf, prod
 
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target
@@ -25,6 +25,7 @@ from ir.transform.storage.padding import grid
 from ir.traverse import has_undef, results_of, shape_vars, walk
 
 MARGIN = 0.1  # what other layouts must save; prices that are nearer to each other say nothing
+GAP = 0.02  # how far the price of a choice may be from what it might be at the least, as a part of it
 Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price
 Search = Callable[[PrimFunc], Found]
 
@@ -32,16 +33,31 @@ Search = Callable[[PrimFunc], Found]
 @dataclass(slots=True)
 class Cost:
     """What all functions of one structure cost under the same layouts: at the least, and once one was searched, with
-    which of their forms that is."""
+    which of their forms that is; whether all `forms` that may be much cheaper were `searched`."""
 
     floor: float
     found: float | None = None
     form: int = 0
+    forms: int = 0
+    searched: bool = False
 
     @property
     def price(self) -> float:
         """The price, or what it is at the least."""
-        return self.floor if self.found is None else self.found
+        return self.floor if self.found is None or not self.searched else self.found
+
+    @property
+    def room(self) -> float:
+        """How far the price that was found may be from what it is at the least."""
+        return inf if self.found is None else max(self.found - self.price, 0.0)
+
+    def look(self, price: float | None) -> None:
+        """Take notice of the price of the next form, or that there is none."""
+        if price is not None and (self.found is None or price < self.found):
+            self.found, self.form = price, self.forms
+        self.forms += 1
+        assert self.found is not None
+        self.searched = price is None or self.floor * (1.0 + MARGIN) >= self.found
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +79,7 @@ class Variant:
     @property
     def is_settled(self) -> bool:
         """Whether the price is known, of this one or of another one of its structure."""
-        return self.cost.found is not None
+        return self.cost.searched
 
     @property
     def price(self) -> float:
@@ -83,7 +99,7 @@ class Variant:
     @property
     def best(self) -> PrimFunc:
         """The cheapest equivalent that was found."""
-        if self.found is None and self.is_settled:
+        if self.found is None and self.cost.found is not None:
             self.found = self.pricer.cheapest(self)
         return self.source if self.found is None else self.found
 
@@ -174,7 +190,7 @@ class Pricer:
         self.costs[structure] = cost
         variant = Variant(storages, func, cost, self, derived)
         if variant.is_plain:
-            cost.found = found
+            cost.found, cost.searched = found, True
         return variant
 
     def derived(self, func: PrimFunc, storages: Mapping[str, Storage]) -> tuple[PrimFunc, PrimFunc]:
@@ -220,23 +236,22 @@ class Pricer:
         chosen = Select(var < 1, storage.pad, storage.pad)
         return min(stores(known[0] - known[1], storage.pad), stores(known[0], chosen) - stores(known[0], storage.pad))
 
+    def look(self, variant: Variant) -> None:
+        """Search for the cheapest equivalent of the next form of a variant that is not settled."""
+        form = next(islice(self.forms(variant), variant.cost.forms, None), None)
+        variant.cost.look(None if form is None else self._known(form)[1])
+
     def settle(self, variant: Variant) -> Variant:
         """Search for the cheapest equivalent of a variant, unless that was done for one of its structure.
 
         Other forms are searched as long as one may be much cheaper.
         """
-        cost = variant.cost
-        if not variant.is_settled:
-            for k, form in enumerate(self.forms(variant)):
-                price = self._known(form)[1]
-                if cost.found is None or price < cost.found:
-                    cost.found, cost.form = price, k
-                if cost.floor * (1.0 + MARGIN) >= cost.found:
-                    break
+        while not variant.is_settled:
+            self.look(variant)
         return variant
 
     def cheapest(self, variant: Variant) -> PrimFunc:
-        """The cheapest equivalent of a variant that is settled."""
+        """The cheapest equivalent that was found of a variant."""
         form = next(islice(self.forms(variant), variant.cost.form, None))
         return self.best(form)[0].refines(variant.source)
 

@@ -26,8 +26,9 @@ def reads_before_writing(
     """
 
     def question() -> bool:
-        writers = [s for s in statements if s.buffer == buffer]
-        readers = [s for s in statements if any(load.buffer == buffer for load in s.reads())]
+        users = [s for s in statements if buffer in s.buffers()]
+        writers = [s for s in users if s.buffer == buffer]
+        readers = [s for s in users if any(load.buffer == buffer for load in s.reads())]
         return not all(
             _covered(reader, buffer, writers, depth, None)
             or (asks_data(reader) and _covered(reader, buffer, writers, depth, Opaque(steady)))

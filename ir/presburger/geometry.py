@@ -236,7 +236,7 @@ def geometry(
 
     Raises:
         ScheduleError: the map is not quasi-affine, two elements go to one place, an index gets negative or leaves its
-            dtype, or the shape cannot be expressed. `name` and `span` say of which buffer.
+            dtype or the physical shape, or the shape cannot be expressed. `name` and `span` say of which buffer.
     """
     answer = pb.within_budget(lambda: _geometry(shape, index_map, name, span, physical_shape), None, _OPERATIONS)
     if answer is None:
@@ -272,6 +272,10 @@ def _geometry(
         known = _sizes(shape, names)
         physical = [_extent(places, axis, names, known, name, span) for axis in range(len(results))]
     found = Geometry(index_map, tuple(shape), tuple(physical), indices, graph, image, names)
+    if not found.image.is_subset(found.box):
+        extents = ", ".join(map(to_script, physical))
+        message = f"the index map of {name} puts elements outside of ({extents})"
+        refuse("index-map", message, span, notes=[str(index_map)], help="make the extents larger")
     _ = found.padding  # within the budget
     return found
 

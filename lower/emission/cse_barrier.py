@@ -25,19 +25,44 @@ from lower.nest.nodes import ArrayStatement, Box, Node, inner_statements
 def read_apart(nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target) -> list[frozenset[Buffer]]:
     """For each of the nodes of one body, buffers that it reads behind a barrier."""
     found: list[frozenset[Buffer]] = []
+    readers = _readers(nodes)
     for k, node in enumerate(nodes):
         own: set[Buffer] = set()
         if isinstance(node, ArrayStatement) and _reduces(node) and _pays(node, boxes, target):
-            for j, other in enumerate(nodes):
-                if j == k or not isinstance(other, ArrayStatement) or (j > k and _reduces(other)):
+            # Terms that pay read something, so others with the same term read that too.
+            near = {j: other for buffer in _read(node) for j, other in readers[buffer].items()}
+            for j, other in near.items():
+                if j == k or (j > k and _reduces(other)):
                     continue  # of two reductions the later one stands apart
-                changed = {s.statement.buffer for s in inner_statements(nodes[min(j, k) : max(j, k)])}
                 for term in _shared(node, other, boxes):
                     small = _smallest(term, node)
-                    if small is not None and not changed & {load.buffer for load in loads(term)}:
+                    if small is not None and not _changed(nodes, j, k) & {load.buffer for load in loads(term)}:
                         own |= {small} if _operations(term, target) < target.shared else set()
         found.append(frozenset(own))
     return found
+
+
+def _readers(nodes: Sequence[Node]) -> dict[Buffer, dict[int, ArrayStatement]]:
+    """The statements that read each buffer, by their places."""
+    found: dict[Buffer, dict[int, ArrayStatement]] = {}
+    for k, node in enumerate(nodes):
+        if isinstance(node, ArrayStatement):
+            for buffer in _read(node):
+                found.setdefault(buffer, {})[k] = node
+    return found
+
+
+def _read(node: ArrayStatement) -> set[Buffer]:
+    return {e.buffer for root in _terms(node) for e in loads(root)}
+
+
+def _terms(node: ArrayStatement) -> tuple[Expr, ...]:
+    return node.statement.store.value, *node.statement.guards
+
+
+def _changed(nodes: Sequence[Node], one: int, other: int) -> set[Buffer]:
+    """Buffers that are written from one statement on to another one."""
+    return {s.statement.buffer for s in inner_statements(nodes[min(one, other) : max(one, other)])}
 
 
 def _reduces(node: ArrayStatement) -> bool:
@@ -67,8 +92,7 @@ def _smallest(term: Expr, node: ArrayStatement) -> Buffer | None:
 
 def _shared(node: ArrayStatement, other: ArrayStatement, boxes: Mapping[Loop, Box]) -> Iterator[Expr]:
     """The largest terms over all axes of a reduction that occur in another statement too."""
-    statement = other.statement
-    theirs = [e for root in (statement.store.value, *statement.guards) for e in walk_expr(root) if children(e)]
+    theirs = [e for root in _terms(other) for e in walk_expr(root) if children(e)]
     axes = {a.var: boxes.get(a) for a in node.axes}
     others = {a.var: boxes.get(a) for a in other.axes}
 

@@ -12,6 +12,7 @@ from enum import Enum
 from functools import reduce
 from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.floats import Floats
 from ir.nodes import Binary, Expr, Load, Select, Var, const
@@ -137,11 +138,10 @@ class Convolution:
         taps = _positions([w.tap for w in self.windows], t)
         work = places * o * c * taps
         product = t.contraction if self.floats or self.exact else t.load + t.arith
-        patches = places * (t.convolution_position + c * taps * t.convolution_patch)
         copies = places * (o + c) * t.convolution_patch
         result = {Form.PRODUCTS: work * product + taps * (copies + t.kernel)}
         if self.floats or self.exact:
-            result[Form.LIBRARY] = patches + work * product + t.kernel
+            result[Form.LIBRARY] = operations.convolution(t, places, o, c, taps) + t.kernel
         if self.one_filter:
             matrix = (taps + 2 * self.width) * self.width * (2 * t.load + t.store)
             whole = -(-places // self.width) * self.width

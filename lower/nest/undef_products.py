@@ -98,7 +98,8 @@ def _as_asked(program: Program) -> list[Statement]:
     """
     statements, steady = [*program.statements], program.unwritten
     for k, s in reversed([*enumerate(statements)]):
-        readers = [r for r in statements if r.position != s.position and any(o.buffer == s.buffer for o in r.reads())]
+        users = [r for r in statements if s.buffer in r.buffers() and r.position != s.position]
+        readers = [r for r in users if any(o.buffer == s.buffer for o in r.reads())]
         if s.buffer not in program.depth or not readers:
             continue
         inner = {loop.var for r in readers for loop in r.loops[program.depth[s.buffer] :]}

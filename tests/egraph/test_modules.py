@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from egraph_rules.modules.graph import graph_of
 from egraph_rules.modules.pads import wanted_by
 from egraph_rules.modules.picture import dot
 from egraph_rules.modules.program import ModuleSearch, search_for
+from egraph_rules.modules.variants import GAP
 from ir import interpret, parse, verify
 from ir.errors import LoopsatError, OptionError, ScheduleError
 from ir.nodes import Const, Module, Undef
@@ -436,15 +438,40 @@ def test_layers_that_repeat_are_searched_once_and_only_what_a_choice_may_take() 
         graph = graph_of(module["main"])
         choice = searching(module, CPU).choose(graph, storages(graph, CPU, {}))
         assert [pad(choice, f"H{k}") for k in range(layers - 1)] == [0] * (layers - 1)
-        assert all(v.is_settled for v in choice.variants)
+        assert sum(v.cost.found or inf for v in choice.variants) <= choice.price * (1.0 + GAP)
         counts.append(pricer.searches)
     assert counts[0] == counts[1]
     assert any(v is not None and not v.is_settled for v in pricer.variants.values())
 
 
+def test_a_copy_of_a_part_is_no_way_to_keep_the_whole() -> None:
+    """A local buffer of 10 holds the first elements of one of 12: kept as that is, it would have no place for two."""
+    module = parse("""
+@T.prim_func
+def fill(X: T.Buffer((12,), "float32"), H: T.Buffer((12,), "float32")):
+    for i in range(12):
+        H[i] = X[i] * 2.0
+
+@T.prim_func
+def use(H: T.Buffer((12,), "float32"), Y: T.Buffer((12,), "float32")):
+    L = T.alloc_buffer((10,), "float32")
+    for i in range(10):
+        L[i] = H[i]
+    for i in range(12):
+        Y[i] = H[i] + T.if_then_else(i < 10, L[i], 0.0)
+
+@T.prim_func
+def main(X: T.Buffer((12,), "float32"), Y: T.Buffer((12,), "float32")):
+    H = T.alloc_buffer((12,), "float32")
+    fill(X, H)
+    use(H, Y)
+""")
+    assert all(s.is_plain for s in storages(graph_of(module["main"]), CPU, {})["H"])
+
+
 @pytest.mark.fuzz
 def test_what_is_not_searched_could_not_have_been_cheaper() -> None:
-    """The choice is that of all variants searched."""
+    """The choice is that of all variants searched, but for the gap."""
     module = stencils(2)
     graph = graph_of(module["main"])
     ways = storages(graph, CPU, {})
@@ -455,7 +482,7 @@ def test_what_is_not_searched_could_not_have_been_cheaper() -> None:
     for variant in full.pricer.variants.values():
         if variant is not None:
             assert full.pricer.settle(variant).price >= 0.99 * variant.cost.floor
-    assert full.choose(graph, ways).price == price
+    assert price <= full.choose(graph, ways).price <= price * (1.0 + GAP)
     assert full.pricer.searches > lazy.pricer.searches
 
 
