@@ -10,6 +10,7 @@ from ir.nodes import Buffer, Expr, Var, const
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Bound, Linear, interval, linear, to_expr
 from lower.array.borders import ZEROS, insides
+from lower.array.integer_facts import Facts
 from lower.array.moving_windows import moving_window
 from lower.array.values import Translator, Value, aligned, ordered, union
 from lower.array.views import Axis, Group, groups, in_blocks, overhang, split_terms
@@ -28,8 +29,8 @@ MAX_PADDING = 2
 class Bounds:
     """What is known of variables at one place: boxes of axes and loops around, and names that are static.
 
-    Of axes that are `cut` differently in each phase of a loop, bounds are always written out. `promised` are the bounds
-    of a form over sizes and scalars by what is assumed of these.
+    Of axes that are `cut` differently in each phase of a loop, bounds are always written out. `facts` know
+    what is assumed of sizes and scalars.
     """
 
     def __init__(
@@ -38,10 +39,10 @@ class Bounds:
         static: frozenset[Var],
         shape_variables: frozenset[Var],
         cut: frozenset[Var] = frozenset(),
-        promised: Callable[[Linear], tuple[Bound, Bound]] = lambda form: (None, None),
+        facts: Facts | None = None,
     ) -> None:
         self.cut = cut
-        self.promised = promised
+        self.facts = facts
         self.boxes = boxes
         self.static = static
         self.shape_variables = shape_variables
@@ -71,14 +72,16 @@ class Bounds:
 
     def _promised(self, form: Linear, *, upper: bool) -> int | None:
         """What assumptions on sizes and scalars say of the end of a form."""
+        if self.facts is None:
+            return None
         others = frozenset(v for term in form.terms for v in free_vars(term) if v not in self.boxes)
         end = extreme(form, self.boxes, self.static | others, self.ranges, upper=upper)
-        return None if end is None else self.promised(end)[upper]
+        return None if end is None or end.has_loads() else self.facts.of_sizes(to_expr(end, ZERO))[upper]
 
     def with_axes(self, axes: Sequence[Axis]) -> Bounds:
         """The same with array axes added."""
         added = {a.var: Box(a.low, a.extent, exact=True) for a in axes}
-        return Bounds({**self.boxes, **added}, self.static, self.shape_variables, self.cut, self.promised)
+        return Bounds({**self.boxes, **added}, self.static, self.shape_variables, self.cut, self.facts)
 
 
 class Accessor:

@@ -39,6 +39,7 @@ class Facts:
         self._written, self._floats = func.as_written, floats
         self._optimized = func.as_written is not func
         self._found: tuple[Contents, presburger.isl.Set] | None = None
+        self._of_sizes: dict[Expr, tuple[int | None, int | None]] = {}
         self.used = False
 
     def at_least(self, expr: Expr, number: int, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
@@ -68,6 +69,12 @@ class Facts:
         """The least and the greatest value of an integer at positions of axes, in loops `around`, if both are known."""
         low, high = self.bounds(expr, around, axes)
         return None if low is None or high is None else (low, high)
+
+    def of_sizes(self, expr: Expr) -> tuple[int | None, int | None]:
+        """The bounds of an integer made of sizes and scalars alone."""
+        if expr not in self._of_sizes:
+            self._of_sizes[expr] = self.bounds(expr, {})
+        return self._of_sizes[expr]
 
     def bounds(self, expr: Expr, around: Mapping[Var, Box], axes: Sequence[Axis] = ()) -> tuple[int | None, int | None]:
         """As `limits`, as far as they are known."""

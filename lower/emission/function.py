@@ -16,7 +16,7 @@ from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var
 from ir.presburger.sets import exclusive
 from ir.traverse import all_exprs, free_vars, has_loads, loads, shape_vars
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
-from lower.analysis.linear_forms import Bound, Linear, linear, number, to_expr
+from lower.analysis.linear_forms import linear, number, to_expr
 from lower.array.access import ZERO, Bounds
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import Finite, outside_unless
@@ -221,7 +221,6 @@ class _Emitter:
         self.facts = None if program.checks else facts  # a check may not rest on what it checks
         params = {*self.func.buffers, *program.raw}
         copies = program.raw if any(b.name in program.spoiled for b in self.func.buffers) else ()
-        self.promised: dict[Expr, tuple[Bound, Bound]] = {}
         self.finite = Finite(program.statements, params, program.spoiled | {b.name for b in copies}, program.policy)
 
     @cached_property
@@ -446,16 +445,7 @@ class _Emitter:
     def _bounds(self, scope: Scope, node: ArrayStatement) -> Bounds:
         axes = {} if self.phase is None else self.phase.axes.get(node, {})
         cut = frozenset(loop.var for loop in axes)
-        return Bounds(scope.around, self.static, self.shape_variables, cut, self._promised)
-
-    def _promised(self, form: Linear) -> tuple[Bound, Bound]:
-        """Bounds of a form over sizes and scalars by what is assumed of them."""
-        if self.facts is None or form.has_loads():
-            return None, None
-        expr = to_expr(form, ZERO)
-        if expr not in self.promised:
-            self.promised[expr] = self.facts.bounds(expr, {})
-        return self.promised[expr]
+        return Bounds(scope.around, self.static, self.shape_variables, cut, self.facts)
 
     def _statement(
         self, node: ArrayStatement, resolved: Statement, scope: Scope, behind: frozenset[Buffer], followed: bool

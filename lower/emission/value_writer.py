@@ -369,7 +369,7 @@ class ValueWriter:
         static = around.static | {a.var for a in taps}
         self.whole = None
         self.apart = frozenset(boxes)
-        self.around = Bounds({**around.boxes, **boxes}, static, around.shape_variables, around.cut, around.promised)
+        self.around = Bounds({**around.boxes, **boxes}, static, around.shape_variables, around.cut, around.facts)
         self.job = replace(job, axes=tuple(a for a in job.axes if a not in chosen))
         self.bounds = self.accessor.bounds = self.around.with_axes(self.job.axes)
         part = self._part(op, job.value, guards, reduced)
