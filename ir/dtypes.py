@@ -42,12 +42,12 @@ class DType(Enum):
 
     @property
     def kind(self) -> Kind:
-        return _KIND[self.value.rstrip("0123456789")]
+        return _KIND[self]
 
     @property
     def bits(self) -> int:
         """Width in bits; a bool counts as 1."""
-        return 1 if self is DType.BOOL else int(self.value.lstrip("abcdefghijklmnopqrstuvwxyz"))
+        return _BITS[self]
 
     @property
     def is_integer(self) -> bool:
@@ -95,7 +95,9 @@ def float_tiny(dtype: DType) -> float:
     return float(ml_dtypes.finfo(dtype.numpy).smallest_normal)
 
 
-_KIND = {"bool": Kind.BOOL, "int": Kind.INT, "uint": Kind.UINT, "float": Kind.FLOAT, "bfloat": Kind.FLOAT}
+_KIND_OF_NAME = {"bool": Kind.BOOL, "int": Kind.INT, "uint": Kind.UINT, "float": Kind.FLOAT, "bfloat": Kind.FLOAT}
+_KIND = {dtype: _KIND_OF_NAME[dtype.value.rstrip("0123456789")] for dtype in DType}
+_BITS = {dtype: int(dtype.value.lstrip("abcdefghijklmnopqrstuvwxyz") or 1) for dtype in DType}
 
 
 @cache

@@ -57,10 +57,11 @@ FLOAT_UNARY_OPS: tuple[UnaryOp, ...] = (*FLOAT_FUNCTIONS, *ROUNDING_OPS)
 class Expr(Node):
     """Base of expressions. Every expression has a `dtype`."""
 
-    __slots__ = ("_hash",)
+    __slots__ = ("_hash", "nodes_below")
     dtype: DType
     span: Span | None
     _hash: int  # remembered: nodes never change, and dictionaries ask again and again
+    nodes_below: tuple[Expr, ...]  # remembered by `traverse.walk_expr`; without the expression itself, so no cycle
 
     def brief(self) -> str:
         """Its dtype and text."""
@@ -264,10 +265,8 @@ class Binary(Expr):
 
     def __bool__(self) -> bool:
         """Structural (in)equality of the operands, for `==` and `!=` only."""
-        if self.op == "eq":
-            return self.lhs.same(self.rhs)
-        if self.op == "ne":
-            return not self.lhs.same(self.rhs)
+        if self.op in ("eq", "ne"):
+            return self.lhs.same(self.rhs) is (self.op == "eq")
         return Expr.__bool__(self)
 
 
@@ -456,7 +455,8 @@ class Buffer(Node):
 class Stmt(Node):
     """Base of statements."""
 
-    __slots__ = ()
+    __slots__ = ("exprs_within",)
+    exprs_within: tuple[Expr, ...]  # remembered by `traverse.all_exprs`
     span: Span | None
 
     def brief(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import assert_never, cast
@@ -39,6 +40,8 @@ from ir.nodes import (
 )
 from ir.sections import Section, passed
 
+_REMEMBERED = 256  # nodes of an expression or statement at most: each part of a long one remembers its own
+
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Direct subexpressions, left to right."""
@@ -62,23 +65,24 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
     """`expr` with its direct subexpressions replaced; the same object when nothing changed."""
-    if all(a is b for a, b in zip(children(expr), new, strict=True)):
+    old = children(expr)
+    if len(old) == len(new) and all(map(operator.is_, old, new)):
         return expr
     match cast(AnyExpr, expr):
         case Const() | Var() | Undef():
             return expr
         case Load() as load:
-            return replace(load, indices=new)
+            return Load(load.buffer, new, load.span)
         case Call() as call:
             return replace(call, args=new)
         case Unary() as unary:
-            return replace(unary, operand=new[0])
+            return Unary(unary.op, new[0], unary.span)
         case Cast() as node:
-            return replace(node, operand=new[0])
+            return Cast(node.dtype, new[0], node.span)
         case Binary() as node:
-            return replace(node, lhs=new[0], rhs=new[1])
+            return Binary(node.op, new[0], new[1], node.span)
         case Select() as node:
-            return replace(node, cond=new[0], then=new[1], other=new[2])
+            return Select(new[0], new[1], new[2], node.span)
         case other:
             assert_never(other)
 
@@ -90,11 +94,21 @@ def map_expr(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
 
 def walk_expr(expr: Expr) -> Iterator[Expr]:
     """All nodes of an expression, parents first."""
-    left = [expr]  # no generator for each level: searches spend much of their time here
+    try:
+        return iter((expr, *expr.nodes_below))
+    except AttributeError:  # not walked before; searches spend much of their time here
+        return iter((expr, *_nodes_below(expr)))
+
+
+def _nodes_below(expr: Expr) -> list[Expr]:
+    left, found = [*reversed(children(expr))], list[Expr]()
     while left:
         node = left.pop()
-        yield node
+        found.append(node)
         left += reversed(children(node))
+    if len(found) <= _REMEMBERED:
+        object.__setattr__(expr, "nodes_below", tuple(found))
+    return found
 
 
 def nesting(expr: Expr) -> int:
@@ -168,9 +182,13 @@ def walk(stmt: Stmt) -> Iterator[Stmt]:
 
 def all_exprs(stmt: Stmt) -> Iterator[Expr]:
     """Every expression node anywhere in a statement."""
-    for inner in walk(stmt):
-        for expr in stmt_exprs(inner):
-            yield from walk_expr(expr)
+    try:
+        return iter(stmt.exprs_within)
+    except AttributeError:
+        found = [expr for inner in walk(stmt) for outer in stmt_exprs(inner) for expr in walk_expr(outer)]
+        if len(found) <= _REMEMBERED:
+            object.__setattr__(stmt, "exprs_within", tuple(found))
+        return iter(found)
 
 
 def map_stmt(

@@ -386,19 +386,25 @@ class LoopSets:
 
     def other(self, region: isl.Set, order: isl.Set, domain: isl.Set, stand_in: str) -> isl.Set:
         """Union over the iterations `stand_in` that `order` relates to this one."""
-        if not pb.depends(region, self.name):  # all of them say the same: there is one, or none
-            return region.intersect_params(_some(self.name, domain, order, stand_in))
-        moved = pb.rename(region.intersect_params(domain), {self.name: stand_in})
-        return pb.forget(moved.intersect_params(order), (stand_in,))
+        return self._elsewhere(order, domain, stand_in)(region)
 
     def others(self, regions: Regions, order: isl.Set, domain: isl.Set, stand_in: str) -> Regions:
         """`other`, buffer by buffer."""
-        return _apply(regions, lambda r: self.other(r, order, domain, stand_in))
+        return _apply(regions, self._elsewhere(order, domain, stand_in)) if regions else {}
 
+    def _elsewhere(self, order: isl.Set, domain: isl.Set, stand_in: str) -> Callable[[isl.Set], isl.Set]:
+        related = pb.rename(domain, {self.name: stand_in}).intersect(order)
 
-def _some(name: str, domain: isl.Set, order: isl.Set, stand_in: str) -> isl.Set:
-    """Where a loop has an iteration that `order` relates to this one."""
-    return pb.forget(pb.rename(domain, {name: stand_in}).intersect(order), (stand_in,))
+        @cache
+        def exist() -> isl.Set:
+            return pb.forget(related, (stand_in,))
+
+        def union(region: isl.Set) -> isl.Set:
+            if not pb.depends(region, self.name):  # all of them say the same: there is one, or none
+                return region.intersect_params(exist())
+            return pb.forget(pb.rename(region, {self.name: stand_in}).intersect_params(related), (stand_in,))
+
+        return union
 
 
 def stored_places(stmt: Stmt) -> dict[Buffer, set[tuple[Expr, ...]]]:

@@ -71,7 +71,7 @@ def exclusive(function: Callable[P, T]) -> Callable[P, T]:
     def alone(*args: P.args, **kwargs: P.kwargs) -> T:
         with _USE.lock:
             if _USE.depth == 0:
-                for remembered in (_plain_affine, _plain_condition, _plain_loop_domain):
+                for remembered in (_plain_affine, _plain_condition, _plain_loop_domain, _plain_region):
                     remembered.cache_clear()
             _USE.depth += 1
             try:
@@ -458,6 +458,15 @@ def _loop_domain(var: Var, start: Expr, extent: Expr, opaque: Opaque | None) -> 
 
 def point(indices: Iterable[Expr], opaque: Opaque | None = None) -> isl.Set | None:
     """The one-point region `{[i0, i1, ...]}`, or None when an index is not quasi-affine."""
+    return _plain_region(_point, tuple(indices)) if opaque is None else _point(indices, opaque)
+
+
+@lru_cache(maxsize=4096)
+def _plain_region(of: Callable[[Iterable[Expr], Opaque | None], T], exprs: tuple[Expr, ...]) -> T:
+    return of(exprs, None)
+
+
+def _point(indices: Iterable[Expr], opaque: Opaque | None) -> isl.Set | None:
     region = whole(0)
     for index in indices:
         pa = affine(index, opaque)
@@ -469,13 +478,14 @@ def point(indices: Iterable[Expr], opaque: Opaque | None = None) -> isl.Set | No
 
 def box(shape: Iterable[Expr], opaque: Opaque | None = None) -> isl.Set:
     """`{[o0, ...] : 0 <= ok < shape[k]}`; an axis whose extent is not quasi-affine is only bounded below."""
+    return _plain_region(_box, tuple(shape)) if opaque is None else _box(shape, opaque)
+
+
+def _box(shape: Iterable[Expr], opaque: Opaque | None) -> isl.Set:
     region = whole(0)
     for extent in shape:
-        axis = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ [o] : o >= 0 }")
-        pa = affine(extent, opaque)
-        if pa is not None:
-            axis = axis.intersect(_less_than(pa))
-        region = region.flat_product(axis)
+        axis, pa = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ [o] : o >= 0 }"), affine(extent, opaque)
+        region = region.flat_product(axis if pa is None else axis.intersect(_less_than(pa)))
     return region
 
 

@@ -19,9 +19,10 @@ from egraph_rules.search.encode import Expander
 from ir import PrimFunc, parse
 from ir.analysis.contents import Contents
 from ir.analysis.effects import EffectAnalysis, LoopSets, steady_buffers, stored_places
-from ir.nodes import Alloc, Buffer, Expr, For, If, Seq, Stmt, const
+from ir.dtypes import DType
+from ir.nodes import Alloc, Binary, Buffer, Expr, For, If, Seq, Stmt, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import walk
+from ir.traverse import all_exprs, walk, walk_expr
 
 PARAMS = """
 A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffer((8, 8), "int32"), i: T.int32, n: T.int32
@@ -110,6 +111,24 @@ def test_permissions_on_elements_that_stay_live_are_left_out() -> None:
     assert set(of_use({buffer: presburger.nothing(1)}, nest.body, inside)) == {buffer}
     moving = loop("for k in range(4):\n    for p in range(4):\n        B[p] = A[k]")
     assert set(of_use({buffer: presburger.whole(1)}, moving.body, inside)) == {buffer}
+
+
+def test_short_walks_are_remembered_and_long_ones_are_not() -> None:
+    n = Var("n", DType.INT32)
+    short, long = cast(Binary, (n + 1) * 2), cast(Expr, n)
+    inner = cast(Binary, short.lhs)
+    for _ in range(200):
+        long = long + 1
+    for expr in (short, long):
+        nodes = list(walk_expr(expr))
+        assert nodes[0] is expr
+        assert all(a is b for a, b in zip(walk_expr(expr), nodes, strict=True))
+    assert all(a is b for a, b in zip(walk_expr(short), (short, inner, n, inner.rhs, short.rhs), strict=True))
+    assert len(list(walk_expr(long))) == 401
+    assert hasattr(short, "nodes_below") and not hasattr(long, "nodes_below")
+    nest = body("if n > 1:\n    B[i] = A[i] + 1")
+    assert list(map(str, all_exprs(nest))) == list(map(str, all_exprs(nest)))
+    assert list(map(str, all_exprs(nest))) == ["n > 1", "n", "1", "i", "A[i] + 1", "A[i]", "i", "1"]
 
 
 LAYERS = """

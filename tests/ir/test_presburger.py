@@ -218,6 +218,15 @@ def test_regions_points_and_boxes():
     assert pb.box((X * Y,)).is_equal(isl.Set("{ [o] : o >= 0 }"))
 
 
+def test_places_and_shapes_are_translated_once():
+    i = Var("i", DType.INT32)
+    assert pb.point((i, i + 1)) is pb.point((i, i + 1))
+    assert pb.box((const(8, DType.INT32), i)) is pb.box([const(8, DType.INT32), i])
+    one, other = pb.point((i, i + 1)), pb.point((i, i + 2))
+    assert one is not None and other is not None and not one.is_equal(other)
+    assert not pb.box((i,)).is_equal(pb.box((i + 1,)))
+
+
 def test_variables_sample_rename_and_forget():
     region = pb.condition(parse_expr("x == 3 and y > x", NAMES)).must
     assert pb.variables(region) == {"x", "y"}
