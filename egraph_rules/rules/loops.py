@@ -75,9 +75,9 @@ def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return
     if not inside.writes_dead(stmt.body) or not pb.within_budget(lambda: domain.exact, False):
         return
-    scope = {v.name for v in (*here.scope, stmt.var, *(v for e in all_exprs(stmt) for v in free_vars(e)))}
 
     def seen() -> isl.Set:
+        scope = {v.name for v in (*here.scope, stmt.var, *(v for e in all_exprs(stmt) for v in free_vars(e)))}
         found = inside.domain.intersect(domain.may).intersect(meeting(written, inside.live))
         return pb.forget(found, pb.variables(found) - scope)
 

@@ -65,6 +65,8 @@ def tabulated(stmt: Stmt, domain: isl.Set, taken: set[str]) -> Stmt:
 
     `domain`: the values that variables can have there, a params set. `taken`: names around the statement and in it.
     """
+    if not any(_has_library(e) for e in all_exprs(stmt)):
+        return stmt
     match stmt:
         case For(var=var, start=start, extent=extent):
             tables = pb.within_budget(lambda: _Terms(stmt, domain).tables(taken), [])
@@ -291,10 +293,15 @@ def _carries(nest: For) -> bool:
     return any(read[s.buffer] > steps[s.buffer] for s in stores)
 
 
+def _has_library(expr: Expr) -> bool:
+    """Whether an expression is itself that of a library function, which is what costs."""
+    return isinstance(expr, (Unary, Binary)) and is_library(expr.op, expr.dtype)
+
+
 def _is_costly(expr: Expr) -> bool:
     """Whether an expression of floats has a library function in it, and nothing that may fault."""
     parts = list(walk_expr(expr))
-    if not any(isinstance(e, (Unary, Binary)) and is_library(e.op, e.dtype) for e in parts):
+    if not any(map(_has_library, parts)):
         return False
     kinds = (Unary, Binary, Cast, Const, Load, Var)
     return all(isinstance(e, kinds) and (e.dtype.is_float or pb.affine(e) is not None) for e in parts)
