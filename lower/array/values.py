@@ -158,13 +158,11 @@ def layout_order(
     """An order of axes in which the largest arrays of an expression need no transpose."""
     arrays = [v for v in leaves if len(v.axes) > 1]
     largest = max(map(positions, arrays), default=0.0)
-    chosen = [v for v in arrays if positions(v) == largest]
-    if not chosen or any(v.plain is None for v in chosen):
+    own = [v.axes if v.plain is None else v.plain[1] for v in arrays if positions(v) == largest]
+    first = [a.var for a in own[0]] if own else []
+    if not own or any([a.var for a in axes] != first for axes in own):
         return tuple(usual)
-    first = chosen[0].plain
-    assert first is not None
-    names = [a.var for a in first[1]]
-    return (*first[1], *(a for a in usual if a.var not in names))
+    return (*own[0], *(a for a in usual if a.var not in first))
 
 
 def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
@@ -244,7 +242,8 @@ class Translator:
             case Var() as var:
                 return self.variable(var)
             case Load() as load:
-                return self.load(load)
+                value = self.load(load)
+                return value if value.plain is None else ordered(*value.plain, self.order)
             case Unary(op=op, operand=a):
                 return self._unary(op, self._harmless(a, _STEEP[op]) if op in _STEEP else self.expr(a), expr.dtype)
             case Binary(op="div", lhs=a, rhs=b):

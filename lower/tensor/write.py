@@ -27,6 +27,8 @@ from lower.tensor.terms import Term, leaf, term_of
 from lower.tensor.triangular_blocks import in_blocks, needed, written
 from lower.tensor.twins import renamings
 
+_WORTH_A_CONSTANT = 1 << 12  # terms of a sum from which on it may be written as a product with ones, which says less
+
 
 class SumWriter:
     """Writes sums of one statement. `forms` says afterwards which idioms were used.
@@ -119,9 +121,19 @@ class SumWriter:
 
     def _taken_apart(self, expr: Expr, leaves: list[Expr]) -> Term:
         term = term_of(expr, leaves)
-        self.values = [typed(self.translator.expr(e), self.dtype) for e in leaves]
+        self.values = [typed(self._as_arrays_lie(e), self.dtype) for e in leaves]
         self.are_finite = [self.finite(e) for e in leaves]
         return term
+
+    def _as_arrays_lie(self, expr: Expr) -> Value:
+        """A leaf with its axes in the order in which the largest array has them that it reads."""
+        usual = self.translator.order
+        arrays = [] if isinstance(expr, Load) else [self.translator.expr(load) for load in loads(expr)]
+        if arrays:
+            self.translator.order = layout_order(arrays, usual, lambda v: self._positions(self._bits(v.axes)))
+        value = self.translator.expr(expr)
+        self.translator.order = usual
+        return value
 
     def _graft_leaves(self, leaves: Sequence[Expr]) -> None:
         """Take what is known of leaves as terms that they equal."""
@@ -242,7 +254,9 @@ class SumWriter:
 
     def _as_product(self, bits: int) -> bool:
         """Whether a product with ones may be faster than a sum over axes: over the rows or the columns of a matrix."""
-        return len(self._axes(bits)) == 1 and (bits & self.rows != 0 or self._columns(bits) > 0)
+        size = max((self._positions(self._bits(v.axes)) for v in self.values), default=0.0)
+        one = len(self._axes(bits)) == 1 and size >= _WORTH_A_CONSTANT
+        return one and (bits & self.rows != 0 or self._columns(bits) > 0)
 
     def _summing(self, bits: int, terms: float, results: float) -> float:
         """What a sum over axes costs besides its terms and storing results."""

@@ -67,7 +67,7 @@ CASES: dict[str, tuple[Floats, PrimFunc, str, Floats]] = {
             'X: T.Buffer((256, 8), "float32"), Y: T.Buffer((256, 8), "float32"), D: T.Buffer((256, 256), "float32")',
             "for i, j, k in T.grid(256, 256, 8):\n    D[i, j] = D[i, j] + (X[i, k] - Y[j, k]) * (X[i, k] - Y[j, k])",
         ),
-        "einsum",
+        "ik,jk->ij",
         Floats.DISTRIBUTE,
     ),
 }  # fmt: skip
