@@ -114,6 +114,7 @@ class _Block:
     slices: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
     known: dict[Hashable, list[_Array]] = field(default_factory=lambda: dict[Hashable, list[_Array]]())
     copies: dict[int, tuple[int, int]] = field(default_factory=lambda: dict[int, tuple[int, int]]())
+    turned: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
     memory: dict[tuple[int, int], _Array] = field(default_factory=lambda: dict[tuple[int, int], _Array]())
     held: dict[int, _Array] = field(default_factory=lambda: dict[int, _Array]())
 
@@ -200,8 +201,12 @@ class _Block:
         value = self._held(value)
         if not value.stored or value.work:
             return value
-        each = self.target.load + (self.target.gather if value.transposed else 0.0)
-        return replace(value, work=self._add(each * value.size))
+        if not value.transposed:
+            return replace(value, work=self._add(self.target.load * value.size))
+        key = value.same, value.size  # it is brought in order once, however often it is named
+        if key not in self.turned:
+            self.turned[key] = self._add((self.target.load + self.target.gather) * value.size)
+        return replace(value, work=self.turned[key])
 
     # Operations.
 
