@@ -71,7 +71,7 @@ class Target:
     three times as long as `I + 2 * i`, from 32,000 elements on and as far as caches reach).
     `reductions_apart`: whether terms of a reduction are stored before it, but for arithmetic on floats, which a library
     does as it reduces (XLA:CPU of JAX 0.10; choices, slices and gathers it does before, in memory).
-    `reduction_row`: a row that such a library reduces, besides its elements (measured: 3.6 ns a row).
+    `reduction_row`: a row that such a library reduces, besides its elements (measured: 1.7 ns a row).
     `reduction_column`: an element that it adds to one of more than `reduction_columns` columns, besides (measured: 2 to
     8 ns an element from 16,385 columns on, 0.15 ns up to there).
     `column`: an element of a column that a step of a loop reads, besides; a store to one is thrice that (measured: 1.2
@@ -118,7 +118,7 @@ class Target:
     banded_contraction: float = 0.5
     convolution_position: float = 125.0
     convolution_tap: float = 0.0
-    convolution_patch: float = 2.0
+    convolution_patch: float = 4.0
     dispatch: float = 14_000.0
     scatter: float = 60.0
     phase: float = 200_000.0
@@ -146,7 +146,7 @@ CPU = Target(
     "cpu",
     plain=2.5,
     reductions_apart=True,
-    reduction_row=50.0,
+    reduction_row=20.0,
     reduction_columns=1 << 14,
     reduction_column=35.0,
     column=20.0,

@@ -160,7 +160,8 @@ def layout_order(
     largest = max(map(positions, arrays), default=0.0)
     own = [v.axes if v.plain is None else v.plain[1] for v in arrays if positions(v) == largest]
     first = [a.var for a in own[0]] if own else []
-    if not own or any([a.var for a in axes] != first for axes in own):
+    whole = len(first) == len(usual) or all(v.plain is not None for v in arrays if positions(v) == largest)
+    if not own or not whole or any([a.var for a in axes] != first for axes in own):
         return tuple(usual)
     return (*own[0], *(a for a in usual if a.var not in first))
 

@@ -255,22 +255,23 @@ class SumWriter:
     def _as_product(self, bits: int) -> bool:
         """Whether a product with ones may be faster than a sum over axes: over the rows or the columns of a matrix."""
         size = max((self._positions(self._bits(v.axes)) for v in self.values), default=0.0)
-        one = len(self._axes(bits)) == 1 and size >= _WORTH_A_CONSTANT
-        return one and (bits & self.rows != 0 or self._columns(bits) > 0)
+        before, after = self._around(bits)
+        return len(self._axes(bits)) == 1 and size >= _WORTH_A_CONSTANT and (not before or not after)
 
     def _summing(self, bits: int, terms: float, results: float) -> float:
         """What a sum over axes costs besides its terms and storing results."""
         if not self.dtype.is_float:
             return terms * self.target.arith
-        innermost = bits & self.rows != 0
-        return operations.reduction(self.target, terms, results, innermost=innermost, columns=self._columns(bits))
+        _, after = self._around(bits)
+        columns = prod(map(self._positions, after))
+        return operations.reduction(self.target, terms, results, innermost=not after, columns=columns)
 
-    def _columns(self, bits: int) -> float:
-        """How many elements lie in one piece that are summed over axes outside of all others; 0 for other axes."""
+    def _around(self, bits: int) -> tuple[list[int], list[int]]:
+        """The dimensions outside and inside of those that are summed over, as they lie in the largest array."""
         widest = max(range(len(self.values)), key=lambda n: self._positions(self._bits(self.values[n].axes)))
         dims = [1 << k for k in self._layout(widest)[1]]
-        outer = [d for d in dims if d & bits]
-        return prod(self._positions(d) for d in dims[len(outer) :]) if outer == dims[: len(outer)] and outer else 0.0
+        summed = [d for d, axis in enumerate(dims) if axis & bits] or [len(dims)]
+        return dims[: summed[0]], dims[summed[-1] + 1 :]
 
     def _write(self, term: Term) -> Value:
         match term:
