@@ -45,7 +45,7 @@ class Target:
     (XLA:CPU stores one element after the other, more slowly than a loop that does nothing else: 6 ns each against 3).
     `read_by_data`, `store_by_data`: an element or row that is read, or stored to, at a place that data say, each time
     (measured: 0.9 ns, 1 to 4 ns). `reduction_spread`: an accumulation of terms of which there are more than any array
-    in them has elements, each: the compiler makes no vector code of it (measured: 1 ns).
+    in them has elements, each.
     `gather`: an element that is read along a diagonal of an array, besides what else is moved.
     `integer_contraction`: as `contraction`, of integers.
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load; `padded_vector`
@@ -72,6 +72,8 @@ class Target:
     `reductions_apart`: whether terms of a reduction are stored before it, but for arithmetic on floats, which a library
     does as it reduces (XLA:CPU of JAX 0.10; choices, slices and gathers it does before, in memory).
     `reduction_row`: a row that such a library reduces, besides its elements (measured: 1.7 ns a row).
+    `reduction_repeated`: an element of the largest array in the terms of a reduction that has not all of their axes and
+    so is repeated along others (measured: 3 to 6 ns an element of it).
     `reduction_column`: an element that it adds to one of more than `reduction_columns` columns, besides (measured: 2 to
     8 ns an element from 16,385 columns on, 0.15 ns up to there).
     `column`: an element of a column that a step of a loop reads, besides; a store to one is thrice that (measured: 1.2
@@ -126,7 +128,7 @@ class Target:
     gather: float = 5.0
     read_by_data: float = 8.0
     store_by_data: float = 20.0
-    reduction_spread: float = 5.0
+    reduction_spread: float = 0.0
     shared: float = 2.0
     operation: float = 4_000.0
     call: float = 100_000.0
@@ -135,6 +137,7 @@ class Target:
     plain: float = 0.0
     reductions_apart: bool = False
     reduction_row: float = 0.0
+    reduction_repeated: float = 0.0
     reduction_columns: int = 1 << 62
     reduction_column: float = 0.0
     column: float = 1.0
@@ -147,6 +150,7 @@ CPU = Target(
     plain=2.5,
     reductions_apart=True,
     reduction_row=20.0,
+    reduction_repeated=50.0,
     reduction_columns=1 << 14,
     reduction_column=35.0,
     column=20.0,
@@ -184,7 +188,6 @@ GPU = Target(
     gather=1.0,
     read_by_data=4.0,
     store_by_data=12.0,
-    reduction_spread=0.0,
     shared=0.0,
     one_pass=1 << 62,
     product=2000.0,

@@ -226,9 +226,10 @@ class _Extractor:
                 masked = self.chosen[a][1].op == "Where"
                 work = self.facts.summing(node.number, inside, here) + here * t.store
                 work += inside * masked * t.reduction_mask
-                if node.number & self.facts.innermost and self._spread(a):  # one element after the other
-                    work += inside * t.reduction_spread + 2 * below
-                return below + work
+                if node.number & self.facts.innermost and self._spread(a):
+                    work += inside * t.reduction_spread
+                repeated = [self.size(r) for r in self._arrays(a) if r and r != self.axes[a]]
+                return below + work + t.reduction_repeated * max(repeated, default=0.0)
             case "Contract":
                 formed = sum(map(self._formed, node.args))
                 work = self.size(self.axes[node.args[0]] | self.axes[node.args[1]])

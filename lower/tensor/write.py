@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from math import prod
+from operator import or_
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
@@ -254,8 +256,8 @@ class SumWriter:
 
     def _as_product(self, bits: int) -> bool:
         """Whether a product with ones may be faster than a sum over axes: over the rows or the columns of a matrix."""
-        size = max((self._positions(self._bits(v.axes)) for v in self.values), default=0.0)
         before, after = self._around(bits)
+        size = prod(map(self._positions, (*before, bits, *after)))
         return len(self._axes(bits)) == 1 and size >= _WORTH_A_CONSTANT and (not before or not after)
 
     def _summing(self, bits: int, terms: float, results: float) -> float:
@@ -267,10 +269,14 @@ class SumWriter:
         return operations.reduction(self.target, terms, results, innermost=not after, columns=columns)
 
     def _around(self, bits: int) -> tuple[list[int], list[int]]:
-        """The dimensions outside and inside of those that are summed over, as they lie in the largest array."""
-        widest = max(range(len(self.values)), key=lambda n: self._positions(self._bits(self.values[n].axes)))
-        dims = [1 << k for k in self._layout(widest)[1]]
-        summed = [d for d, axis in enumerate(dims) if axis & bits] or [len(dims)]
+        """The axes outside and inside of those that are summed over: as they lie in an array that has all of them, or
+        else as they are written."""
+        own = [self._bits(v.axes) for v in self.values]
+        every = reduce(or_, own, bits)
+        whole = next((n for n, axes in enumerate(own) if axes == every), None)
+        order = range(len(self.order)) if whole is None else self._layout(whole)[1]
+        dims = [1 << k for k in order if every >> k & 1]
+        summed = [d for d, axis in enumerate(dims) if axis & bits]
         return dims[: summed[0]], dims[summed[-1] + 1 :]
 
     def _write(self, term: Term) -> Value:
