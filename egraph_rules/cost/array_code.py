@@ -387,7 +387,7 @@ class _Block:
             operands = [self.store(o) if o.data else o for o in reads]
             kept = shape[max(axes) + 1 :]
             each = operations.reduction(t, terms, size, innermost=not kept, columns=prod(kept))
-            each += t.reduction_repeated * max((o.size for o in operands if o.data and o.size < terms), default=0)
+            each += t.reduction_repeated * max((o.size for o in operands if o.data and 2 * o.size <= terms), default=0)
         value = self._elements(operands, terms, each / max(terms, 1))
         value = replace(value, work=value.work | done)
         if name.startswith("arg"):
