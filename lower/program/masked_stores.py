@@ -61,12 +61,10 @@ def _with_earlier(kept: list[JaxStmt | None], stmt: Assign) -> Assign:
         found = _masked(earlier)
         if found is not None and found[0] == name:
             if found[1] == items:
-                if names_read(earlier) & (bound - {name}) or _depth(found[2]) >= _DEEP:
+                if names_read(earlier) & (bound - {name}) or _depth(found[2]) + _depth(choice) > _DEEP:
                     return stmt
                 kept[k] = None
-                return assign(
-                    name, updated(Name(name), items, "set", replace(choice, args=(*choice.args[:2], found[2])))
-                )
+                return assign(name, updated(Name(name), items, "set", _after(choice, found[2])))
             if not _apart(found[1], items):
                 return stmt
         elif name in names_read(earlier) or name in names_bound(earlier):
@@ -96,6 +94,11 @@ def _masked(stmt: JaxStmt) -> tuple[str, _Items, Call] | None:
     items = old.items
     stored = value == updated(Name(name), items, "set", choice)
     return (name, items, choice) if stored and not any(name in names_read(i) for i in items) else None
+
+
+def _after(choice: JaxExpr, old: JaxExpr) -> JaxExpr:
+    """A choice, maybe nested, that leaves another value than the array's where no mask holds."""
+    return replace(choice, args=(*choice.args[:2], _after(choice.args[2], old))) if isinstance(choice, Call) else old
 
 
 def _depth(choice: JaxExpr) -> int:

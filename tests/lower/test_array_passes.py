@@ -102,3 +102,9 @@ def test_stores_under_masks_to_one_part_are_a_choice(between: str, left: str) ->
     lines = [line for line in (left, between, SECOND if left else BOTH) if line]
     body = statements("\n".join(line for line in (FIRST, between, SECOND) if line))
     assert print_jax(as_one_choice(body)) == lines
+
+
+def test_a_choice_that_is_nested_itself_keeps_all_of_its_values() -> None:
+    nested = "X = X.at[0, 1:].set(jnp.where(n, b, jnp.where(k, c, X[0, 1:])))"
+    both = "X = X.at[0, 1:].set(jnp.where(n, b, jnp.where(k, c, jnp.where(m, a, X[0, 1:]))))"
+    assert print_jax(as_one_choice(statements(f"{FIRST}\n{nested}"))) == [both]
