@@ -105,7 +105,7 @@ class Accessor:
 
     def size(self, form: Linear) -> JaxExpr:
         """A static number: a Python number while tracing, of any size."""
-        return as_expr(form.const) if form.is_const else self.translator.expr(to_expr(form, ZERO)).code
+        return as_expr(form.const) if form.is_const else self.translator.size(to_expr(form, ZERO))
 
     def load(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
         """`name[indices]` as an array over the axes that the indices use."""

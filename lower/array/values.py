@@ -228,11 +228,19 @@ class Translator:
         self.order = tuple(order)
         self.at_least = at_least  # whether an integer is known to be no less than a number
         self.derivatives = derivatives
+        self._sizing = False  # whether what is translated is the size of an array, which must not be traced
         self._taken: tuple[tuple[Callable[[], Value | None], bool], ...] = ()  # for what is translated, if they hold
         self.load = load
         self.variable = variable
         self.helpers: set[str] = set() if helpers is None else helpers
         self.precision = precision  # of products of arrays
+
+    def size(self, expr: Expr) -> JaxExpr:
+        """An integer as a Python number while tracing: unsigned ones wrap by a remainder."""
+        before, self._sizing = self._sizing, True
+        code = self.expr(expr).code
+        self._sizing = before
+        return code
 
     def expr(self, expr: Expr) -> Value:
         match cast(AnyExpr, expr):
@@ -344,6 +352,9 @@ class Translator:
         exact = dtype.is_signed and op not in ("truncdiv", "truncmod", "pow", "shl", "shr")
         if python and op in ("and", "or"):
             return Value(infix(a.code, "and" if op == "and" else "or", b.code), static=True, weak=True)
+        if python and not exact and self._sizing and op in ("add", "sub", "mul"):
+            wrapped = infix(infix(a.code, _INFIX[op], b.code), "%", as_expr(int(dtype.max) + 1))
+            return Value(wrapped, static=True, weak=True)
         if python and not exact:
             python = False
             a, b = typed(a, dtype), typed(b, dtype)
@@ -360,8 +371,9 @@ class Translator:
     def _cast(self, a: Value, source: DType, dtype: DType) -> Value:
         if source is dtype:
             return a
-        if a.static:
-            a = typed(a, source)
+        if a.static and source.is_integer and dtype.is_integer and dtype.min <= source.min and source.max <= dtype.max:
+            return a
+        a = typed(a, source) if a.static else a
         return Value(method(a.code, "astype", dtype_code(dtype)), a.axes)
 
     def select(self, c: Value, a: Value, b: Value, dtype: DType) -> Value:

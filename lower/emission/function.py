@@ -71,6 +71,7 @@ from lower.program.nodes import (
     Function,
     JaxExpr,
     JaxStmt,
+    Literal,
     Name,
     Return,
     Starred,
@@ -556,7 +557,11 @@ class _Emitter:
         large = [self.names.of(b) for b in carried if _is_large(b)]
         rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
         state = [*names, *rows.names]
-        scope.add(with_state(step, [variable], state, rows.body, [*map(Name, names), *rows.then]))
+        body = list(rows.body)
+        if loop.var.dtype not in (DType.INT32, DType.INT64):  # JAX counts as wide as the ends are, which may be numbers
+            body.insert(0, assign(variable, call(f"jnp.{loop.var.dtype}", Name(variable))))
+            low, high = (e if isinstance(e, Literal) else call("jnp.int32", e) for e in (low, high))
+        scope.add(with_state(step, [variable], state, body, [*map(Name, names), *rows.then]))
         first = [*map(Name, names), *rows.first]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
         unrolls = self.phase is None and self.program.policy.takes(FULL_UNROLLING)

@@ -134,6 +134,21 @@ def test_counts_that_are_wider_than_what_they_count(dtype: str, value: int) -> N
         agrees(same, A=np.full(1, value, dtype), B=np.zeros(1, dtype), **sizes)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint32"])
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for i in T.serial(n - 1):\n    A[i] = B[i] + 1",
+        "for i in T.serial(1, n):\n    A[i] = B[i] + 1",
+        "for i in T.serial(n - 1):\n    if i - n < 9:\n        A[i] = A[n - i - 1] + B[i]",
+    ],
+)
+def test_loops_up_to_scalars_of_any_dtype(dtype: str, loop: str) -> None:
+    params = f'A: T.Buffer((9,), "int32"), B: T.Buffer((9,), "int32"), n: T.{dtype}'
+    func = read(params, f"T.assume(n >= 1)\nT.assume(n <= 9)\n{loop}")
+    agrees(func, A=np.arange(9, dtype=np.int32), B=np.arange(9, dtype=np.int32) ** 2, n=5)
+
+
 @pytest.mark.parametrize("given", [("A", "B"), ("A",)])
 def test_a_negative_extent_is_none(given: tuple[str, ...]) -> None:
     text = 'n: T.int32, A: T.Buffer((n - 3, 2), "int32"), B: T.Buffer((n - 3,), "int32")'
