@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, islice
 from typing import assert_never, cast
 
 from ir.nodes import (
@@ -93,22 +94,24 @@ def map_expr(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
 
 
 def walk_expr(expr: Expr) -> Iterator[Expr]:
-    """All nodes of an expression, parents first."""
+    """All nodes of an expression, parents first. What is shared counts as often as it is named, which may be without an
+    end in sight: whoever looks for a limit can stop there."""
     try:
         return iter((expr, *expr.nodes_below))
     except AttributeError:  # not walked before; searches spend much of their time here
-        return iter((expr, *_nodes_below(expr)))
+        below = _nodes_below(expr)
+        first = tuple(islice(below, _REMEMBERED + 1))
+        if len(first) <= _REMEMBERED:
+            object.__setattr__(expr, "nodes_below", first)
+        return chain((expr,), first, below)
 
 
-def _nodes_below(expr: Expr) -> list[Expr]:
-    left, found = [*reversed(children(expr))], list[Expr]()
+def _nodes_below(expr: Expr) -> Iterator[Expr]:
+    left = [*reversed(children(expr))]
     while left:
         node = left.pop()
-        found.append(node)
+        yield node
         left += reversed(children(node))
-    if len(found) <= _REMEMBERED:
-        object.__setattr__(expr, "nodes_below", tuple(found))
-    return found
 
 
 def nesting(expr: Expr) -> int:
@@ -185,10 +188,11 @@ def all_exprs(stmt: Stmt) -> Iterator[Expr]:
     try:
         return iter(stmt.exprs_within)
     except AttributeError:
-        found = [expr for inner in walk(stmt) for outer in stmt_exprs(inner) for expr in walk_expr(outer)]
-        if len(found) <= _REMEMBERED:
-            object.__setattr__(stmt, "exprs_within", tuple(found))
-        return iter(found)
+        nodes = (expr for inner in walk(stmt) for outer in stmt_exprs(inner) for expr in walk_expr(outer))
+        first = tuple(islice(nodes, _REMEMBERED + 1))
+        if len(first) <= _REMEMBERED:
+            object.__setattr__(stmt, "exprs_within", first)
+        return chain(first, nodes)
 
 
 def map_stmt(
