@@ -87,10 +87,10 @@ def running(A: T.Buffer((300,), "float32"), B: T.Buffer((300,), "float32")):
 """
 PRODUCT = """
 @T.prim_func
-def product(A: T.Buffer((9, 50), "float32"), B: T.Buffer((50,), "float32"), C: T.Buffer((9,), "float32")):
-    for i in T.serial(9):
+def product(A: T.Buffer((3, 4), "float32"), B: T.Buffer((4,), "float32"), C: T.Buffer((3,), "float32")):
+    for i in T.serial(3):
         C[i] = 0.0
-        for k in T.serial(50):
+        for k in T.serial(4):
             C[i] = C[i] + A[i, k] * B[k]
 """
 
