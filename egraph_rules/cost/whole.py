@@ -15,7 +15,7 @@ CANDIDATES = 6  # programs of a search that are priced as a whole, besides the o
 STORES = 60  # of all programs that are priced as a whole: it takes lowering some 20 ms a statement
 # Prices as a whole that differ by less say nothing: of such programs the search's cheapest is first, but for buffers
 # that are not in the program given, which have to pay.
-NEAR = 1.03
+NEAR = 1.01
 ALIKE = 2  # programs with the price of another one, after which no more are looked at
 LOOPS = 10.0  # what two loops cost on any target
 
