@@ -29,6 +29,7 @@ from ir.nodes import (
     For,
     If,
     Let,
+    Load,
     PrimFunc,
     Select,
     Seq,
@@ -39,7 +40,7 @@ from ir.nodes import (
 )
 from ir.presburger.facts import entry_facts
 from ir.testing.refinement import REACHED
-from ir.traverse import children, map_stmt, substitute_expr, with_children
+from ir.traverse import all_exprs, children, map_stmt, substitute_expr, with_children
 
 Path = tuple[int, ...]
 
@@ -63,7 +64,8 @@ class Prepared:
 
     def __init__(self, func: PrimFunc) -> None:
         self.func = func
-        self.numbering, self.contexts = Numbering(), Contexts(EffectAnalysis())
+        followed = {e.buffer for e in all_exprs(func.body) if isinstance(e, Load)}
+        self.numbering, self.contexts = Numbering(), Contexts(EffectAnalysis(followed=followed))
         self.part = self.numbering.number(func.body)
         entry = entry_facts(func)
         self.roots = {priority: self.contexts.root(entry, priority) for priority in Priority}

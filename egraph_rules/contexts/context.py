@@ -404,7 +404,7 @@ class Contexts:
         f, done = self._facts[facts], self.effects.of(stmt)
         told = held.joined(
             fx.after(f.known, done),
-            self.effects.bounded(f.known, stmt, f.domain),
+            self.effects.kept(f.known, stmt, f.domain),
             still_held(self, f, stmt, f.domain),
             counted(f, stmt, self._defined),
             self._stored_number(facts, stmt),

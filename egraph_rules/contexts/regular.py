@@ -287,7 +287,25 @@ class Numbers:
             key, regions = ("number told", facts, load), [] if always is None else [always]
             known = contexts.facts(facts).known.items()
             regions += [r for (b, v), r in known if b == load.buffer and self._is_defined(v, numbers=True)]
-        return bool(contexts.ask(key, lambda: _within(contexts.facts(facts), load, regions), False))
+        found = bool(contexts.ask(key, lambda: _within(contexts.facts(facts), load, regions), False))
+        return found or self._is_read_elsewhere(facts, load)
+
+    def _is_read_elsewhere(self, facts: int, load: Load) -> bool:
+        """Whether some iteration reads an element under conditions on data that are known to hold for it here."""
+        readers = self._source.readers(load.buffer) if self._source is not None else []
+        key = "read elsewhere", facts, load
+
+        def asked() -> bool:
+            return any(self._all_hold(facts, reader.witness(load.indices)) for reader in readers)
+
+        return bool(readers and self._contexts.ask(key, asked, False))
+
+    def _all_hold(self, facts: int, conditions: Iterable[Expr]) -> bool:
+        """Whether conditions on integers hold; of floats it would depend on what is asked."""
+        return all(
+            not any(e.dtype.is_float for e in walk_expr(c)) and self._contexts.truth(facts, c) is True
+            for c in conditions
+        )
 
     def computes(self, facts: int, expr: Expr, inner: Sequence[Expr] = ()) -> bool:
         """Whether the program that was given computes an operation for certain, wherever the facts hold.

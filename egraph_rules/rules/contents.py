@@ -8,7 +8,7 @@ is left, and so is proposed for all of them together.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import cast
@@ -42,18 +42,22 @@ from ir.nodes import (
     Var,
     seq,
 )
+from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.forms import with_buffers
 from ir.traverse import (
     all_exprs,
     always_evaluated,
     children,
+    conjunction,
     free_vars,
+    has_loads,
     map_expr,
     map_stmt,
     node_count,
     stmt_children,
     stmt_exprs,
+    substitute_expr,
     walk,
     walk_expr,
     with_children,
@@ -64,6 +68,7 @@ _PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in t
 
 MAX_CHOICES = 3  # of buffers that may stay or go, where guards make it a question: all combinations are searched
 MAX_AGAIN = 4  # operations that many readers may do again in place of reading what was stored
+MAX_PIECES = 3  # of an array that elements of one place are told by; each costs a condition wherever it is read
 
 
 class _UnknownError(Exception):
@@ -118,11 +123,18 @@ class _Users:
         """Whether the price falls if each load computes what the one store leaves; of several nothing is said."""
         parts = self.parts[buffer]
         stores = [s for part in parts for s in walk(part) if isinstance(s, Store) and s.buffer == buffer]
-        if len(stores) != 1 or buffer in reads(stores[0].value):
+        if not stores or any(buffer in reads(s.value) for s in stores):
             return True
+        dearest = max((replace(s, value=_chosen(s.value)) for s in stores), key=lambda s: _PRICES.expr(s.value))
+
+        def told(e: Expr) -> Expr:
+            if not (isinstance(e, Load) and e.buffer == buffer):
+                return e
+            pairs = zip(dearest.indices, e.indices, strict=True)
+            return substitute_expr(dearest.value, {i: at for i, at in pairs if isinstance(i, Var)})
 
         def computed(expr: Expr) -> Expr:
-            return map_expr(expr, lambda e: stores[0].value if isinstance(e, Load) and e.buffer == buffer else e)
+            return map_expr(expr, told)
 
         without = (map_stmt(part, computed, partial(_unstored, {buffer})) for part in parts)
         return sum(map(_PRICES.program, without)) < sum(map(_PRICES.program, parts)) + CPU.kernel
@@ -134,6 +146,13 @@ class _Users:
         stores = ((part, s) for part in self.parts[buffer] for s in walk(part) if isinstance(s, Store))
         sums = {id(part): part for part, s in stores if s.buffer == buffer and accumulates(s)}
         return any(not here.never(partial(_summing, part, buffer, ())) for part in sums.values())
+
+
+def _chosen(value: Expr) -> Expr:
+    """The dearest of the values that conditions choose from: where it is read, the choice may be made."""
+    while isinstance(value, Select):
+        value = max(value.then, value.other, key=_PRICES.expr)
+    return value
 
 
 def _users(stmt: Alloc, here: Here) -> _Users:
@@ -303,9 +322,7 @@ class _Forwarding:
             spot = pb.point(load.indices) if buffer in self.buffers and buffer not in written else None
             if spot is not None:
                 spot = here.ask(partial(spot.intersect_params, domain))
-                if spot is not None and not any(
-                    pb.within_budget(partial(spot.is_subset, r), True) for r in values[buffer]
-                ):
+                if spot is not None and not _covered(spot, values[buffer]):
                     self._kept(load)
 
     def _reads_any(self, stmt: Stmt) -> bool:
@@ -373,19 +390,16 @@ class _Forwarding:
         match expr:
             case Load(buffer=buffer, indices=indices) if buffer in self.buffers:
                 value = here.contents(buffer, indices)
+                value = _by_cases(expr, here) if value is None else value
                 if value is None or buffer in reads(value) or buffer in self.followed:
                     return self._kept(expr)
                 self._gone.add(buffer)
                 self.followed.append(buffer)
-                told = self.expr(value, here)  # which may read others of them
+                told = self._choice(value, here) if isinstance(value, Select) else self.expr(value, here)
                 self.followed.pop()
                 return told
-            case Select(cond=cond, then=yes, other=no):
-                arms = [here.under(cond, truth) for truth in (True, False)]
-                yes, no = (e if at is None else self.expr(e, at) for e, at in zip((yes, no), arms, strict=True))
-                if arms[0] is None or arms[1] is None:
-                    return no if arms[0] is None else yes
-                return replace(expr, cond=self.expr(cond, here), then=yes, other=no)
+            case Select():
+                return self._choice(expr, here)
             case Binary(op="and" | "or" as op, lhs=lhs, rhs=rhs):
                 at = here.under(lhs, op == "and")
                 return (
@@ -395,6 +409,68 @@ class _Forwarding:
                 )
             case _:
                 return with_children(expr, tuple(self.expr(e, here) for e in children(expr)))
+
+    def _choice(self, expr: Select, here: Here) -> Expr:
+        """A choice as far as it is open here; what is told of elements may read others of the buffers."""
+        arms = [here.under(expr.cond, truth) for truth in (True, False)]
+        yes, no = (
+            e if at is None else self._choice(e, at) if isinstance(e, Select) else self.expr(e, at)
+            for e, at in zip((expr.then, expr.other), arms, strict=True)
+        )
+        if arms[0] is None or arms[1] is None:
+            return no if arms[0] is None else yes
+        return replace(expr, cond=self.expr(_open(expr.cond, here), here), then=yes, other=no)
+
+
+def _open(cond: Expr, here: Here) -> Expr:
+    """A condition that does not always hold, without the operands of `and` that do."""
+    parts = [*conjunction(cond)]
+    left = [part for part in parts if here.truth(part) is not True] if len(parts) > 1 else []
+    return reduce(partial(Binary, "and"), left) if left and len(left) < len(parts) else cond
+
+
+def _covered(spot: isl.Set, regions: Iterable[isl.Set]) -> bool:
+    """Whether regions may hold all elements of a set between them; an answer that takes too long is taken for one."""
+
+    def answer() -> bool:
+        rest = spot
+        for region in regions:
+            rest = rest.subtract(region)
+        return rest.is_empty()
+
+    return pb.within_budget(answer, True)
+
+
+def _by_cases(load: Load, here: Here) -> Expr | None:
+    """What an element holds where its place decides which of a few known values that is: a choice among them."""
+    buffer, indices = load.buffer, load.indices
+    known = [(v, r) for (b, v), r in here.known.items() if b == buffer and not held.is_condition(buffer, v)]
+    if len(known) < 2 or any(map(has_loads, indices)):
+        return None
+
+    def cases() -> list[tuple[Expr, isl.Set]]:
+        found: list[tuple[Expr, isl.Set]] = []
+        rest = pb.point(indices)
+        if rest is None:
+            return found
+        rest = rest.intersect_params(here.domain)
+        for value, region in known:
+            part = rest.intersect(region)
+            told = None if part.is_empty() else held.at(value, indices)
+            if told is not None and buffer not in reads(told):
+                found.append((told, part.params().gist_params(here.domain).coalesce()))
+                rest = rest.subtract(region)
+        return found if rest.is_empty() and len(found) <= MAX_PIECES else []
+
+    found = pb.within_budget(cases, [])
+    about = {v.name: v for e in (*indices, *buffer.shape) for v in free_vars(e)}
+    if not found or any(not pb.variables(where) <= about.keys() for _, where in found):
+        return None
+    found.sort(key=lambda case: case[1].n_basic_set())  # the last one, which may be anywhere else, needs no condition
+    *cases_, (value, _) = found
+    for told, where in reversed(cases_):
+        value = Select(readback.condition(where, about, here.domain), told, value)
+    return value
 
 
 def _always_read(stmt: Stmt, domain: isl.Set) -> Iterator[tuple[Load, isl.Set]]:

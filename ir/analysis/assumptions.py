@@ -9,7 +9,7 @@ from functools import reduce
 import islpy as isl
 
 from ir.analysis import contents as held
-from ir.analysis.conditions import conjuncts, disjuncts, negate
+from ir.analysis.conditions import conjunction, conjuncts, disjuncts, negate
 from ir.analysis.contents import Value
 from ir.nodes import (
     COMPARE_OPS,
@@ -63,9 +63,8 @@ def unconditional(stmt: If | For) -> Stmt | None:
     match stmt:
         case If(cond=cond, then=body, other=other) if other == SKIP:
             pass
-        case For(var=var, start=start, extent=extent, body=body):
-            stop = Binary("add", start, of_dtype(extent, start.dtype))
-            cond = Binary("and", Binary("ge", var, start), Binary("lt", var, stop))
+        case For(body=body):
+            cond = conjunction(within_bounds(stmt))
         case _:
             return None
     inside = {s.var for s in walk(body) if isinstance(s, For)}
@@ -78,8 +77,19 @@ def unconditional(stmt: If | For) -> Stmt | None:
     new = map_stmt(body, on_stmt=weaker)
     if isinstance(stmt, If):
         return new
-    low, dtype = stmt.var.dtype.min // 2, stmt.var.dtype  # all places that a buffer can have
-    return replace(stmt, start=const(int(low), dtype), extent=const(int(dtype.max), stmt.extent.dtype), body=new)
+    return replace(anywhere(stmt), body=new)
+
+
+def within_bounds(loop: For) -> tuple[Expr, Expr]:
+    """The conditions on the variable of a loop that its iterations fulfil."""
+    stop = Binary("add", loop.start, of_dtype(loop.extent, loop.start.dtype))
+    return Binary("ge", loop.var, loop.start), Binary("lt", loop.var, stop)
+
+
+def anywhere(loop: For) -> For:
+    """A loop through all places that a buffer can have, with the body of another one."""
+    low, dtype = loop.var.dtype.min // 2, loop.var.dtype
+    return replace(loop, start=const(int(low), dtype), extent=const(int(dtype.max), loop.extent.dtype))
 
 
 def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:

@@ -18,6 +18,7 @@ from ir.analysis import contents as held
 from ir.analysis.assumptions import assumed_values, unconditional
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.definedness import is_defined
+from ir.analysis.spared import Spared, spared
 from ir.floats import Floats
 from ir.interning import Interned
 from ir.nodes import (
@@ -175,6 +176,7 @@ class EffectAnalysis:
         self._scope: dict[str, Var] = {}  # variables by name; a name of two dtypes is left out
         self.interned = Interned()
         self._known: dict[int, Effects] = {}
+        self._spared: dict[int, dict[Buffer, Spared]] = {}
         self._forms = Forms()
         self._firsts: dict[Hashable, tuple[Stmt, tuple[Buffer, ...]]] = {}  # loops, of each form one
 
@@ -216,7 +218,7 @@ class EffectAnalysis:
             case Seq(stmts=stmts):
                 result = Effects()
                 for part in stmts:
-                    kept = self.bounded(result.established, part, pb.always())
+                    kept = self.kept(result.established, part, pb.always())
                     result = then(result, self.of(part))
                     result.established = held.joined(result.established, kept)
                 return result
@@ -257,6 +259,26 @@ class EffectAnalysis:
         numbers = Floats.FINITE in self._floats
         written = {b for b in self.of(stmt).may if b in self._followed and (numbers or not b.dtype.is_float)}
         return held.bounded(known, stmt, written, self._defined, domain)
+
+    def kept(self, known: Contents, stmt: Stmt, domain: isl.Set) -> Contents:
+        """What a statement leaves true of what it writes, of what was known before: bounds, and numbers of elements
+        that it stores to under conditions on data."""
+        told = [self.bounded(known, stmt, domain)]
+        written = self.of(stmt).may
+        for (buffer, value), region in known.items():
+            if buffer not in written or not isinstance(value, Const) or held.is_condition(buffer, value):
+                continue
+            gate = self._gates(stmt).get(buffer)
+            if gate is not None and value.value == value.value:
+                claims = self.of(gate.promise(value)).established
+                told.append({(b, v): r.intersect(region) for (b, v), r in claims.items() if b == buffer})
+        return held.joined(*told)
+
+    def _gates(self, stmt: Stmt) -> dict[Buffer, Spared]:
+        stmt = self.interned.of(stmt)
+        if id(stmt) not in self._spared:
+            self._spared[id(stmt)] = spared(stmt)
+        return self._spared[id(stmt)]
 
     def assumed(self, cond: Expr) -> Contents:
         """Buffer contents that a true condition fixes."""

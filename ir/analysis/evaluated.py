@@ -37,12 +37,16 @@ from ir.operators import is_singular
 from ir.presburger import sets as pb
 from ir.traverse import (
     all_exprs,
+    always_evaluated,
     buffers_written,
     children,
+    conjunction,
     free_vars,
+    has_loads,
     has_undef,
     loads,
     stmt_children,
+    substitute_expr,
     walk,
     with_children,
 )
@@ -61,6 +65,31 @@ class _Site:
     where: isl.Set
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Where an element is read whenever some conditions hold of the variables of the loops around."""
+
+    loops: tuple[Loop, ...]
+    guards: tuple[Expr, ...]
+    load: Load
+
+    def witness(self, place: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Conditions that all have to hold for some iteration to read the element at a place: the one in which the
+        variables that its indices are have the place's values, and all others their first ones."""
+        values: dict[Var, Expr] = {}
+        variables = {loop.var for loop in self.loops}
+        for index, value in zip(self.load.indices, place, strict=True):
+            if isinstance(index, Var) and index in variables and index.dtype is value.dtype:
+                values.setdefault(index, value)
+        asked: list[Expr] = []
+        for loop in self.loops:
+            start, extent = substitute_expr(loop.start, values), substitute_expr(loop.extent, values)
+            now = values.setdefault(loop.var, start)
+            asked += [start <= now, now - start < extent]
+        asked += [substitute_expr(index, values) == at for index, at in zip(self.load.indices, place, strict=True)]
+        return (*asked, *(substitute_expr(guard, values) for guard in self.guards))
+
+
 class Evaluated:
     """Answers for one program, without blocks and calls. What bindings are about is left out: they are as of a time."""
 
@@ -73,6 +102,7 @@ class Evaluated:
         self._runs: dict[int, list[Statement]] = {}  # by identity, where a statement stands: as a store there would
         self._collect(body, (), ())
         self._reads: dict[Buffer, isl.Set] = {}
+        self._readers: dict[Buffer, list[Reader]] = {}
         self._sites: list[_Site] | None = None
 
     def reads(self, buffer: Buffer) -> isl.Set:
@@ -82,6 +112,25 @@ class Evaluated:
             few = writers <= MOST_WRITERS
             self._reads[buffer] = first_read(self._statements, buffer) if few else pb.nothing(len(buffer.shape))
         return self._reads[buffer]
+
+    def readers(self, buffer: Buffer) -> list[Reader]:
+        """Where initial contents of a buffer are read under conditions on data that nobody changes."""
+        if buffer not in self._readers:
+            here = self._statements if buffer not in self.written else ()
+            on_data = (s for s in here if any(map(has_loads, s.guards)) and self._steady(s))
+            self._readers[buffer] = [
+                Reader(s.loops, tuple(c for g in s.guards for c in conjunction(g)), load)
+                for s in on_data
+                for e in (s.store.value, *s.store.indices)
+                for load in always_evaluated(e)
+                if isinstance(load, Load) and load.buffer == buffer
+            ]
+        return self._readers[buffer]
+
+    def _steady(self, statement: Statement) -> bool:
+        """Whether it depends on initial contents alone whether a statement runs."""
+        asked = (*statement.guards, *(e for loop in statement.loops for e in (loop.start, loop.extent)))
+        return not any(load.buffer in self.written for e in asked for load in loads(e))
 
     def runs(self, stmt: Stmt, loops: Sequence[Expr], where: isl.Set) -> bool:
         """Whether a statement is run for certain wherever it stands in the program, for all values in a domain.

@@ -518,6 +518,144 @@ CASES = {
     for i, j in T.grid(4, 4):
         S[0] = S[0] + A[i, j] * (1.0 / (1.0 + T.exp(-G[i, j])))""",
     ),
+    "tiles with a halo, which a stencil reads": Case(
+        'A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")',
+        """
+    P = T.alloc_buffer((4, 4, 6, 6), "float32")
+    for ti, tj, i, j in T.grid(4, 4, 6, 6):
+        if 1 <= 4 * ti + i and 4 * ti + i <= 16 and 1 <= 4 * tj + j and 4 * tj + j <= 16:
+            P[ti, tj, i, j] = A[4 * ti + i - 1, 4 * tj + j - 1]
+        else:
+            P[ti, tj, i, j] = 0.0
+    for ti, tj, i, j in T.grid(4, 4, 4, 4):
+        B[4 * ti + i, 4 * tj + j] = P[ti, tj, i + 1, j + 1] - P[ti, tj, i, j + 1] - P[ti, tj, i + 1, j + 2]""",
+        """
+    for tj in T.serial(16):
+        B[0, tj] = A[0, tj] - T.if_then_else(tj <= 14, A[0, tj + 1], 0.0)
+    for ti in T.serial(1, 16):
+        for tj in T.serial(15):
+            B[ti, tj] = A[ti, tj] - A[ti - 1, tj] - A[ti, tj + 1]
+        B[ti, 15] = A[ti, 15] - A[ti - 1, 15]""",
+    ),
+    "rows over zeros, as long as data say": Case(
+        'X: T.Buffer((4, 8), "float32"), '
+        'n: T.Buffer((4,), "int32"), Z: T.Buffer((4, 8), "float32"), y: T.Buffer((4,), "float32")',
+        """
+    for b, i in T.grid(4, 8):
+        Z[b, i] = 0.0
+    for b in range(4):
+        T.assume(0 <= n[b] and n[b] <= 8)
+        for i in range(n[b]):
+            Z[b, i] = X[b, i]
+            for k in range(3):
+                Z[b, i] = Z[b, i] * X[b, i]
+    for b in range(4):
+        y[b] = 0.0
+        for i in range(8):
+            if i < n[b]:
+                y[b] = y[b] + Z[b, i]""",
+        """
+    for b in T.serial(4):
+        for i in T.serial(8):
+            Z[b, i] = 0.0
+        for i in T.serial(8):
+            if i < n[b]:
+                Z[b, i] = X[b, i]
+                for k in T.serial(3):
+                    Z[b, i] = Z[b, i] * X[b, i]
+        y[b] = 0.0
+        for i in T.serial(8):
+            y[b] = y[b] + Z[b, i]""",
+    ),
+    "elements that other rows read, under conditions on data": Case(
+        'A: T.Buffer((4, 8, 8), "float32"), X: T.Buffer((4, 8), "float32"), '
+        'n: T.Buffer((4,), "int32"), H: T.Buffer((4, 8), "float32")',
+        """
+    for b, i, j in T.grid(4, 8, 8):
+        T.assume(1 <= n[b] and n[b] <= 8 and (i < n[b] or A[b, i, j] == 0.0))
+    for b, i in T.grid(4, 8):
+        H[b, i] = 0.0
+        if i < n[b]:
+            for j in range(8):
+                if j < n[b]:
+                    H[b, i] = H[b, i] + A[b, i, j] * X[b, j]""",
+        """
+    for b, i in T.grid(4, 8):
+        H[b, i] = 0.0
+        for j in T.serial(8):
+            if j < n[b]:
+                H[b, i] = H[b, i] + A[b, i, j] * X[b, j]""",
+    ),
+    "a condition of which the element does not tell the values": Case(
+        'X: T.Buffer((4, 8), "float32"), '
+        'n: T.Buffer((4,), "int32"), Z: T.Buffer((4, 8), "float32"), y: T.Buffer((4,), "float32")',
+        """
+    for b, i in T.grid(4, 8):
+        Z[b, i] = 0.0
+    for b, i, k in T.grid(4, 8, 3):
+        if i + k < n[b]:
+            Z[b, i] = Z[b, i] + X[b, i]
+    for b in range(4):
+        y[b] = 0.0
+        for i in range(8):
+            if i + 1 < n[b]:
+                y[b] = y[b] + Z[b, i]""",
+        """
+    for b in T.serial(4):
+        for i in T.serial(8):
+            Z[b, i] = 0.0
+            for k in T.serial(3):
+                if i + k < n[b]:
+                    Z[b, i] = Z[b, i] + X[b, i]
+        y[b] = 0.0
+        for i in T.serial(8):
+            if i + 1 < n[b]:
+                y[b] = y[b] + Z[b, i]""",
+    ),
+    "lengths that are others by now": Case(
+        'X: T.Buffer((4, 8), "float32"), '
+        'n: T.Buffer((4,), "int32"), Z: T.Buffer((4, 8), "float32"), y: T.Buffer((4,), "float32")',
+        """
+    for b, i in T.grid(4, 8):
+        Z[b, i] = 0.0
+    for b, i in T.grid(4, 8):
+        if i < n[b]:
+            Z[b, i] = X[b, i]
+    for b in range(4):
+        n[b] = 3
+    for b in range(4):
+        y[b] = 0.0
+        for i in range(8):
+            if i < n[b]:
+                y[b] = y[b] + Z[b, i]""",
+        """
+    for b in T.serial(4):
+        for i in T.serial(8):
+            Z[b, i] = T.if_then_else(i < n[b], X[b, i], 0.0)
+        n[b] = 3
+        y[b] = 0.0
+        for i in T.serial(3):
+            y[b] = y[b] + Z[b, i]""",
+    ),
+    "elements that no row need read": Case(
+        'A: T.Buffer((4, 8, 8), "float32"), X: T.Buffer((4, 8), "float32"), '
+        'n: T.Buffer((4,), "int32"), H: T.Buffer((4, 8), "float32")',
+        """
+    for b, i, j in T.grid(4, 8, 8):
+        T.assume(0 <= n[b] and n[b] <= 8 and (i < n[b] or A[b, i, j] == 0.0))
+    for b, i in T.grid(4, 8):
+        H[b, i] = 0.0
+        if i < n[b]:
+            for j in range(8):
+                if j < 5:
+                    H[b, i] = H[b, i] + A[b, i, j] * X[b, j]""",
+        """
+    for b, i in T.grid(4, 8):
+        H[b, i] = 0.0
+        if i < n[b]:
+            for j in T.serial(5):
+                H[b, i] = H[b, i] + A[b, i, j] * X[b, j]""",
+    ),
 }
 
 

@@ -506,8 +506,11 @@ def local_stage(w: Writer) -> Stmt:
 
     def produce(scope: Scope, here: tuple[Expr, ...], flat: Expr) -> Stmt:
         value = w.source.pick(Load(source, here), Load(source, here) + w.constant(), w.value(scope, 1))
-        store = Store(local, here, value)
-        return store if w.source.flag(3) else If(flat < valid, store, SKIP)
+        store, rest = Store(local, here, value), Store(local, here, w.constant())
+        both = (flat < valid) & (flat >= w.source.pick(0, 1))
+        chosen = Store(local, here, Select(both, value, rest.value))
+        guarded = If(flat < valid, store, w.source.pick(SKIP, rest))
+        return w.source.pick(store, guarded, chosen, chosen)
 
     def consume(scope: Scope, here: tuple[Expr, ...], flat: Expr) -> Stmt:
         element = w.source.pick(Load(local, here), Load(local, here), w.place(local, scope))
