@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import assert_never, cast
 
 import islpy as isl
@@ -27,11 +28,14 @@ from ir.nodes import (
     For,
     If,
     Let,
+    Select,
     Seq,
     Stmt,
     Store,
     Unary,
+    Var,
     const,
+    seq,
 )
 from ir.presburger import readback
 from ir.presburger import sets as pb
@@ -291,4 +295,62 @@ def _at_most(expr: Expr, n: int) -> Expr:
     return Binary("le", expr, const(n, expr.dtype))
 
 
-LOOP_RULES = (useful_iterations, one_iteration, needed_iterations, single_iteration, no_iteration, whole_range)
+@rewrite(
+    law="for i in n: if c: A[i] = x else: A[i] = v  =  for i in n: A[i] = v; for i in n: if c: A[i] = x",
+    because="each element is stored once, by an iteration of its own, and nothing reads any of them",
+)
+def filled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Fill an array with a number before the loops that store the rest, where these divide a variable: without its
+    other iterations the loop may be one over quotients and one over remainders."""
+    loops: list[For] = []
+    inner: Stmt = stmt
+    while isinstance(inner, For) and inner.kind == "serial":
+        loops.append(inner)
+        inner = inner.body
+    choice = _choice(inner) if loops and not here.in_loop else None
+    if choice is None or not _divides(choice.then.value) or not _each_its_own(loops, choice.then):
+        return
+    read = {load.buffer for loop in loops for e in (loop.start, loop.extent) for load in loads(e)}
+    read |= {load.buffer for e in all_exprs(inner) for load in loads(e)}
+    if choice.then.buffer not in read:
+        yield seq(_around(loops, choice.other), _around(loops, If(choice.cond, choice.then, SKIP)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A store of what is worked out where a condition holds, and a store of a number to the same element elsewhere."""
+
+    cond: Expr
+    then: Store
+    other: Store
+
+
+def _choice(stmt: Stmt) -> _Choice | None:
+    match stmt:
+        case If(cond=cond, then=Store() as yes, other=Store() as no) if yes.buffer == no.buffer:
+            same = all(a.same(b) for a, b in zip(yes.indices, no.indices, strict=True))
+        case Store(value=Select(cond=cond, then=a, other=b)):
+            yes, no, same = replace(stmt, value=a), replace(stmt, value=b), True
+        case _:
+            return None
+    if isinstance(yes.value, Const):
+        cond, yes, no = Unary("not", cond), no, yes
+    return _Choice(cond, yes, no) if same and isinstance(no.value, Const) else None
+
+
+def _divides(expr: Expr) -> bool:
+    """Whether a variable is divided by a number."""
+    parts = (e for e in walk_expr(expr) if isinstance(e, Binary) and e.op in ("floordiv", "floormod"))
+    return any(isinstance(e.rhs, Const) and free_vars(e.lhs) for e in parts)
+
+
+def _each_its_own(loops: Sequence[For], store: Store) -> bool:
+    """Whether each iteration of a nest stores to an element that no other one stores to."""
+    return {loop.var for loop in loops} <= {index for index in store.indices if isinstance(index, Var)}
+
+
+def _around(loops: Sequence[For], body: Stmt) -> Stmt:
+    return reduce(lambda inner, loop: replace(loop, body=inner), reversed(loops), body)
+
+
+LOOP_RULES = (useful_iterations, one_iteration, needed_iterations, single_iteration, no_iteration, whole_range, filled)

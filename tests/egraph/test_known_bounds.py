@@ -656,6 +656,20 @@ CASES = {
             for j in T.serial(5):
                 H[b, i] = H[b, i] + A[b, i, j] * X[b, j]""",
     ),
+    "padding around what quotients and remainders of places name": Case(
+        'X: T.Buffer((4, 5, 5), "float32"), Y: T.Buffer((12, 12), "float32")',
+        """
+    for y, x in T.grid(12, 12):
+        if y >= 1 and y < 11 and x >= 1 and x < 11:
+            Y[y, x] = X[(y - 1) % 2 * 2 + (x - 1) % 2, (y - 1) // 2, (x - 1) // 2]
+        else:
+            Y[y, x] = 0.0""",
+        """
+    for y, x in T.grid(12, 12):
+        Y[y, x] = 0.0
+    for yo, yi, xo, xi in T.grid(5, 2, 5, 2):
+        Y[yi + 2 * yo + 1, xi + 2 * xo + 1] = X[xi + 2 * yi, yo, xo]""",
+    ),
 }
 
 

@@ -1,0 +1,79 @@
+"""Elements that are stored under conditions on data, over a number that they held before, and what is read of them.
+
+A program fills an array, stores to parts of it once or twice, and reduces its rows under a guard. Whether the guard
+goes depends on which elements the stores leave alone: whatever the search makes of it, results are those of the source.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import loopsat
+from compare import assert_refines
+from ir import parse
+from profiles import some
+
+PLACES = ("b, i", "b, i", "b, i", "b, i", "i, b", "b, (i + 1) % 5", "b, 0", "0, i", "b, i // 2", "3 - b, i", "b, 4 - i")
+FILLS = (
+    "for b, i in T.grid(4, 5):\n    Z[b, i] = {v}",
+    "for b, i in T.grid(4, 5):\n    Z[b, i] = {v}",
+    "for b in range(4):\n    for i in range(1, 5):\n        Z[b, i] = {v}",
+)
+NESTED = """for b, i in T.grid(4, 5):
+    if {bi}:
+        for k in range(2):
+            if {bik}:
+                Z[{p}] = {e}
+        Z[{p}] = X[b, i]"""
+STORES = (
+    "for b, i in T.grid(4, 5):\n    if {bi}:\n        Z[{p}] = {e}",
+    "for b in range(4):\n    for i in range(n[b]):\n        Z[{p}] = {e}",
+    "for b, i, k in T.grid(4, 5, 2):\n    if {bik}:\n        Z[{p}] = {e}",
+    NESTED,
+    "for b, i in T.grid(4, 5):\n    if {bi}:\n        Z[{p}] = {e}\n    else:\n        Z[{p}] = Z[{p}] + 1.0",
+    "for b in range(4):\n    n[b] = (n[b] + 1) % 5",
+)
+VALUES = ("X[b, i]", "X[b, i] + 1.0", "Z[b, i] * 2.0")
+REDUCTIONS = (
+    ("0.0", "Y[b] = Y[b] + Z[b, i]"),
+    ("-100.0", "Y[b] = T.max(Y[b], Z[b, i])"),
+    ("0.0", "Y[b] = Y[b] + T.max(Z[b, i], 0.0)"),
+    ("1.0", "Y[b] = Y[b] * Z[b, i]"),
+)
+
+
+def condition(dice: Random, names: str) -> str:
+    """A condition on data and on loop variables."""
+    a, b, c = (dice.choice(names) for _ in range(3))
+    first = dice.choice(
+        (f"{a} < n[{b} % 4]", f"n[{a} % 4] > {b}", f"{a} + {b} != n[0]", "m[0] > 2", f"{a} >= n[{b} % 4]")
+    )
+    return first if dice.random() < 0.75 else f"{first} {dice.choice(('and', 'or'))} {c} < {dice.randint(1, 4)}"
+
+
+def program(number: int) -> str:
+    """The source of one of the programs."""
+    dice = Random(number)
+    local = dice.random() < 0.4
+    nests = [dice.choice(FILLS).format(v=dice.choice(("0.0", "1.0", "-1.0")))]
+    for _ in range(dice.randint(1, 2)):
+        fields = {"bi": condition(dice, "bi"), "bik": condition(dice, "bik"), "p": dice.choice(PLACES)}
+        nests.append(dice.choice(STORES).format(e=dice.choice(VALUES if not local else VALUES[:2]), **fields))
+    first, step = dice.choice(REDUCTIONS)
+    rows = f"    Y[b] = {first}\n    for i in range(5):\n        if {condition(dice, 'bi')}:\n            {step}"
+    given = "for b in range(4):\n    T.assume(0 <= n[b] and n[b] <= 5)"
+    whole = "\n".join(([local * 'Z = T.alloc_buffer((4, 5), "float32")'] if local else []) + [given, *nests])
+    lines = f"{whole}\nfor b in range(4):\n{rows}".splitlines()
+    buffers = ["X: (4, 5) float32", "n: (4,) int32", "m: (1,) int32", *([] if local else ["Z: (4, 5) float32"])]
+    params = [f'{b.split(": ")[0]}: T.Buffer({b.split(": ")[1].rsplit(" ", 1)[0]}, "{b.split()[-1]}")' for b in buffers]
+    signature = ", ".join([*params, 'Y: T.Buffer((4,), "float32")'])
+    return f"@T.prim_func\ndef f({signature}):\n" + "\n".join(f"    {line}" for line in lines) + "\n"
+
+
+@pytest.mark.parametrize("number", some([*range(1500)], 23))
+def test_rows_are_what_the_source_makes_them(number: int) -> None:
+    func = parse(program(number)).funcs[0]
+    assert_refines(func, loopsat.optimize(func).best, np.random.default_rng(number), 4)
