@@ -17,6 +17,9 @@ STORES = 60  # of all programs that are priced as a whole: it takes lowering som
 # that are not in the program given, which have to pay.
 NEAR = 1.01
 ALIKE = 2  # programs with the price of another one, after which no more are looked at
+FUSED = (
+    2.0  # times as dear a program with fewer stores may be: what it computes in more places may be padding made once
+)
 LOOPS = 10.0  # what two loops cost on any target
 
 Priced = tuple[float, Stmt]
@@ -54,7 +57,8 @@ def ranked(
         cheaper = [p for p in cheaper if _overwritten(p[1]) <= once]
         cheaper[1:1] = _in_steps(cheaper[0], [given, *cheaper])
     few = min(compact, key=lambda p: (_stores(p[1]), p[0]), default=given)
-    if few[0] <= given[0] and few[1] != given[1] and all(few[1] != body for _, body in cheaper[:1]):
+    dear = few[0] > given[0] and not (few[0] <= FUSED * given[0] and _stores(few[1]) < _stores(given[1]))
+    if not dear and few[1] != given[1] and all(few[1] != body for _, body in cheaper[:1]):
         cheaper = [*cheaper[:1], few, *(p for p in cheaper[1:] if p[1] != few[1])]
     dearer = [p for p in found if p[0] > given[0]]
     cheaper += _without_turns([*dearer, *(p for p in called if p not in cheaper)], given)

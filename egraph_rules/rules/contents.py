@@ -20,6 +20,7 @@ from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
+from egraph_rules.cost.whole import FUSED
 from ir.analysis import contents as held
 from ir.analysis.contents import reads
 from ir.nodes import (
@@ -92,7 +93,7 @@ def forwarded(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     new = _all_at_once(stmt, users, here) if _locals(stmt) > MAX_CHOICES else None
     if new is None and users.may_go(stmt.buffer, here):
         new = _without({stmt.buffer}, stmt, here)
-    if new is not None and _PRICES.program(new) < _PRICES.program(stmt):
+    if new is not None and _may_be_cheaper(new, stmt):
         yield new
 
 
@@ -153,6 +154,19 @@ def _chosen(value: Expr) -> Expr:
     while isinstance(value, Select):
         value = max(value.then, value.other, key=_PRICES.expr)
     return value
+
+
+def _may_be_cheaper(new: Stmt, stmt: Stmt) -> bool:
+    """Whether a price as a whole may find one statement cheaper than another one: it is but for the conditions of
+    choices, and with them not much dearer."""
+    if _PRICES.program(new) >= FUSED * _PRICES.program(stmt):
+        return False
+    return _PRICES.program(_bare(new)) < _PRICES.program(_bare(stmt))
+
+
+def _bare(stmt: Stmt) -> Stmt:
+    """A statement without the conditions of its choices, which may become padding that is made once, or masks."""
+    return map_stmt(stmt, lambda e: map_expr(e, _chosen))
 
 
 def _users(stmt: Alloc, here: Here) -> _Users:

@@ -308,7 +308,9 @@ def filled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         loops.append(inner)
         inner = inner.body
     choice = _choice(inner) if loops and not here.in_loop else None
-    if choice is None or not _divides(choice.then.value) or not _each_its_own(loops, choice.then):
+    if choice is None or _divides(choice.cond) or not _divides(choice.then.value):
+        return
+    if not _each_its_own(loops, choice.then):
         return
     read = {load.buffer for loop in loops for e in (loop.start, loop.extent) for load in loads(e)}
     read |= {load.buffer for e in all_exprs(inner) for load in loads(e)}
@@ -339,9 +341,11 @@ def _choice(stmt: Stmt) -> _Choice | None:
 
 
 def _divides(expr: Expr) -> bool:
-    """Whether a variable is divided by a number."""
-    parts = (e for e in walk_expr(expr) if isinstance(e, Binary) and e.op in ("floordiv", "floormod"))
-    return any(isinstance(e.rhs, Const) and free_vars(e.lhs) for e in parts)
+    """Whether a variable is divided by a number, whichever the case may be."""
+    parts = [*walk_expr(expr)]
+    divided = (e for e in parts if isinstance(e, Binary) and e.op in ("floordiv", "floormod"))
+    chosen = any(isinstance(e, Select) for e in parts)
+    return not chosen and any(isinstance(e.rhs, Const) and free_vars(e.lhs) for e in divided)
 
 
 def _each_its_own(loops: Sequence[For], store: Store) -> bool:

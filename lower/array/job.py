@@ -412,8 +412,9 @@ def _long_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
 def _windows(buffer: Buffer, indices: Sequence[Expr], job: Job, bounds: Bounds) -> bool:
     """Whether a dimension is walked by axes of which one is kept and a short one reduced."""
     view = unbordered_view([bounds.linear(d) for d in buffer.shape], indices, job.axes, bounds)
-    reduced = {a.var for a in job.reduced() if a.extent.is_const and a.extent.const <= MAX_WINDOW}
-    return any({a.var for a in g.axes} & reduced and {a.var for a in g.axes} - reduced for g in view or ())
+    reduced = {a.var for a in job.reduced()}
+    short = {a.var for a in job.reduced() if a.extent.is_const and a.extent.const <= MAX_WINDOW}
+    return any({a.var for a in g.axes} & short and {a.var for a in g.axes} - reduced for g in view or ())
 
 
 def _affine(indices: Iterable[Expr], axes: Sequence[Axis], bounds: Bounds) -> bool:

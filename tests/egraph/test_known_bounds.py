@@ -462,7 +462,7 @@ CASES = {
         for j in T.serial(64):
             H[i, j] = 0.0
             for k in T.serial(8):
-                H[i, j] = H[i, j] + X[i, k] * W[k, j]
+                H[i, j] = X[i, k] * W[k, j] + H[i, j]
         for j in T.serial(8):
             Y[i, j] = 0.0
             for k in T.serial(64):

@@ -20,3 +20,11 @@ def test_blocked_dimensions_are_reduced_as_one(order: str, flat: bool) -> None:
     body = f"{start}    for {order} in T.grid({ranges}):\n        S[c] = S[c] + X[c, y, {x}, cc]"
     source = unwrapped(agreeing_source(read(params, body)))
     assert ("reshape(6, 60)" in source) == flat
+
+
+def test_blocks_of_channels_against_a_plain_matrix_are_one_product() -> None:
+    params = 'H: T.Buffer((5, 6, 4), "int32"), W: T.Buffer((20, 7), "int32"), Y: T.Buffer((7, 6), "int32")'
+    sum_ = "for cb, c in T.grid(5, 4):\n            Y[o, x] = Y[o, x] + H[cb, x, c] * W[4 * cb + c, o]"
+    body = f"for o, x in T.grid(7, 6):\n        Y[o, x] = 0\n        {sum_}"
+    source = unwrapped(agreeing_source(read(params, body)))
+    assert source.count("einsum") == 1 and "W.reshape(5, 4, 7)" in source
