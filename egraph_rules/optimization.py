@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from egraph_rules.authoring.instructions import library_rules, rules_of
@@ -43,6 +43,7 @@ from ir.page import Section
 from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts, promised
 from ir.program.blocks import lower_blocks, without_axes
+from ir.records import dataclass
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.transform.calls.tensorize import with_calls

@@ -7,7 +7,7 @@ to be used. What it finds equals what was there; where its rules do not apply, t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.cost.target import CPU, Target
@@ -17,6 +17,7 @@ from egraph_rules.search.erase import erase_assumptions, erase_undef_stores
 from ir.errors import ScheduleError, suggest
 from ir.floats import Floats, floats_named, freedom_names
 from ir.nodes import PrimFunc
+from ir.records import dataclass
 from ir.schedule.trace import BlockRef
 from ir.semantics.verify import entered
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+from ir.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -29,13 +29,19 @@ class Later(ModuleType):
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """No garbage is looked for, as while modules are imported, of which all stays: that takes a third of their time."""
+    """No garbage is looked for, as while modules are imported, of which all stays: that takes a third of their time.
+
+    What was made meanwhile is counted as old, or the next look for garbage among what is new would go through it all.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            if not gc.get_freeze_count():  # else it would thaw what others froze
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -15,12 +15,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ir.dtypes import DType
 from ir.errors import VerifyError
+from ir.records import dataclass
 from ir.shown import Node
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ declarations. Owns no arithmetic (`ir.arith`) and no rewriting.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
 from typing import Literal, assert_never
 
@@ -15,6 +14,7 @@ from ir.arith import Scalar
 from ir.dtypes import DType, Kind, float_max
 from ir.floats import Floats
 from ir.nodes import FLOAT_FUNCTIONS, BinaryOp
+from ir.records import dataclass
 
 Named = Literal["zero", "one", "false", "true", "ones", "least", "greatest", "lowest", "highest"]
 OWN: tuple[Named, ...] = ("ones", "least", "greatest")  # numbers that differ from dtype to dtype

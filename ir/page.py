@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ir.records import dataclass
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ir.errors import Span
 from ir.nodes import Buffer, CallStmt, Const, Expr, const
+from ir.records import dataclass
 from ir.shown import Node
 
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from egraph_rules.authoring.rule import Rule
 from ir.errors import RuleError
 from ir.floats import Floats
+from ir.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

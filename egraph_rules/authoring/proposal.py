@@ -12,7 +12,7 @@ A rule sees a statement in its context and yields statements that equal it there
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar, cast
 
 import islpy as isl
@@ -25,6 +25,7 @@ from ir.analysis.effects import Effects, Regions
 from ir.floats import Floats
 from ir.nodes import Alloc, Buffer, Expr, For, Let, Seq, Stmt, Store, Var
 from ir.presburger import sets as pb
+from ir.records import dataclass
 
 T = TypeVar("T")
 Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]

@@ -7,7 +7,7 @@ nobody reads. Both are asked of the context, whether the padding was there or is
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import islpy as isl
@@ -38,6 +38,7 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.polynomials import Polynomial, polynomial, summed, written
 from ir.program.edit import nest, plus
+from ir.records import dataclass
 from ir.transform.calls.tensorize import covered, perfect_nest, tails
 from ir.traverse import free_vars, loads, map_expr, walk
 

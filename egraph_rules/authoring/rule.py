@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
 from itertools import product
@@ -50,6 +49,7 @@ from ir.nodes import (
 )
 from ir.operators import OWN, Named, is_singular, number
 from ir.page import Section
+from ir.records import dataclass
 from ir.shown import Shown
 from ir.traverse import children, walk_expr, with_children
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from egraph_rules.authoring.rule import Rule
 from ir.errors import RuleError
 from ir.floats import Floats
+from ir.records import dataclass
 
 FAMILY = "tensor"
 

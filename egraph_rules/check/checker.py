@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.conditions import idle_condition, missing_condition
@@ -18,6 +17,7 @@ from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, searc
 from egraph_rules.check.verdict import Verdict, refuse
 from ir.errors import expect
 from ir.presburger.sets import exclusive
+from ir.records import dataclass
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Source
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import cast
 
@@ -50,6 +50,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.draw import Source
 from ir.testing.refinement import REACHED

@@ -8,13 +8,14 @@ there does not prove a wrong rule.
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 from egraph_rules.authoring.rule import Number, Own, Term, Truth
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Select, Unary, Undef, Var
+from ir.records import dataclass
 
 Formula = Any  # z3 ships without types
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType, GeneratorType
 from typing import TypeVar, cast
 
@@ -39,6 +39,7 @@ from ir.nodes import (
     seq,
 )
 from ir.presburger.facts import entry_facts
+from ir.records import dataclass
 from ir.testing.refinement import REACHED
 from ir.traverse import all_exprs, children, map_stmt, substitute_expr, with_children
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from egraph_rules.authoring.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Number, Rule, Term, Truth, is_number
@@ -14,6 +13,7 @@ from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.nodes import Binary, Const, Expr, Select, Unary, Var
+from ir.records import dataclass
 from ir.testing.refinement import annihilates
 from ir.traverse import walk_expr
 

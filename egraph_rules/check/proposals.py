@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.places import Answers, Prepared, Rewritten, ways
@@ -15,6 +15,7 @@ from egraph_rules.contexts.facts import Priority
 from ir.errors import LoopsatError, RuleError
 from ir.nodes import PrimFunc
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.draw import Source
 

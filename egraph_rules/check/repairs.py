@@ -7,7 +7,7 @@ writes. Where the rule then does right, that respect is what it has to look at.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -33,6 +33,7 @@ from ir.nodes import (
     const,
 )
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.traverse import all_exprs, buffers_written, children, map_expr, map_stmt, walk, walk_expr, with_children

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 
 from egraph_rules.authoring.rule import Rule
@@ -19,6 +19,7 @@ from egraph_rules.optimization import optimize, search_within
 from egraph_rules.rules.statements import STATEMENT_RULES
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Block, PrimFunc
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.draw import Source
 from ir.testing.refinement import compare

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.traverse import all_exprs, children, map_expr, map_stmt, substitute, walk, with_children

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.authoring.tensor import Axes, Condition, Pattern, TensorTerms
 from egraph_rules.check.verdict import Verdict
+from ir.records import dataclass
 
 _SIZES = (2, 3, 4)  # of the axes
 _TRIES = 40  # for each example, of which the conditions leave some

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from egraph_rules.check.shrink import Retest, shrink, simpler_values
 from ir.floats import Floats
 from ir.nodes import PrimFunc
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Dice, Search, Source

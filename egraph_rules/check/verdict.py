@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from ir.errors import RuleError
 from ir.page import Section
+from ir.records import dataclass
 from ir.shown import Shown
 from ir.testing.counterexample import Counterexample
 

@@ -9,7 +9,7 @@ operator looked up by their values.) No form is tied to a pattern; what is too l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import islice, product
 from math import gcd
@@ -20,6 +20,7 @@ from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, 
 from ir.dtypes import DType
 from ir.fold import chosen
 from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
+from ir.records import dataclass
 from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
 _MAX_SIZE = 40  # larger parts are only looked into

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 
 import islpy as isl
@@ -14,6 +14,7 @@ from ir.analysis.contents import Contents
 from ir.fold import folded
 from ir.nodes import Buffer, Const, Expr, For, Stmt, Store, Var
 from ir.presburger import sets as pb
+from ir.records import dataclass
 from ir.traverse import all_exprs, loads, walk
 
 IMPOSSIBLE = -1  # the id of facts that contradict each other: nothing runs there

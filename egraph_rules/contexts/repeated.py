@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from egraph_rules.contexts.context import Contexts
@@ -16,6 +16,7 @@ from egraph_rules.contexts.spoiling import same_regions, told_of
 from ir.analysis.contents import Contents
 from ir.nodes import Buffer, Expr, Stmt
 from ir.program.forms import Forms, form_of, with_buffers_in
+from ir.records import dataclass
 from ir.traverse import loads
 
 T = TypeVar("T")

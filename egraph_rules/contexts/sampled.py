@@ -7,7 +7,6 @@ points. Whether a form is right they decide only where they are all the points t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from egraph_rules.contexts.smt import Open
 from ir.dtypes import DType
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.records import dataclass
 from ir.traverse import free_vars, walk_expr
 
 Array = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cache, reduce
 from typing import Any, cast
@@ -18,6 +18,7 @@ from ir.dtypes import DType
 from ir.functions import inline_calls
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.traverse import children
 
 Formula = Any  # z3 has no types of its own

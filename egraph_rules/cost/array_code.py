@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import frexp, isfinite, log2, prod
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +18,7 @@ from jax.extend.core import Literal
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import SLOW, Target
+from ir.records import dataclass
 
 _SHAPES = frozenset(("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "stop_gradient", "copy_p"))
 _SPECIAL = frozenset(

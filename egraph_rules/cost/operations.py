@@ -8,11 +8,11 @@ the units of the tables. "In a loop" means inside of one that stays sequential w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import log2, prod
 from typing import Literal
 
 from egraph_rules.cost.target import Target
+from ir.records import dataclass
 
 # Statements -----------------------------------------------------------------------------------------------------------
 

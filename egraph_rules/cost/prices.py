@@ -7,7 +7,6 @@ kernel once. What is erased after the search costs nothing: assumptions, stores 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 
 from egraph_rules.contexts.facts import Trip
@@ -37,6 +36,7 @@ from ir.nodes import (
     const,
 )
 from ir.program.blocks import lower_blocks
+from ir.records import dataclass
 from ir.traverse import children, free_vars, loads, stmt_children, substitute, walk_expr
 
 NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known

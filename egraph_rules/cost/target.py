@@ -10,12 +10,13 @@ and is not calibrated against measurements.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ir.errors import OptionError, suggest
 from ir.instructions import call_price
 from ir.nodes import Binary, Call, Cast, Expr, Function, PrimFunc, Select, Unary
 from ir.operators import LIBRARY
+from ir.records import dataclass
 from ir.traverse import children
 
 

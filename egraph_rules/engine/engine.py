@@ -12,7 +12,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ir.errors import LoopsatError
 from ir.later import later
+from ir.records import dataclass
 
 if TYPE_CHECKING:
     import egglog.bindings as egglog

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from egraph_rules.engine.engine import Engine
 from egraph_rules.engine.sexpr import SExpr, parse_sexprs, sexpr_text
+from ir.records import dataclass
 
 ALL_RULES = "all"  # the ruleset of all rules of a program
 _COUNT = "count"  # the ruleset of their twins

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 import islpy as isl
@@ -15,6 +15,7 @@ from egraph_rules.contexts.facts import Priority
 from egraph_rules.explain.sites import Site
 from ir.analysis.contents import Contents, Regions
 from ir.nodes import Assume, Buffer, Expr, For, Let, Load, Stmt
+from ir.records import dataclass
 from ir.traverse import all_exprs, free_vars, substitute_expr, walk_expr
 
 _PROPOSALS = 5  # of a rule at a place; one is enough to see that it applies

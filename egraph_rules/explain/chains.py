@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 
 from egraph_rules.authoring.proposal import Here
@@ -18,6 +17,7 @@ from ir.arith import ArithmeticFault, fold_binary, fold_unary
 from ir.dtypes import DType
 from ir.nodes import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, const
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.traverse import children, walk_expr, with_children
 
 KNOWN = "known value"

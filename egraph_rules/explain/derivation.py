@@ -10,7 +10,7 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from egraph_rules.authoring.rule import Rule
@@ -27,6 +27,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import promised
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.shown import Shown
 from ir.transform.calls.tensorize import with_calls
 from ir.traverse import map_stmt, stmt_exprs, substitute_expr

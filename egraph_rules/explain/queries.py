@@ -8,7 +8,7 @@ these that does not hold is what is missing there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from egraph_rules.authoring.rule import Rule
@@ -24,6 +24,7 @@ from egraph_rules.search.numbering import Part
 from ir.analysis.conditions import negate
 from ir.dtypes import DType
 from ir.nodes import Assume, Binary, Const, Expr, If, Load, Select, Store
+from ir.records import dataclass
 from ir.traverse import stmt_exprs, substitute_expr, walk_expr
 
 

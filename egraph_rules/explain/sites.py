@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from egraph_rules.contexts.context import IMPOSSIBLE
@@ -12,6 +11,7 @@ from egraph_rules.search.extract import Place
 from ir.nodes import Expr, Seq, Stmt, seq
 from ir.printing.printer import to_script
 from ir.program.edit import with_children
+from ir.records import dataclass
 from ir.traverse import substitute_expr
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import gzip
 import html
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
 
@@ -21,6 +20,7 @@ from egraph_rules.explain.derivation import Step
 from egraph_rules.explain.graphs import Graph
 from ir.nodes import PrimFunc
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.schedule.paddings import Padding, paddings
 
 _CELL = 16  # pixels

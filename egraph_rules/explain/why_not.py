@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from egraph_rules.authoring.rule import Defined, Rule, is_number, show
@@ -27,6 +27,7 @@ from ir.errors import RuleError, suggest
 from ir.floats import Floats
 from ir.nodes import SKIP, Assume, Expr, Load, PrimFunc, Stmt, Store, seq
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.traverse import free_vars, stmt_exprs, substitute_expr, walk_expr
 
 _ADD = "add"

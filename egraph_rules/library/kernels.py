@@ -7,7 +7,7 @@ as people write them, for one dtype at a time; `loopsat.testing.check_instructio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from types import FunctionType
@@ -31,6 +31,7 @@ from ir.nodes import (
     Store,
     Unary,
 )
+from ir.records import dataclass
 from ir.script.parser import parse
 from ir.script.plain.signature import ArrayType
 from ir.script.plain.translate import translate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from egraph_rules.modules.choice import Choice, Conversion
 from egraph_rules.modules.graph import Graph
@@ -11,6 +11,7 @@ from egraph_rules.modules.variants import Pricer, Variant, copying, filling
 from ir.naming import fresh
 from ir.nodes import Alloc, Buffer, CallStmt, PrimFunc, Seq, Stmt, Undef, seq
 from ir.program.edit import names_in, with_children
+from ir.records import dataclass
 from ir.schedule.storage import Storage, entry_claim
 from ir.sections import Section
 from ir.transform.storage.layout_records import with_record

@@ -8,13 +8,13 @@ is that of variants, as often as they run, of conversions, and of what is filled
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from egraph_rules.modules.graph import Graph
 from egraph_rules.modules.variants import Variant
+from ir.records import dataclass
 from ir.schedule.storage import Storage
 
 

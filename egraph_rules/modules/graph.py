@@ -9,7 +9,7 @@ have it, unless they free it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from egraph_rules.contexts.facts import Trip
 from ir.analysis.effects import EffectAnalysis, get
@@ -18,6 +18,7 @@ from ir.nodes import Alloc, Block, Buffer, CallStmt, For, If, PrimFunc, Stmt, St
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
 from ir.program.calls import without_calls
+from ir.records import dataclass
 from ir.sections import passed
 from ir.traverse import (
     all_exprs,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import islpy as isl
 
@@ -40,6 +40,7 @@ from ir.presburger.facts import promised
 from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import calls_in
 from ir.program.edit import names_in
+from ir.records import dataclass
 from ir.sections import passed
 from ir.transform.storage.parts import Part
 from ir.traverse import all_exprs, buffers_written, has_loads, loads, map_stmt, shape_vars, stmt_exprs, walk, walk_expr

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from math import inf
 from typing import Protocol, overload
@@ -32,6 +32,7 @@ from ir.instructions import is_instruction
 from ir.nodes import Module, PrimFunc, Store, Undef
 from ir.program.calls import callees, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
+from ir.records import dataclass
 from ir.schedule.storage import Storage
 from ir.semantics.verify import check_entry
 from ir.transform.calls.specialize import specialized

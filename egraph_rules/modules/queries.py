@@ -8,7 +8,7 @@ one pays. Each is tried: stated as an assumption of what is read, or written at 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from egraph_rules.cost.target import Target, target_named
@@ -42,6 +42,7 @@ from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks
 from ir.program.edit import names_in
 from ir.program.modules import ENTRY, expect_program
+from ir.records import dataclass
 from ir.schedule.storage import Storage
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy.typing as npt
 
@@ -14,6 +14,7 @@ from egraph_rules.modules.picture import dot
 from ir.nodes import Const, Expr, Module, PrimFunc
 from ir.page import Section
 from ir.presburger.index_map import IndexMap
+from ir.records import dataclass
 from ir.schedule.layout import Array, Layout, stored
 from ir.schedule.storage import Storage
 from ir.shown import Shown, counted

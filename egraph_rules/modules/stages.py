@@ -7,7 +7,7 @@ it stands around stages, and no access depends on its variable. Once all is chos
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ir.naming import fresh
 from ir.nodes import (
@@ -33,6 +33,7 @@ from ir.nodes import (
 )
 from ir.program.calls import body_of, calls_in, names_mentioned
 from ir.program.edit import names_in, with_children
+from ir.records import dataclass
 from ir.sections import Section, passed
 from ir.traverse import (
     all_exprs,

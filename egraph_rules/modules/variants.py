@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from math import inf, prod
 
@@ -18,6 +18,7 @@ from ir.instructions import instructions_in
 from ir.nodes import SKIP, Assume, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, const, seq
 from ir.program.canonical import Canonical, canonical
 from ir.program.edit import ROOT, names_in, nest, with_unique_names
+from ir.records import dataclass
 from ir.schedule.storage import Storage, kept
 from ir.transform.stages.sequential import sequential_buffer_access
 from ir.transform.storage.layout_records import known_sizes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial, reduce
 from typing import cast
 
@@ -45,6 +45,7 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.forms import with_buffers
+from ir.records import dataclass
 from ir.traverse import (
     all_exprs,
     always_evaluated,

@@ -14,7 +14,7 @@ What depends on elements that the loops do not write is computed once for each e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from itertools import pairwise, product
 
@@ -35,6 +35,7 @@ from ir.arith import ArithmeticFault, in_range
 from ir.dtypes import DType, Kind
 from ir.floats import Floats
 from ir.nodes import Alloc, Binary, Block, Const, Evaluate, Expr, For, If, Let, Seq, Stmt, Store, Unary, Var, const, seq
+from ir.records import dataclass
 from ir.transform.storage.tabulate import tabulated
 from ir.traverse import children, free_vars, walk, walk_expr, with_children
 

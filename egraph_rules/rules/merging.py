@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import islpy as isl
 
@@ -17,6 +17,7 @@ from egraph_rules.rules.cases import joined
 from ir.analysis.effects import Effects, Regions, clash, meeting
 from ir.nodes import Assert, Assume, Buffer, For, Seq, Stmt, Store
 from ir.presburger import sets as pb
+from ir.records import dataclass
 from ir.traverse import has_loads, seq, walk
 
 

@@ -6,7 +6,6 @@ A rule is named by operator and number in the order in which they stand: `add_ze
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 
@@ -28,6 +27,7 @@ from ir.operators import (
     Special,
     number,
 )
+from ir.records import dataclass
 from ir.traverse import children, with_children
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar, assert_never, cast
 
 from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
@@ -49,6 +49,7 @@ from ir.nodes import (
     Var,
     const,
 )
+from ir.records import dataclass
 from ir.transform.calls.tensorize import true_instances
 from ir.traverse import all_exprs, free_vars, substitute, walk, walk_expr
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from typing import cast
 
@@ -55,6 +55,7 @@ from ir.nodes import (
 from ir.program.calls import Copy
 from ir.program.edit import replace_buffer
 from ir.program.forms import with_buffers
+from ir.records import dataclass
 from ir.traverse import all_exprs, map_stmt, substitute_expr, walk
 
 ClassId = Hashable

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ir.nodes import Expr, Stmt, Store, Var
+from ir.records import dataclass
 from ir.traverse import walk
 
 _Trace = frozenset[tuple[object, tuple[Expr, ...]]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never, cast
 
 from egraph_rules.contexts.repeated import Twin
@@ -43,6 +43,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
+from ir.records import dataclass
 from ir.traverse import substitute_expr
 
 Tables = dict[str, list[tuple[Cell, ...]]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from egraph_rules.engine.engine import Cell, Engine, Row
@@ -14,6 +14,7 @@ from egraph_rules.engine.rounds import Rounds
 from egraph_rules.search.encode import Expander
 from egraph_rules.search.extract import EXPRESSIONS, STATEMENTS
 from egraph_rules.search.language import FOLDED
+from ir.records import dataclass
 
 _TERMS = ("At", "Ate", *STATEMENTS, *EXPRESSIONS)
 

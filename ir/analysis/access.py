@@ -8,7 +8,7 @@ where nothing is in doubt. Owns the messages for both.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Literal, assert_never, cast
 
@@ -45,6 +45,7 @@ from ir.nodes import (
 )
 from ir.presburger.opaque import Opaque, values_of
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.traverse import buffers_written, children, loads, shape_vars
 
 # A path with more alternatives than this loses facts instead of time.

@@ -12,7 +12,6 @@ exist, never the reverse.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, product
 from typing import Literal
@@ -23,6 +22,7 @@ from ir.analysis.steady_elements import SteadyElements
 from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Store, Var
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import Opaque
+from ir.records import dataclass
 from ir.traverse import loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import assert_never, cast
 
@@ -45,6 +45,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.program.forms import Form, Forms, with_buffers_in
+from ir.records import dataclass
 from ir.traverse import (
     all_exprs,
     buffers_written,

@@ -7,7 +7,6 @@ and a quotient that it computes only under a guard may have no result elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
@@ -35,6 +34,7 @@ from ir.nodes import (
 )
 from ir.operators import is_singular
 from ir.presburger import sets as pb
+from ir.records import dataclass
 from ir.traverse import (
     all_exprs,
     always_evaluated,

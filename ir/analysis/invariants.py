@@ -7,12 +7,12 @@ before. Of floats this holds as long as nothing is NaN.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal
 
 from ir.analysis.definedness import is_defined
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, Select, Stmt, Store, Unary
+from ir.records import dataclass
 from ir.traverse import map_expr, walk
 
 Side = Literal["ge", "le"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import islpy as isl
@@ -20,6 +19,7 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.edit import names_in, path_to, refuse, scope_of
+from ir.records import dataclass
 from ir.traverse import free_vars, walk
 
 _STEM = re.compile(r"_\d+$")  # what tells names apart that were the same

@@ -10,7 +10,7 @@ Transformations", 1995). What is not quasi-affine widens the answer to the safe 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never, cast
 
 import islpy as isl
@@ -41,6 +41,7 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
+from ir.records import dataclass
 from ir.traverse import has_loads, loads, substitute_expr, walk_expr
 
 Time = tuple[Expr | int, ...]

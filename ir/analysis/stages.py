@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import islpy as isl
 
@@ -19,6 +19,7 @@ from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
 from ir.program.edit import ROOT, block_path, loop_path, loops_around, refuse, replace_at
+from ir.records import dataclass
 from ir.traverse import stmt_children, stmt_exprs, substitute_expr, walk, walk_expr
 
 

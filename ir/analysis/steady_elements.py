@@ -7,7 +7,6 @@ two instances of a statement that read the same element move by the same distanc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import islpy as isl
@@ -15,6 +14,7 @@ import islpy as isl
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import values_of
+from ir.records import dataclass
 from ir.traverse import has_loads, map_expr
 
 Told = Callable[[Load, isl.Set], Iterable[Expr]]  # what holds of an element wherever it is read, which the set says

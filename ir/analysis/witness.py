@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import islpy as isl
 
@@ -11,6 +10,7 @@ import ir.presburger.sets as pb
 from ir.errors import Span, VerifyError
 from ir.nodes import Assume, Binary, Buffer, Const, Expr, For, Var, const
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.traverse import free_vars
 
 _SHOWN_CONDITIONS = 6

@@ -8,7 +8,7 @@ themselves instead of a schedule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Protocol, TypeVar
 
@@ -32,6 +32,7 @@ from ir.dtypes import DType
 from ir.errors import LoopsatError, suggest
 from ir.nodes import Expr, For, PrimFunc, const
 from ir.presburger import sets as pb
+from ir.records import dataclass
 
 _PARAM = isl.dim_type.param
 _SET = isl.dim_type.set

@@ -6,7 +6,7 @@ Each form is compared with the set before it is given out, so nothing here is mo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import islpy as isl
@@ -16,6 +16,7 @@ from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Unary, Var, const
 from ir.presburger import sets as pb
 from ir.presburger.readback import condition, coordinate, expression
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.traverse import map_expr
 
 _PARAM = isl.dim_type.param

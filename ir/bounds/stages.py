@@ -7,7 +7,7 @@ is not quasi-affine, or depends on data, widens a region, and then the access is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never, cast
 
 import islpy as isl
@@ -39,6 +39,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.program.calls import without_calls
+from ir.records import dataclass
 from ir.traverse import children, has_loads, shape_vars, substitute_expr, walk, walk_expr
 
 

@@ -9,7 +9,7 @@ callers to say, who put the terms back in the end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import islpy as isl
@@ -19,6 +19,7 @@ from ir.nodes import Assume, Binary, Block, Const, Expr, For, If, Seq, Stmt, Var
 from ir.presburger import sets as pb
 from ir.presburger.polynomials import Polynomial, divided, polynomial, summed, written
 from ir.program.edit import plus
+from ir.records import dataclass
 from ir.traverse import (
     all_exprs,
     bound_var,

@@ -7,7 +7,6 @@ themselves as isl parameters under names that no program can use.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import islpy as isl
@@ -21,6 +20,7 @@ from ir.presburger import sets as pb
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.edit import refuse
+from ir.records import dataclass
 from ir.traverse import free_vars, map_expr, substitute_expr, walk_expr
 
 _WIDE = (DType.INT64, DType.UINT32, DType.UINT64)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from ir.dtypes import DType
 from ir.errors import ScheduleError
 from ir.nodes import Expr, Var, as_expr
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.traverse import substitute_expr
 
 

@@ -7,7 +7,7 @@ optimizer's; this keeps what a primitive writes readable.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import islpy as isl
 
@@ -31,6 +31,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import proven
+from ir.records import dataclass
 from ir.traverse import children, free_vars, has_loads, map_stmt, with_children
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar, assert_never, cast
 
@@ -21,6 +20,7 @@ import islpy as isl
 from ir.dtypes import DType
 from ir.functions import inlined
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.records import dataclass
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -10,7 +10,7 @@ assumption (docs/language.md), whoever wrote it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import assert_never, cast
 
@@ -44,6 +44,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.records import dataclass
 from ir.sections import Section, passed
 from ir.traverse import (
     all_exprs,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
 from ir.naming import fresh
 from ir.nodes import Buffer, Expr, PrimFunc, Var
 from ir.program.calls import Copy
+from ir.records import dataclass
 from ir.sections import Section
 from ir.traverse import shape_vars
 

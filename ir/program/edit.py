@@ -6,7 +6,7 @@ Loop variables of a scheduled function are unique, and so are block names: a nam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NoReturn
 
 from ir.errors import ScheduleError, Span, suggest
@@ -31,6 +31,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.records import dataclass
 from ir.sections import passed
 from ir.traverse import (
     bound_var,

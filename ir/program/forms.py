@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ir.interning import Interned
 from ir.nodes import Alloc, Buffer, Expr, Load, Stmt, Store
+from ir.records import dataclass
 from ir.traverse import all_exprs, loads, map_expr, map_stmt, walk
 
 

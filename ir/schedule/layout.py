@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import islpy as isl
@@ -21,6 +20,7 @@ from ir.presburger.geometry import Geometry, geometry
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
+from ir.records import dataclass
 from ir.schedule.storage import Storage
 from ir.transform.storage.layout_records import record_of
 from ir.transform.storage.padding import index_names

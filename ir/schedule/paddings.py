@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ir.errors import LoopsatError
 from ir.nodes import Assume, Binary, Buffer, Const, Expr, For, If, Load, PrimFunc, Stmt, binary, const
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.schedule.layout import layout_of
 from ir.semantics.inputs import leading_assumptions
 from ir.semantics.machine import Machine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from ir.dtypes import DType
@@ -15,6 +15,7 @@ from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.calls import minus, plus
 from ir.program.edit import names_in, refuse
+from ir.records import dataclass
 from ir.transform.storage.dimension_order import Change
 from ir.transform.storage.padding import assumption, filler, index_names
 

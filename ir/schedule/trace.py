@@ -7,7 +7,7 @@ import keyword
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, cast
 
 from ir.dtypes import DType
@@ -32,6 +32,7 @@ from ir.nodes import (
 from ir.page import Section
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.script.parser import parse
 from ir.shown import Shown, counted
 from ir.traverse import free_vars, loads

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ir.errors import suggest
 from ir.nodes import TRUE, Block, Buffer, Expr, IterKind, IterVar, Region, Stmt, Var
 from ir.printing.intervals import extent_of
+from ir.records import dataclass
 from ir.script.buffers import region_of
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.scope import Scope, View

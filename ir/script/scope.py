@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ir.errors import ParseError, Span, suggest
 from ir.naming import unused
 from ir.nodes import Binary, Buffer, Const, Expr, Function, Var
+from ir.records import dataclass
 from ir.script.hints import CONTAINS
 
 Constant = bool | int | float | str | Function | tuple["Constant", ...]  # what the text around a kernel defines

@@ -14,7 +14,7 @@ import inspect
 import linecache
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, NoReturn, cast, overload
 
 from ir.dtypes import DType, from_name
@@ -39,6 +39,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.records import dataclass
 from ir.script.dialect import max_value, min_value
 from ir.semantics.verify import verify
 from ir.traverse import free_vars, loads, map_expr, shape_vars, substitute_expr

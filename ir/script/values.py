@@ -9,7 +9,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeGuard
 
 import ml_dtypes
@@ -31,6 +31,7 @@ from ir.nodes import (
     Undef,
     const,
 )
+from ir.records import dataclass
 from ir.script.scope import Source
 
 

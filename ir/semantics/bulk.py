@@ -7,7 +7,7 @@ runs. A loop variable becomes an array along an axis of its own, the outermost l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.nodes import Assume, Binary, Call, Cast, Const, Expr, For, If, Let, Load, Seq, Stmt, Unary, Undef, Var
+from ir.records import dataclass
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]

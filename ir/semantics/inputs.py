@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Protocol, assert_never, cast
 
@@ -43,6 +42,7 @@ from ir.nodes import (
     seq,
 )
 from ir.program.calls import inline_calls, without_calls
+from ir.records import dataclass
 from ir.semantics.bulk import Bulk, Unsupported
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.machine import Machine

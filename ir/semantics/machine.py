@@ -8,7 +8,7 @@ often than they have any.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TypeVar, assert_never, cast
 
@@ -48,6 +48,7 @@ from ir.nodes import (
 )
 from ir.printing.printer import to_script
 from ir.program.calls import size_arguments
+from ir.records import dataclass
 from ir.sections import Section, passed
 
 Array = npt.NDArray[np.generic]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import NoReturn, assert_never, cast, get_args
 
 from ir.analysis.access import UnprovenAccess, check_accesses
@@ -58,6 +57,7 @@ from ir.presburger.sets import exclusive
 from ir.printing.printer import to_script
 from ir.program.calls import size_arguments, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
+from ir.records import dataclass
 from ir.sections import Section, passed
 from ir.semantics.small_sizes import check_small_sizes
 from ir.shown import counted

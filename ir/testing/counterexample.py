@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from ir.floats import Floats
 from ir.nodes import PrimFunc
 from ir.page import Section
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.semantics.machine import Array
 from ir.shown import Shown

@@ -6,7 +6,6 @@ Values are drawn one by one, so that hypothesis can make each smaller; then the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -19,6 +18,7 @@ from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
 from ir.nodes import Var
 from ir.program.modules import Written
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs, random_array, random_inputs, satisfying
 
 _ONE_BY_ONE = 48  # elements of an array that are drawn each; of larger ones a box holds random numbers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -15,6 +14,7 @@ from ir.errors import InterpretError
 from ir.floats import Floats
 from ir.nodes import Assume, Binary, Call, Cast, Expr, Let, PrimFunc, Unary
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.machine import UNDEF, Array, Evaluation, Machine, Undefined, Value

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from math import isinf
 from typing import TypeVar
+
+from ir.records import dataclass
 
 _Form = TypeVar("_Form")
 

@@ -8,12 +8,13 @@ those of statements that change nothing (`lower/nest/silent_stores.py`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ir.dtypes import DType
 from ir.errors import OptionError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
+from ir.records import dataclass
 
 ORDER = Floats.REASSOCIATE | Floats.FINITE  # sums in another order, of which no part may overflow
 NUMBERS = Floats.FINITE | Floats.NO_SIGNED_ZEROS

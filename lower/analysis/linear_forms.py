@@ -8,11 +8,11 @@ that are constant. Pure Python on purpose: a kernel asks hundreds of these quest
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Unary, Var, const
+from ir.records import dataclass
 from ir.shown import text_order
 from ir.traverse import free_vars, walk_expr
 

@@ -7,11 +7,11 @@ what it was worked out from, is one set over all their names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ir.analysis.dependence import Statement, common_loops, domain
 from ir.nodes import Expr, Load, Var
 from ir.presburger import sets as presburger
+from ir.records import dataclass
 from ir.traverse import substitute_expr
 
 

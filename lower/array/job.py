@@ -7,7 +7,7 @@ reduction axis, and small overlapping windows (filter taps) are unrolled. Nothin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, pairwise, product
 from math import prod
 
@@ -15,6 +15,7 @@ from ir.analysis.dependence import UpdateOp
 from ir.fold import computed
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as presburger
+from ir.records import dataclass
 from ir.traverse import children, free_vars, loads, map_expr, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view

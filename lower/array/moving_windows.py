@@ -7,9 +7,9 @@ a window must lie inside: one that does not is moved, and elements that the prog
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ir.nodes import Var
+from ir.records import dataclass
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear
 from lower.array.views import Axis

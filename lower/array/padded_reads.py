@@ -8,13 +8,14 @@ where what it reads is multiplied. Owns the prices of both ways, not how they ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from math import prod
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.nodes import Binary, Buffer, Expr, Load
+from ir.records import dataclass
 from ir.traverse import children, loads
 from lower.analysis.deciding import cheaper
 from lower.array.access import DEFAULT_SIZE, Accessor, Bounds, buffer_shape

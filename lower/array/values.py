@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal as OneOf
 from typing import assert_never, cast
 
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
+from ir.records import dataclass
 from ir.traverse import has_loads
 from lower.array.calls import call_code
 from lower.array.views import Axis

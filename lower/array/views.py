@@ -8,9 +8,9 @@ reshape) is indexed by a mixed-radix form of its axes: `A[4*io + ii]` with ii < 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from ir.nodes import Expr, Load, Var
+from ir.records import dataclass
 from ir.traverse import free_vars, walk_expr
 from lower.analysis.linear_forms import Linear, number
 

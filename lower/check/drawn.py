@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
 from ir.printing.printer import to_script
 from ir.program.modules import Written
+from ir.records import dataclass
 from ir.semantics.inputs import NEAR_ZERO, SPREADS, Inputs, random_inputs
 from ir.testing.counterexample import shown_value
 from ir.testing.draw import Search

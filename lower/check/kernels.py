@@ -8,7 +8,7 @@ are judged by their error against the program in float64: that of the kernel may
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import Floats
 from ir.nodes import Let, PrimFunc
+from ir.records import dataclass
 from ir.semantics.inputs import SPREADS, Inputs, random_inputs
 from ir.semantics.interpret import bind_arguments, interpret_with_undef
 from ir.semantics.retype import in_float64

@@ -7,7 +7,6 @@ proper: no plan, no views, no rewriting, only the meaning of the nodes. It takes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
 import jax
@@ -48,6 +47,7 @@ from ir.nodes import (
     seq,
 )
 from ir.program.blocks import lower_blocks
+from ir.records import dataclass
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.machine import Machine
 from ir.traverse import buffers_written, has_loads, map_stmt, results_of

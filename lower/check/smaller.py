@@ -8,13 +8,14 @@ comes out is a program of its own, so that nothing depends on the guess but how 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
 from ir.nodes import Buffer, Const, Expr, Load, PrimFunc, const
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.semantics.steps import estimated_steps
 from ir.semantics.verify import verify

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.filesize import decimal
 from rich.table import Table
 
 from ir.errors import LoopsatError
+from ir.records import dataclass
 from lower.commands.page import Page
 from lower.runtime.cache import folder
 from lower.runtime.kept import COMPILED, FOLDER

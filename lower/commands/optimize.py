@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
 from ir.nodes import PrimFunc
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs, require_memory
 from ir.semantics.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text

@@ -17,7 +17,7 @@ import ast
 import contextlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ import numpy as np
 
 from ir.errors import LoopsatError, suggest
 from ir.nodes import PrimFunc
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.semantics.machine import Machine
 from ir.semantics.specialize import specialize

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import islpy as isl
@@ -12,6 +12,7 @@ from egraph_rules.cost.target import Target
 from ir.floats import Floats
 from ir.nodes import Binary, Buffer, For, Load, Stmt, Store, Var, const
 from ir.presburger import sets as pb
+from ir.records import dataclass
 from ir.traverse import all_exprs, free_vars, stmt_children
 from lower.analysis.freedoms import ORDER, Form, Policy
 from lower.analysis.linear_forms import linear

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
@@ -12,6 +11,7 @@ import islpy as isl
 from ir.dtypes import DType
 from ir.nodes import Assume, Binary, Buffer, Cast, Const, Expr, Stmt, Var, const
 from ir.presburger import sets as pb
+from ir.records import dataclass
 from lower.analysis.linear_forms import linear, to_expr
 
 Axes = tuple[str, ...]  # of a mesh, the outermost first

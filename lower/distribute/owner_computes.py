@@ -8,7 +8,7 @@ update other places run through the block of what they read, into a partial resu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 
 import islpy as isl
@@ -34,6 +34,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to, proven
+from ir.records import dataclass
 from ir.traverse import children, free_vars, has_loads, substitute_expr, with_children
 from lower.analysis.linear_forms import Linear, linear, tidy, to_expr
 from lower.distribute.grid import Axes, Cut, Placement, local_shape, tidied

@@ -7,7 +7,7 @@ blocks, windows, whole buffers; partial results are combined, recurrences go on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import islpy as isl
 
@@ -31,6 +31,7 @@ from ir.nodes import (
 from ir.operators import neutral
 from ir.presburger import sets as pb
 from ir.program.edit import names_in, with_unique_names
+from ir.records import dataclass
 from ir.traverse import all_exprs, buffers_written, free_vars, walk
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import linear

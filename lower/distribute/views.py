@@ -7,13 +7,13 @@ or all of it. The distances are the extremes of indices over the iterations of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import islpy as isl
 
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as pb
+from ir.records import dataclass
 from ir.traverse import free_vars, has_loads
 from lower.analysis.linear_forms import Linear, linear, to_expr
 from lower.distribute.grid import Axes, Cut, Grid, Placement, tidied

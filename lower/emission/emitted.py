@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Buffer, Expr, PrimFunc, Var
+from ir.records import dataclass
 from lower.analysis.freedoms import HIGHEST, Precision
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 
@@ -14,6 +14,7 @@ from ir.errors import LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var
 from ir.presburger.sets import exclusive
+from ir.records import dataclass
 from ir.traverse import all_exprs, free_vars, has_loads, loads, shape_vars
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import linear, number, to_expr

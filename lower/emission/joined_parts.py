@@ -8,11 +8,12 @@ one of 2048 x 2048 with borders 0.45.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise, product
 from math import prod
 from typing import cast
 
+from ir.records import dataclass
 from lower.emission.concatenation_barrier import behind_barrier
 from lower.program.build import ALL, NEW_AXIS, Arg, assign, call, method, subscript
 from lower.program.masked_stores import positions

@@ -6,10 +6,11 @@ import builtins
 import keyword
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ir.naming import fresh
 from ir.nodes import Buffer, Var
+from ir.records import dataclass
 from lower.array.exact_values import EXACT_HELPERS
 from lower.array.job import Job
 from lower.array.reduction_start import Start

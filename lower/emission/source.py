@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ruff_api import FormatOptions, format_string
 
 from ir.naming import lengthened
+from ir.records import dataclass
 from lower.array.exact_values import EXACT_HELPERS
 from lower.array.moving_windows import WINDOWS_AT
 from lower.array.values import TRUNCDIV

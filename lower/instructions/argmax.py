@@ -9,7 +9,7 @@ every comparison has an outcome.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from math import prod
 
@@ -17,6 +17,7 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
+from ir.records import dataclass
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form
 from lower.analysis.linear_forms import linear, to_expr

@@ -8,13 +8,14 @@ So neither the order of loops matters nor where and in which steps sums are form
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var
 from ir.presburger import sets as presburger
+from ir.records import dataclass
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
 from lower.analysis.value_flow import At, Flow, NotAffineError, Seen, adds, same_place

@@ -7,7 +7,7 @@ of both. Owns how one is recognised and what its forms cost, not how they are wr
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import reduce
 from math import prod
@@ -16,6 +16,7 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.floats import Floats
 from ir.nodes import Binary, Expr, Load, Select, Var, const
+from ir.records import dataclass
 from ir.traverse import children, free_vars, loads, substitute_expr
 from lower.analysis import freedoms
 from lower.analysis.deciding import cheapest

@@ -19,13 +19,14 @@ in results: q and c are read where some step reads them, and what no step stores
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
 from ir.naming import lengthened
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Unary, Var, const
 from ir.presburger import sets as presburger
+from ir.records import dataclass
 from ir.traverse import free_vars, has_load, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import atom, linear, to_expr

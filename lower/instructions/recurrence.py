@@ -8,13 +8,14 @@ it has a place for each iteration.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, common_loops, dependences
 from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
+from ir.records import dataclass
 from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr

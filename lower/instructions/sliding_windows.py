@@ -7,12 +7,13 @@ serves several (`WINDOWS`). Which is cheaper than to combine all its positions i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.nodes import Binary, Expr, Load, Var, const
+from ir.records import dataclass
 from ir.traverse import free_vars, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form

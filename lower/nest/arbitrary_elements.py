@@ -7,7 +7,6 @@ Where a program also stores values, it is not asked which load sees what.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from ir.analysis.conditions import arbitrary_elements
@@ -16,6 +15,7 @@ from ir.nodes import AnyStmt, Assume, Expr, For, If, Let, Load, PrimFunc, Stmt, 
 from ir.presburger import sets as pb
 from ir.presburger.readback import condition
 from ir.program.blocks import lower_blocks
+from ir.records import dataclass
 from ir.traverse import buffers_written, has_loads, has_undef, loads, shape_vars, stmt_children, walk
 
 

@@ -7,7 +7,7 @@ the interpreter runs what any pass has made, and a form that is wrong is found w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial, reduce
 from itertools import groupby
 
@@ -35,6 +35,7 @@ from ir.nodes import (
     seq,
 )
 from ir.program.edit import replace_buffer
+from ir.records import dataclass
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, walk
 from lower.analysis.linear_forms import Linear, linear, number, to_expr
 from lower.nest.expansion import Expansion

@@ -8,13 +8,13 @@ on 512 x 512 cells took 40 us as a `pad`, 46 us by a store in place, and 69 us b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
 from ir.analysis.dependence import Loop, Statement, domain
 from ir.nodes import Buffer, Const
 from ir.presburger import sets as pb
+from ir.records import dataclass
 from lower.nest.nodes import ArrayStatement, Node, SequentialLoop, Versions
 
 Box = Sequence[tuple[int, int]]  # the first and one-past-last position of each dimension

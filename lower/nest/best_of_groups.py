@@ -8,7 +8,7 @@ What else is stored of the best element is then read at its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
@@ -32,6 +32,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.records import dataclass
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.nest.existence import without_names

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import reduce
 
@@ -19,6 +19,7 @@ from ir.arith import shortest
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.nodes import Binary, Expr, Unary, const
+from ir.records import dataclass
 from ir.traverse import children, with_children
 from lower.analysis.digits import keeps_digits, number
 from lower.analysis.freedoms import ORDER, Form, Policy

@@ -7,7 +7,7 @@ must be taken once, before a statement changes what it reads, becomes a local bu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never, cast
 
 from ir.analysis.conditions import negate
@@ -41,6 +41,7 @@ from ir.nodes import (
     Var,
 )
 from ir.program.blocks import lower_blocks
+from ir.records import dataclass
 from ir.transform.calls.tensorize import Differs
 from ir.traverse import (
     all_exprs,

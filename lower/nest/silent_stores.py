@@ -8,7 +8,6 @@ a condition of theirs over terms is what a program may test at run time (`lower/
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
@@ -33,6 +32,7 @@ from ir.dtypes import Kind
 from ir.floats import Floats
 from ir.nodes import TRUE, Binary, Const, Expr, Load, Select, binary
 from ir.presburger import sets as presburger
+from ir.records import dataclass
 from ir.traverse import has_loads, loads, map_expr
 from lower.analysis.freedoms import Form, Policy
 from lower.nest.if_conversion import as_extreme

@@ -7,7 +7,7 @@ if p(x) implies q(x) = q(e), storing e over x where p(x) holds leaves q as it is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import islpy as isl
@@ -16,6 +16,7 @@ from ir.analysis.dependence import Loop, Statement, dependences
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as pb
+from ir.records import dataclass
 from ir.traverse import children, has_loads, loads, map_expr, substitute_expr, with_children
 from lower.analysis.freedoms import Form
 from lower.nest.if_conversion import conjuncts

@@ -8,12 +8,12 @@ bytes that are moved, or by the TPU compiler, whether a form is worth having; no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from egraph_rules.cost.target import GPU, TPU, Target, target_named
 from ir.errors import LowerError
 from ir.nodes import Buffer, PrimFunc
+from ir.records import dataclass
 from lower.array.job import Job
 from lower.array.values import dtype_code
 from lower.emission.assumptions import assumptions_of, demanded

@@ -6,11 +6,12 @@ Derived from the plan that all emission follows; what does not fit is refused wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var, const
+from ir.records import dataclass
 from ir.traverse import free_vars, loads, shape_vars
 from lower.analysis.freedoms import Policy
 from lower.analysis.linear_forms import atom, linear, to_expr

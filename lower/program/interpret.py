@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
 
+from ir.records import dataclass
 from lower.program.nodes import (
     Assign,
     Attribute,

@@ -14,9 +14,11 @@ Children stand in tuples; equal nodes are equal values. Owns what names a node r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal as OneOf
 from typing import assert_never, cast
+
+from ir.records import dataclass
 
 Operator = OneOf[
     "+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>",

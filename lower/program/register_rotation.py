@@ -8,8 +8,9 @@ array. Rows that the step before read from what it had just stored are arrays of
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ir.records import dataclass
 from lower.program.build import ALL, infix, without_trailing
 from lower.program.nodes import (
     Assign,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import builtins
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, assert_never, cast
 
 from ir.pure import is_pure
+from ir.records import dataclass
 from lower.program.nodes import (
     Assign,
     Call,

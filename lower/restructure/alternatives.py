@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from egraph_rules.cost.operations import FILTER_WIDTH
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Load, Var
+from ir.records import dataclass
 from ir.traverse import free_vars, map_expr, shape_vars
 from lower.analysis.components import components, edges_within
 from lower.analysis.deciding import cheaper, cheapest, placed

@@ -9,13 +9,14 @@ ranges that have begun. Whether the ranges are in order is tested as it runs, an
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
+from ir.records import dataclass
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr

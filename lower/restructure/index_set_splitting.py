@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
@@ -17,6 +17,7 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Var, const
+from ir.records import dataclass
 from ir.traverse import free_vars, shape_vars
 from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import Form

@@ -7,7 +7,7 @@ check, what any of them has made. Emission writes the last form and decides noth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from egraph_rules.cost.target import CPU, Target
 from egraph_rules.explain.derivation import Step
@@ -15,6 +15,7 @@ from ir.analysis.steady_elements import SteadyElements
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
+from ir.records import dataclass
 from ir.transform.loops.unroll import with_unrolled
 from lower.analysis.deciding import noted
 from lower.analysis.freedoms import Form, Policy

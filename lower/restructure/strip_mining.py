@@ -9,13 +9,14 @@ one; blocked forms of Floyd and Warshall's algorithm reorder them more (Venkatar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Store, Var, const
+from ir.records import dataclass
 from ir.traverse import loads, map_expr, substitute_expr
 from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import Form

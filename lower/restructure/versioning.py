@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Idle, Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, const
 from ir.presburger import sets as presburger
+from ir.records import dataclass
 from ir.traverse import loads
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.value_ranges import Bounds, holds, kept

@@ -10,7 +10,7 @@ none joins two iterations of one step; isl decides. What a step reads and writes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -19,6 +19,7 @@ from ir.analysis.dependence import Loop, Relation, Statement, common_loops, rela
 from ir.naming import lengthened
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.presburger import sets as presburger
+from ir.records import dataclass
 from ir.traverse import map_expr, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, number, tidy, to_expr, unbounded

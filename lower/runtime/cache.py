@@ -11,7 +11,6 @@ import json
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, cast
 from platformdirs import user_cache_path
 
 from ir.files import replace_file
+from ir.records import dataclass
 
 FORMAT = 1  # of the files; a file of another format is ignored
 MAX_BYTES = 1 << 20  # ours have a few kilobytes

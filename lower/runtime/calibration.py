@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from egraph_rules.cost.target import Target, target_named
 from ir.errors import LoopsatError
+from ir.records import dataclass
 from lower.runtime import cache
 
 FIGURES = (

@@ -10,7 +10,7 @@ import inspect
 import operator
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, Self, overload
@@ -28,6 +28,7 @@ from ir.floats import Floats, floats_named
 from ir.later import later
 from ir.nodes import Buffer, PrimFunc, Var
 from ir.page import Section
+from ir.records import dataclass
 from ir.script.plain.hints import COMPLEX
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType

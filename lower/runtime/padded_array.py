@@ -8,7 +8,6 @@ decided elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from jax.core import Tracer
 from jax.sharding import AxisType, NamedSharding, PartitionSpec, reshard
 
 from ir.errors import LowerError
+from ir.records import dataclass
 
 Shape = tuple[int, ...]
 Index = tuple[slice, ...]

@@ -8,7 +8,7 @@ whose accesses could leave the padded buffers, were their guards removed, are le
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import lcm
 
 from ir.nodes import (
@@ -33,6 +33,7 @@ from ir.nodes import (
 from ir.presburger.facts import facts_at, proven
 from ir.program.blocks import lower_blocks
 from ir.program.edit import with_unique_names
+from ir.records import dataclass
 from ir.traverse import free_vars, loads, map_expr, map_stmt, stmt_children, stmt_exprs, walk
 from lower.analysis.linear_forms import linear
 

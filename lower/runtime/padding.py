@@ -7,7 +7,7 @@ the guards that are needless then; the values taken are those for which most go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from math import isinf
 
@@ -37,6 +37,7 @@ from ir.nodes import (
 from ir.operators import combines, neutral, number
 from ir.printing.printer import to_script
 from ir.program.edit import names_in, nest
+from ir.records import dataclass
 from ir.traverse import all_exprs, buffers_written, children, free_vars, map_stmt, walk
 from lower.runtime.padded_extents import Dim, Extended, extended
 

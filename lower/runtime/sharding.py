@@ -7,7 +7,7 @@ dimension one that its axes divide. Owns specs, their checks, and the way of arr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from math import prod
 from typing import Any, cast
@@ -22,6 +22,7 @@ from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Buffer, PrimFunc
+from ir.records import dataclass
 from ir.traverse import results_of
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.distribute.source import spmd_source

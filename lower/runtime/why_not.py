@@ -7,7 +7,6 @@ prices, which are told. What no decision was about found no place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from egraph_rules.cost.target import Target
 from egraph_rules.rules.registry import is_rule
@@ -16,6 +15,7 @@ from ir.floats import Floats, floats_named
 from ir.nodes import Module, PrimFunc
 from ir.presburger.sets import exclusive
 from ir.program.modules import ENTRY, Written
+from ir.records import dataclass
 from ir.semantics.verify import entered
 from lower.analysis.deciding import Taken, noted
 from lower.analysis.freedoms import FAMILIES, Form

@@ -8,10 +8,10 @@ what a value depends on must ask `depends_on`, as the variables in it do not tel
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
+from ir.records import dataclass
 from ir.traverse import free_vars, loads, map_expr
 from lower.nest.nodes import Box, Fresh, array_over
 from lower.nest.normalize import mapped

@@ -8,7 +8,7 @@ with a few rows and columns of the table. `lower/storage/predicate_elimination.p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -18,6 +18,7 @@ from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as presburger
+from ir.records import dataclass
 from ir.traverse import free_vars, loads, map_expr, node_count, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, least, linear, number, tidy, to_expr, unbounded
 from lower.nest.if_conversion import conjuncts

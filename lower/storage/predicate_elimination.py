@@ -8,12 +8,13 @@ step reads the row that it overwrites.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Unary, Var, const
 from ir.presburger import sets as presburger
+from ir.records import dataclass
 from ir.traverse import loads, walk_expr
 from lower.analysis.linear_forms import linear, to_expr
 from lower.nest.nodes import Fresh

@@ -9,11 +9,12 @@ other rows, which no step has got to or which are finished, stay reads of the ta
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
+from ir.records import dataclass
 from ir.traverse import map_expr, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, linear, number, to_expr
 from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, loop_over, loops_over

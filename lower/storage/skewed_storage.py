@@ -8,13 +8,14 @@ A window that moves as diagonals do may leave the buffer where nothing is read f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
 
 import numpy as np
 
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Store, Var
+from ir.records import dataclass
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear, atom, least, linear, number, to_expr, unbounded
 from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, extreme, loops_over

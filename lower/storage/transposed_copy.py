@@ -8,13 +8,14 @@ afterwards, and what it only reads from earlier steps of its own is not copied a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
+from ir.records import dataclass
 from ir.traverse import has_loads, substitute_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form

@@ -7,9 +7,10 @@ code, which says the same later only if no name in it was given another value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ir.nodes import Var
+from ir.records import dataclass
 from lower.array.values import Value
 from lower.array.views import Axis
 from lower.program.nodes import Name, names_read, substituted

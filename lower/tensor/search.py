@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.engine import Engine, Row, kept
@@ -12,6 +12,7 @@ from egraph_rules.engine.rounds import Program, Rounds
 from egraph_rules.rules import tensor
 from egraph_rules.rules.registry import active_tensor_rules
 from ir.floats import Floats
+from ir.records import dataclass
 from lower.analysis.deciding import cheapest as cheapest_of
 from lower.analysis.freedoms import Form, Policy
 from lower.tensor.terms import ARITY, NUMBERED, Term

@@ -7,9 +7,9 @@ transposes. A set of axes is an integer with a bit for each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ir.nodes import Binary, Expr, Unary
+from ir.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ what it stores to sees the old contents, as it does otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
@@ -17,6 +16,7 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.nodes import Expr, Var
 from ir.presburger import sets as presburger
+from ir.records import dataclass
 from ir.traverse import free_vars
 from lower.analysis.deciding import cheapest
 from lower.array.access import indexed

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +22,7 @@ from egraph_rules import Result
 from egraph_rules.cost.target import TPU
 from ir.errors import LoopsatError, LowerError
 from ir.nodes import PrimFunc
+from ir.records import dataclass
 from ir.semantics.specialize import specialize
 from ir.traverse import shape_vars
 from lower.analysis.linear_forms import linear

@@ -7,11 +7,12 @@ few prices scaled, one decision at a time; sources that differ are candidates fo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from egraph_rules.cost.target import Target
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
+from ir.records import dataclass
 from lower.emission.function import emit_function
 
 MUCH = 10.0  # what is estimated is rarely wrong by more

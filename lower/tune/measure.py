@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import jax
@@ -20,6 +20,7 @@ from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target
 from ir.nodes import PrimFunc
 from ir.program.blocks import lower_blocks
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.specialize import specialize

@@ -7,13 +7,14 @@ As in `lower.tune.probes`, a price is what one of two programs has more of. Here
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from egraph_rules.cost.target import CPU, Target
 from ir.nodes import PrimFunc
+from ir.records import dataclass
 from ir.script.parser import parse
 from lower.nest.nodes import Plan
 from lower.nest.normalize import normalize

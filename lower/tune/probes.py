@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, prod
 from typing import Any
 
@@ -22,6 +22,7 @@ from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import CPU, Target, target_named
 from ir.errors import LoopsatError
 from ir.nodes import Buffer, Const, PrimFunc
+from ir.records import dataclass
 from ir.script.parser import parse
 from ir.semantics.inputs import random_array
 from lower.runtime.calibration import Calibration, Machine, check_calibrated

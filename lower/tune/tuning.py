@@ -11,7 +11,7 @@ import datetime
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, field, replace
 from typing import Any
 
 import jax
@@ -23,6 +23,7 @@ from ir.errors import LoopsatError
 from ir.floats import Floats
 from ir.nodes import For, PrimFunc, Var
 from ir.printing.printer import to_script
+from ir.records import dataclass
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.traverse import free_vars, shape_vars, walk
 from lower.check.kernels import Reference, compare, insist, kernel_results, reference

@@ -7,7 +7,7 @@ that forget that a statement changes what another one reads are wrong on such pr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from egraph_rules.check.programs.writer import INDEX, Scope, Writer, number
@@ -33,6 +33,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.records import dataclass
 from ir.testing.draw import Source
 from ir.traverse import all_exprs, bound_var, free_vars, walk
 

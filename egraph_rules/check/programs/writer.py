@@ -7,7 +7,7 @@ program does out of bounds it promises nothing for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ir.dtypes import DType
 from ir.nodes import (
@@ -32,6 +32,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.records import dataclass
 from ir.testing.draw import Source
 from ir.traverse import all_exprs, buffers_written, walk
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from ir.nodes import Buffer, Cast, Const, Expr
 from ir.presburger.polynomials import Polynomial, polynomial, written
+from ir.records import dataclass
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.scope import Source
 from ir.traverse import map_expr

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ir.records import dataclass
 
 Path = tuple[tuple[int, int], ...]  # list by list from the outermost one: which list, and which statement of it
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, const
+from ir.records import dataclass
 from ir.script.plain.arrays import Array, Elementwise, View, same, whole
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell, Comprehension, Value, shown

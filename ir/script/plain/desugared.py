@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
-from dataclasses import dataclass
 from typing import TypeVar
 
+from ir.records import dataclass
 from ir.script.plain.loops.counting import at_place
 from ir.script.scope import Source
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import numbers
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TypeVar
 
@@ -14,6 +13,7 @@ from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
 from ir.nodes import Binary, Expr, Load, Select, const
+from ir.records import dataclass
 from ir.script.expressions import BINARY, MAX_DEPTH
 from ir.script.plain import hints
 from ir.script.plain.arrays import (

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType
 from typing import Any, Protocol
 
 from ir.dtypes import DType
 from ir.nodes import Buffer
+from ir.records import dataclass
 from ir.script.plain.arrays import Array, Selection
 from ir.script.plain.program import Key
 from ir.script.plain.promotion import Number, Numbers, expr_of

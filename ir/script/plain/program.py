@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import islpy as isl
 
@@ -14,6 +14,7 @@ from ir.dtypes import DType
 from ir.errors import Span
 from ir.naming import unused
 from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Var, const, seq
+from ir.records import dataclass
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.values import Typer
 from ir.traverse import has_loads, node_count, substitute_expr

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ir.dtypes import DType, from_name
 from ir.nodes import COMPARE_OPS, Binary, BinaryOp, Cast, Const, Expr, Select, Unary, UnaryOp, const
 from ir.presburger.intervals import combined
+from ir.records import dataclass
 from ir.script.scope import Source
 from ir.script.values import Typer, fold_numbers
 from ir.traverse import node_count

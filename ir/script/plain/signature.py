@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ir.dtypes import DType
+from ir.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

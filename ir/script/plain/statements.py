@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FunctionType
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
+from ir.records import dataclass
 from ir.script.expressions import BINARY
 from ir.script.plain import hints
 from ir.script.plain.arrays import Array, Elementwise, Selection, View, same, shown_shape

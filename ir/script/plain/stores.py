@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Undef, Var, const
+from ir.records import dataclass
 from ir.script.plain.arrays import (
     Array,
     Elementwise,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import keyword
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
@@ -49,6 +49,7 @@ from ir.presburger.facts import entry_facts
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
 from ir.program.edit import ROOT, block_path, blocks_of, names_in, nest, refuse, replace_buffer
+from ir.records import dataclass
 from ir.transform.storage.padding import grid
 from ir.traverse import (
     all_exprs,

@@ -7,7 +7,7 @@ chosen where calls take sections of it. Of a buffer that a call takes twice the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import islpy as isl
@@ -19,6 +19,7 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, proven, range_of
 from ir.program.calls import Copy, minus, of_dtype, size_arguments, without_calls
 from ir.program.edit import names_in, with_children
+from ir.records import dataclass
 from ir.sections import Section, passed
 from ir.traverse import free_vars, has_loads, has_undef, stmt_children, substitute_expr
 

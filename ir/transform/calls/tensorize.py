@@ -8,7 +8,7 @@ same in all iterations. That two places are equal is proven by isl, for the valu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import combinations, permutations
 from typing import NoReturn
@@ -51,6 +51,7 @@ from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import minus, of_dtype, plus, size_arguments, solved_for
 from ir.program.edit import Changed, folded, loop_path, names_in, nest, refuse, times, with_body, with_children
+from ir.records import dataclass
 from ir.sections import Section
 from ir.traverse import (
     all_exprs,

@@ -7,7 +7,7 @@ of the first. Whether any pair of instances minds is for `legality` to say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
@@ -20,6 +20,7 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.edit import Changed, loop_path, names_in, plus, refuse, replace_at, with_body
+from ir.records import dataclass
 from ir.traverse import map_stmt, stmt_children, substitute, walk
 
 

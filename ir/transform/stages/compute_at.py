@@ -9,7 +9,7 @@ runs in a copy of the tile's own loops. Consumers move in `reverse_compute_at`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
@@ -74,6 +74,7 @@ from ir.program.edit import (
     scope_of,
     with_body,
 )
+from ir.records import dataclass
 from ir.transform.stages.restrict import Kept, Restriction, renamed
 from ir.transform.storage.contract import compacted
 from ir.traverse import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 
 import islpy as isl
@@ -35,6 +35,7 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts
 from ir.program.edit import Changed, block_path, forget_regions, refuse, scope_of
+from ir.records import dataclass
 from ir.transform.stages.restrict import equals
 from ir.transform.stages.solving import Inverse, bounded, event_of, refuse_undef, single_store
 from ir.traverse import (

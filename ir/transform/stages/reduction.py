@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import islpy as isl
@@ -48,6 +48,7 @@ from ir.program.edit import (
     scope_of,
     with_body,
 )
+from ir.records import dataclass
 from ir.transform.stages.restrict import as_dtype
 from ir.traverse import (
     all_exprs,

@@ -7,7 +7,7 @@ of one iteration are dropped, and what used their variable uses its value.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 
 import islpy as isl
@@ -39,6 +39,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.printing.intervals import extent_of
 from ir.program.edit import plus
+from ir.records import dataclass
 from ir.traverse import node_count, stmt_children, substitute, substitute_expr, walk_expr
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import islpy as isl
@@ -27,6 +27,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
 from ir.program.edit import Changed, block_path, forget_regions, path_to, refuse, replace_at, scope_of
+from ir.records import dataclass
 from ir.transform.stages.solving import Inverse, bounded, event_of, refuse_undef, single_store
 from ir.traverse import (
     all_exprs,

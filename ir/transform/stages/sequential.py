@@ -9,7 +9,7 @@ into a nest of its own. Whether the result means the same is decided by `ir.anal
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, NoReturn
 
 import islpy as isl
@@ -58,6 +58,7 @@ from ir.program.edit import (
     replace_buffer,
     with_body,
 )
+from ir.records import dataclass
 from ir.traverse import (
     conjunction,
     free_vars,

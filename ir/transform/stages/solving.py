@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
@@ -12,6 +11,7 @@ from ir.nodes import Block, Expr, Load, PrimFunc, Seq, Stmt, Store, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.edit import ROOT, Changed, path_to, refuse, replace_at
+from ir.records import dataclass
 from ir.transform.stages.restrict import as_dtype
 from ir.traverse import all_exprs, has_undef, walk
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
@@ -29,6 +29,7 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.edit import forget_regions
+from ir.records import dataclass
 from ir.transform.stages.restrict import as_dtype, equals, is_simple
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, node_count, stmt_children, substitute_expr, walk_expr
 

@@ -6,7 +6,7 @@ contains it. `root` is everything there but the assumptions at the start, which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ir.analysis.effects import EffectAnalysis, get
 from ir.naming import fresh
@@ -30,6 +30,7 @@ from ir.program.edit import (
     scope_of,
     with_unique_names,
 )
+from ir.records import dataclass
 from ir.transform.stages.compute_at import copied_in
 from ir.transform.storage.padding import grid
 from ir.traverse import all_exprs, buffers_written, map_expr, map_stmt, stmt_children, walk

@@ -6,7 +6,7 @@ map of a parameter from its original indices is recorded with the function, as a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ir.naming import fresh
 from ir.nodes import Alloc, Buffer, Load, Module, PrimFunc, Stmt, Store, seq
@@ -25,6 +25,7 @@ from ir.program.edit import (
     replace_at,
     replace_buffer,
 )
+from ir.records import dataclass
 from ir.sections import passed
 from ir.transform.storage.layout_across_calls import across_calls, is_passed
 from ir.transform.storage.layout_records import check_sizes, with_layout

@@ -7,7 +7,7 @@ pass such a buffer, and others do not, has a form for each.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ir.naming import fresh
 from ir.nodes import Alloc, Buffer, CallStmt, Module, PrimFunc, Stmt, seq
@@ -15,6 +15,7 @@ from ir.presburger.geometry import Geometry, apply, geometry
 from ir.presburger.index_map import IndexMap
 from ir.program.calls import calls_in
 from ir.program.edit import names_in, refuse, replace_buffer
+from ir.records import dataclass
 from ir.sections import Section, passed
 from ir.transform.calls.specialize import specialized
 from ir.transform.storage.layout_records import check_sizes, with_layout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import islpy as isl
 
@@ -11,6 +10,7 @@ from ir.nodes import FALSE, SKIP, TRUE, Assume, Binary, Buffer, Const, Expr, For
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.edit import nest
+from ir.records import dataclass
 from ir.transform.storage.padding import grid
 
 

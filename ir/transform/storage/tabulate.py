@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import islpy as isl
@@ -46,6 +46,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.program.calls import of_dtype
+from ir.records import dataclass
 from ir.traverse import (
     all_exprs,
     bound_var,

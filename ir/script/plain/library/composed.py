@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ir.dtypes import DType
 from ir.nodes import BinaryOp, Expr, UnaryOp
+from ir.records import dataclass
 from ir.script.plain.promotion import Number, Numbers, Weak
 
 _SMALL = 1.0  # below it exp(x) - 1 loses digits

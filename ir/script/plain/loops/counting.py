@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+from ir.records import dataclass
 
 _Node = TypeVar("_Node", bound=ast.AST)
 HINT = (

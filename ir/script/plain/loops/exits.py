@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ir.naming import fresh
+from ir.records import dataclass
 from ir.script.plain.loops.counting import Steps, at_place, counted, ending
 from ir.script.scope import Source
 

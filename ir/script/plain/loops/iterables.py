@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ir.nodes import Buffer, Expr, Let, seq
+from ir.records import dataclass
 from ir.script.plain.arrays import Array, Elementwise, View, is_number, same
 from ir.script.plain.calls import call
 from ir.script.plain.expressions import Evaluator

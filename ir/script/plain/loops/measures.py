@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import islpy as isl
@@ -38,6 +38,7 @@ from ir.nodes import (
     const,
 )
 from ir.presburger.opaque import Opaque
+from ir.records import dataclass
 from ir.traverse import buffers_written, map_expr, walk, walk_expr
 
 _MAX_PATHS = 40

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ir.dtypes import DType
 from ir.nodes import For, Stmt, const, seq
+from ir.records import dataclass
 from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
 from ir.script.plain.frames import Binding, Value
 from ir.script.plain.loops.iterables import Items

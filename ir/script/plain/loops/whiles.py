@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Stmt, Var
+from ir.records import dataclass
 from ir.script.expressions import BINARY
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell
