@@ -14,7 +14,6 @@ from math import frexp, isfinite, log2, prod
 from types import MappingProxyType
 from typing import Any
 
-from jax.extend.core import Literal
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import SLOW, Target
@@ -140,10 +139,10 @@ class _Block:
                 continue
             if eqn.primitive.name == "slice" and eqn.invars[0] in kept:
                 env[eqn.invars[0]] = self.store(env[eqn.invars[0]])
-            operands = [_literal(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
+            operands = [_literal(v) if _is_literal(v) else env[v] for v in eqn.invars]
             for var, found in zip(eqn.outvars, self._once(eqn, operands), strict=True):
                 env[var] = replace(found, wanted=True) if var in wanted else found
-        return [_literal(v) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
+        return [_literal(v) if _is_literal(v) else env[v] for v in jaxpr.outvars]
 
     def _once(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
         """The results of an operation, which compilers do not repeat on the same operands."""
@@ -501,7 +500,7 @@ class _Block:
         kept = [replace(self.store(o), own=False) for o in operands[:consts]]
         state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
         block = _Block(self.target, True, self.instructions)
-        outputs = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+        outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
         for result in block.run(jaxpr, [*kept, *state, *slices], outputs, self._invariant(jaxpr, kept)):
             block.store(result)
         return block.price
@@ -511,13 +510,13 @@ class _Block:
         env: dict[Any, _Array] = dict(zip(jaxpr.invars, consts, strict=False))
         moved: set[Any] = set()
         for eqn in jaxpr.eqns:
-            operands = [v for v in eqn.invars if not isinstance(v, Literal)]
+            operands = [v for v in eqn.invars if not _is_literal(v)]
             if eqn.primitive.name not in _KEPT and operands and all(v in env for v in operands):
-                values = [_literal(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
+                values = [_literal(v) if _is_literal(v) else env[v] for v in eqn.invars]
                 env.update(zip(eqn.outvars, self._once(eqn, values), strict=True))
                 moved.update(eqn.outvars if eqn.primitive.name not in (*_SHAPES, *_PARTS) else ())
         users = [e.invars for e in jaxpr.eqns if not moved.issuperset(e.outvars)]
-        read = {v for operands in (*users, jaxpr.outvars) for v in operands if not isinstance(v, Literal)}
+        read = {v for operands in (*users, jaxpr.outvars) for v in operands if not _is_literal(v)}
         return {v: replace(self.store(env[v]), own=False) if v in read else env[v] for v in moved}
 
     def _cond(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
@@ -546,8 +545,8 @@ def _is_column(part: Sequence[int], whole: Sequence[int]) -> bool:
 
 def _wanted(jaxpr: Any, inlined: bool) -> set[Any]:
     """The variables that several operations want, and the results, if others do not want them instead."""
-    uses = Counter(v for eqn in jaxpr.eqns for v in {v for v in eqn.invars if not isinstance(v, Literal)})
-    own = set() if inlined else {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+    uses = Counter(v for eqn in jaxpr.eqns for v in {v for v in eqn.invars if not _is_literal(v)})
+    own = set() if inlined else {v for v in jaxpr.outvars if not _is_literal(v)}
     return own | {v for v, n in uses.items() if n > 1}
 
 
@@ -568,6 +567,11 @@ def _apart(value: _Array) -> _Array:
 
 def _size(aval: Any) -> int:
     return prod(getattr(aval, "shape", ()))
+
+
+def _is_literal(operand: Any) -> bool:
+    """Whether an operand is a number; `jax.extend.core`, which has its class, takes 10 ms to load."""
+    return hasattr(operand, "val")
 
 
 def _literal(value: Any) -> _Array:

@@ -13,7 +13,6 @@ import pickle
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from ir.instructions import instructions_in
 from ir.nodes import PrimFunc
 from ir.printing.printer import to_script
 from ir.traverse import walk
-from lower.runtime.cache import folder
+from lower.runtime.cache import folder, installed
 
 FOLDER = "programs"
 COMPILED = "compiled"  # what JAX keeps of its own
@@ -142,10 +141,4 @@ def versions() -> tuple[str, ...]:
         for path in sorted(root.rglob("*.py")):
             status = path.stat()
             code.update(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return (sys.version, *(f"{name} {_version(name)}" for name in _PACKAGES), code.hexdigest())
-
-
-def _version(name: str) -> str:
-    """The version of an installed distribution, from the headers of its metadata: parsing all of them takes longer."""
-    headers = distribution(name).read_text("METADATA") or ""
-    return next((line for line in headers.splitlines() if line.startswith("Version:")), "")
+    return (sys.version, *(f"{name} {installed(name)}" for name in _PACKAGES), code.hexdigest())
