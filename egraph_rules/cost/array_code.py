@@ -14,7 +14,6 @@ from math import frexp, isfinite, log2, prod
 from types import MappingProxyType
 from typing import Any
 
-
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import SLOW, Target
 from ir.records import dataclass

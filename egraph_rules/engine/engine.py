@@ -42,7 +42,7 @@ class Row:
 class Engine:
     """An e-graph with a fixed program of sorts, tables and rules.
 
-    `growth` is how many rows a match of each rule that runs in rounds adds at most (`egraph_rules.engine.rounds`).
+    `growth` is how many rows a match of each rule that runs in rounds adds at most, if any (see `rounds`).
     """
 
     def __init__(self, program: Iterable[str], growth: Mapping[str, int] = MappingProxyType({})) -> None:

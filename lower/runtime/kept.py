@@ -137,8 +137,17 @@ def versions() -> tuple[str, ...]:
     """What a program depends on besides its text: Python, libraries, and the files of loopsat themselves."""
     code = hashlib.sha256()
     for package in (ir, egraph_rules, lower):
-        root = Path(str(package.__file__)).parent
-        for path in sorted(root.rglob("*.py")):
-            status = path.stat()
-            code.update(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
+        root = os.path.dirname(str(package.__file__))
+        for path, status in sorted(_sources(root)):
+            code.update(f"{path.removeprefix(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
     return (sys.version, *(f"{name} {installed(name)}" for name in _PACKAGES), code.hexdigest())
+
+
+def _sources(where: str) -> Iterator[tuple[str, os.stat_result]]:
+    """The Python files in a folder and those in it (by `pathlib` that takes three times as long)."""
+    with os.scandir(where) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _sources(entry.path)
+            elif entry.name.endswith(".py"):
+                yield entry.path, entry.stat()
