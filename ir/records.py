@@ -54,6 +54,16 @@ def _finished(cls: type, frozen: bool, slots: bool, eq: bool, shown: bool) -> ty
     return cls
 
 
+class _Made:
+    """Stands in signatures for a value that is made for each object."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_MADE = _Made()
+
+
 class _Later:
     """A method of a class that takes its place there when it is first asked for."""
 
@@ -79,7 +89,7 @@ def _method(cls: type, name: str, parameters: str, lines: list[str], **names: An
 
 
 def _init(cls: type, frozen: bool = False) -> Callable[..., None]:
-    names: dict[str, Any] = {"__missing": MISSING, "__set": object.__setattr__}
+    names: dict[str, Any] = {"__made": _MADE, "__set": object.__setattr__}
     lines = [line for f in fields(cls) for line in _set(cls, f, names, frozen)]
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
@@ -100,7 +110,7 @@ def _parameter(f: Field[Any], names: dict[str, Any]) -> str:
     if f.default is not MISSING:
         names[f"__default_{f.name}"] = f.default
         return f"{f.name}=__default_{f.name}"
-    return f.name if f.default_factory is MISSING else f"{f.name}=__missing"
+    return f.name if f.default_factory is MISSING else f"{f.name}=__made"
 
 
 def _set(cls: type, f: Field[Any], names: dict[str, Any], frozen: bool) -> Iterator[str]:
@@ -110,7 +120,7 @@ def _set(cls: type, f: Field[Any], names: dict[str, Any], frozen: bool) -> Itera
     value = f.name
     if f.default_factory is not MISSING:
         names[f"__make_{f.name}"] = f.default_factory
-        value = f"__make_{f.name}()" + (f" if {f.name} is __missing else {f.name}" if f.init else "")
+        value = f"__make_{f.name}()" + (f" if {f.name} is __made else {f.name}" if f.init else "")
     elif not f.init:
         if f.default is MISSING or not slotted:
             return

@@ -137,7 +137,7 @@ def versions() -> tuple[str, ...]:
     """What a program depends on besides its text: Python, libraries, and the files of loopsat themselves."""
     code = hashlib.sha256()
     for package in (ir, egraph_rules, lower):
-        root = os.path.dirname(str(package.__file__))
+        root = str(Path(str(package.__file__)).parent)
         for path, status in sorted(_sources(root)):
             code.update(f"{path.removeprefix(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
     return (sys.version, *(f"{name} {installed(name)}" for name in _PACKAGES), code.hexdigest())
