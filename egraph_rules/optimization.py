@@ -37,13 +37,12 @@ from ir.analysis.evaluated import Evaluated
 from ir.errors import RuleError, ScheduleError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
-from ir.later import later
+from ir.later import dataclass, later
 from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Select, Seq, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts, promised
 from ir.program.blocks import lower_blocks, without_axes
-from ir.records import dataclass
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.transform.calls.tensorize import with_calls

@@ -16,8 +16,8 @@ from egraph_rules.rules import EXPRESSION_RULES, affine, cases, index_terms, let
 from egraph_rules.search.erase import erase_assumptions, erase_undef_stores
 from ir.errors import ScheduleError, suggest
 from ir.floats import Floats, floats_named, freedom_names
+from ir.later import dataclass
 from ir.nodes import PrimFunc
-from ir.records import dataclass
 from ir.schedule.trace import BlockRef
 from ir.semantics.verify import entered
 

@@ -6,7 +6,7 @@ import traceback
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from ir.records import dataclass
+from ir.later import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ Spans say where a node was written; they take no part in equality.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import field
 from functools import cached_property
@@ -21,12 +21,10 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ir.dtypes import DType
 from ir.errors import VerifyError
-from ir.records import dataclass
+from ir.later import dataclass
 from ir.shown import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ir.errors import Span
     from ir.sections import Section
 

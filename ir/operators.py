@@ -13,8 +13,8 @@ from typing import Literal, assert_never
 from ir.arith import Scalar
 from ir.dtypes import DType, Kind, float_max
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import FLOAT_FUNCTIONS, BinaryOp
-from ir.records import dataclass
 
 Named = Literal["zero", "one", "false", "true", "ones", "least", "greatest", "lowest", "highest"]
 OWN: tuple[Named, ...] = ("ones", "least", "greatest")  # numbers that differ from dtype to dtype

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ir.records import dataclass
+from ir.later import dataclass
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from ir.errors import Span
+from ir.later import dataclass
 from ir.nodes import Buffer, CallStmt, Const, Expr, const
-from ir.records import dataclass
 from ir.shown import Node
 
 

@@ -19,7 +19,7 @@ from dataclasses import field
 from egraph_rules.authoring.rule import Rule
 from ir.errors import RuleError
 from ir.floats import Floats
-from ir.records import dataclass
+from ir.later import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from egraph_rules.contexts.facts import Priority
 from ir.analysis.contents import Contents
 from ir.analysis.effects import Effects, Regions
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import Alloc, Buffer, Expr, For, Let, Seq, Stmt, Store, Var
 from ir.presburger import sets as pb
-from ir.records import dataclass
 
 T = TypeVar("T")
 Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]

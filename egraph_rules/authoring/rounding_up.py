@@ -17,6 +17,7 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.neutral import neutral_to
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -38,7 +39,6 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.polynomials import Polynomial, polynomial, summed, written
 from ir.program.edit import nest, plus
-from ir.records import dataclass
 from ir.transform.calls.tensorize import covered, perfect_nest, tails
 from ir.traverse import free_vars, loads, map_expr, walk
 

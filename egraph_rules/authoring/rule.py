@@ -31,6 +31,7 @@ from egraph_rules.engine.functions import function_number, operand_dtype
 from ir.dtypes import DType, Kind
 from ir.errors import RuleError, VerifyError, expect
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import (
     Binary,
     BinaryOp,
@@ -49,7 +50,6 @@ from ir.nodes import (
 )
 from ir.operators import OWN, Named, is_singular, number
 from ir.page import Section
-from ir.records import dataclass
 from ir.shown import Shown
 from ir.traverse import children, walk_expr, with_children
 

@@ -16,8 +16,8 @@ from egraph_rules.check.tensors import check_terms
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
 from egraph_rules.check.verdict import Verdict, refuse
 from ir.errors import expect
+from ir.later import dataclass
 from ir.presburger.sets import exclusive
-from ir.records import dataclass
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Source
 

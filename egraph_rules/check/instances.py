@@ -27,6 +27,7 @@ from egraph_rules.check.trial import Trial
 from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_unary
 from ir.dtypes import DType
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import (
     FALSE,
     SKIP,
@@ -50,7 +51,6 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.draw import Source
 from ir.testing.refinement import REACHED

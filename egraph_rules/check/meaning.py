@@ -14,8 +14,8 @@ from typing import Any
 
 from egraph_rules.authoring.rule import Number, Own, Term, Truth
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Select, Unary, Undef, Var
-from ir.records import dataclass
 
 Formula = Any  # z3 ships without types
 

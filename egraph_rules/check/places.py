@@ -15,6 +15,7 @@ from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
 from egraph_rules.search.numbering import Numbering, Part
 from ir.analysis.effects import EffectAnalysis
+from ir.later import dataclass
 from ir.nodes import (
     FALSE,
     Alloc,
@@ -39,7 +40,6 @@ from ir.nodes import (
     seq,
 )
 from ir.presburger.facts import entry_facts
-from ir.records import dataclass
 from ir.testing.refinement import REACHED
 from ir.traverse import all_exprs, children, map_stmt, substitute_expr, with_children
 

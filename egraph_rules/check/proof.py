@@ -12,8 +12,8 @@ from egraph_rules.check.trial import Trial
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import Binary, Const, Expr, Select, Unary, Var
-from ir.records import dataclass
 from ir.testing.refinement import annihilates
 from ir.traverse import walk_expr
 

@@ -13,9 +13,9 @@ from egraph_rules.check.shrink import Retested
 from egraph_rules.check.trial import Trial, run_trial
 from egraph_rules.contexts.facts import Priority
 from ir.errors import LoopsatError, RuleError
+from ir.later import dataclass
 from ir.nodes import PrimFunc
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.draw import Source
 

@@ -13,6 +13,7 @@ from itertools import permutations
 import numpy as np
 
 from egraph_rules.check.shrink import Retest, tidy
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -33,7 +34,6 @@ from ir.nodes import (
     const,
 )
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.traverse import all_exprs, buffers_written, children, map_expr, map_stmt, walk, walk_expr, with_children

@@ -18,8 +18,8 @@ from egraph_rules.engine.phases import Budget
 from egraph_rules.optimization import optimize, search_within
 from egraph_rules.rules.statements import STATEMENT_RULES
 from ir.floats import DEFAULT_FLOATS, Floats
+from ir.later import dataclass
 from ir.nodes import Block, PrimFunc
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.draw import Source
 from ir.testing.refinement import compare

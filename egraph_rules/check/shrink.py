@@ -11,6 +11,7 @@ import numpy as np
 
 from ir.arith import Scalar
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -35,7 +36,6 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.traverse import all_exprs, children, map_expr, map_stmt, substitute, walk, with_children

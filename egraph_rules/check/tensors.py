@@ -10,7 +10,7 @@ import numpy.typing as npt
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.authoring.tensor import Axes, Condition, Pattern, TensorTerms
 from egraph_rules.check.verdict import Verdict
-from ir.records import dataclass
+from ir.later import dataclass
 
 _SIZES = (2, 3, 4)  # of the axes
 _TRIES = 40  # for each example, of which the conditions leave some

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from egraph_rules.check.shrink import Retest, shrink, simpler_values
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import PrimFunc
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Dice, Search, Source

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from ir.errors import RuleError
+from ir.later import dataclass
 from ir.page import Section
-from ir.records import dataclass
 from ir.shown import Shown
 from ir.testing.counterexample import Counterexample
 

@@ -19,8 +19,8 @@ import numpy as np
 from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, Points, Sample, evaluated, operate
 from ir.dtypes import DType
 from ir.fold import chosen
+from ir.later import dataclass
 from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
-from ir.records import dataclass
 from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
 _MAX_SIZE = 40  # larger parts are only looked into

@@ -12,9 +12,9 @@ from egraph_rules.contexts.spoiling import same_regions
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents
 from ir.fold import folded
+from ir.later import dataclass
 from ir.nodes import Buffer, Const, Expr, For, Stmt, Store, Var
 from ir.presburger import sets as pb
-from ir.records import dataclass
 from ir.traverse import all_exprs, loads, walk
 
 IMPOSSIBLE = -1  # the id of facts that contradict each other: nothing runs there

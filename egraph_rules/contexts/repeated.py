@@ -14,9 +14,9 @@ from typing import Generic, TypeVar
 from egraph_rules.contexts.context import Contexts
 from egraph_rules.contexts.spoiling import same_regions, told_of
 from ir.analysis.contents import Contents
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, Stmt
 from ir.program.forms import Forms, form_of, with_buffers_in
-from ir.records import dataclass
 from ir.traverse import loads
 
 T = TypeVar("T")

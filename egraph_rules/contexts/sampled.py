@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from egraph_rules.contexts.smt import Open
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
-from ir.records import dataclass
 from ir.traverse import free_vars, walk_expr
 
 Array = npt.NDArray[np.int64]

@@ -16,9 +16,9 @@ from typing import Any, cast
 
 from ir.dtypes import DType
 from ir.functions import inline_calls
+from ir.later import dataclass
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.traverse import children
 
 Formula = Any  # z3 has no types of its own

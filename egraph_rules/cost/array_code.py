@@ -16,7 +16,7 @@ from typing import Any
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import SLOW, Target
-from ir.records import dataclass
+from ir.later import dataclass
 
 _SHAPES = frozenset(("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "stop_gradient", "copy_p"))
 _SPECIAL = frozenset(

@@ -12,7 +12,7 @@ from math import log2, prod
 from typing import Literal
 
 from egraph_rules.cost.target import Target
-from ir.records import dataclass
+from ir.later import dataclass
 
 # Statements -----------------------------------------------------------------------------------------------------------
 

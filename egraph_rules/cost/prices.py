@@ -13,6 +13,7 @@ from egraph_rules.contexts.facts import Trip
 from egraph_rules.cost.target import DIVISION, Target, call_cost, instruction_cost, operator_cost
 from ir.fold import folded
 from ir.instructions import instance_sizes, instruction_of, sizes_of
+from ir.later import dataclass
 from ir.nodes import (
     Alloc,
     Binary,
@@ -36,7 +37,6 @@ from ir.nodes import (
     const,
 )
 from ir.program.blocks import lower_blocks
-from ir.records import dataclass
 from ir.traverse import children, free_vars, loads, stmt_children, substitute, walk_expr
 
 NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from ir.errors import OptionError, suggest
 from ir.instructions import call_price
+from ir.later import dataclass
 from ir.nodes import Binary, Call, Cast, Expr, Function, PrimFunc, Select, Unary
 from ir.operators import LIBRARY
-from ir.records import dataclass
 from ir.traverse import children
 
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from ir.analysis.legality import update_of
 from ir.instructions import instruction_of
+from ir.later import dataclass
 from ir.nodes import Alloc, For, Load, PrimFunc, Seq, Stmt, Store
-from ir.records import dataclass
 from ir.traverse import has_load, map_stmt, walk
 
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given

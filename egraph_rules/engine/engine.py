@@ -18,8 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from ir.errors import LoopsatError
-from ir.later import later
-from ir.records import dataclass
+from ir.later import dataclass, later
 
 if TYPE_CHECKING:
     import egglog.bindings as egglog

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ir.records import dataclass
+from ir.later import dataclass
 
 # Rounds of rules between looks at sizes and questions: hand-written indices settle in three to five.
 ROUNDS = 4

@@ -15,7 +15,7 @@ from typing import cast
 
 from egraph_rules.engine.engine import Engine
 from egraph_rules.engine.sexpr import SExpr, parse_sexprs, sexpr_text
-from ir.records import dataclass
+from ir.later import dataclass
 
 ALL_RULES = "all"  # the ruleset of all rules of a program
 _FREE = "free"  # the ruleset of those that add no rows

@@ -14,8 +14,8 @@ from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
 from egraph_rules.contexts.facts import Priority
 from egraph_rules.explain.sites import Site
 from ir.analysis.contents import Contents, Regions
+from ir.later import dataclass
 from ir.nodes import Assume, Buffer, Expr, For, Let, Load, Stmt
-from ir.records import dataclass
 from ir.traverse import all_exprs, free_vars, substitute_expr, walk_expr
 
 _PROPOSALS = 5  # of a rule at a place; one is enough to see that it applies

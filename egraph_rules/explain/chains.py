@@ -15,9 +15,9 @@ from egraph_rules.authoring.rule import Defined, Kinds, Number, Rule, Term, Trut
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from ir.arith import ArithmeticFault, fold_binary, fold_unary
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, const
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.traverse import children, walk_expr, with_children
 
 KNOWN = "known value"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
+from ir.later import dataclass
 from ir.nodes import Expr, Load, PrimFunc, Stmt, Undef, Var
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.traverse import all_exprs, substitute_expr
 
 if TYPE_CHECKING:

@@ -21,13 +21,13 @@ from egraph_rules.search.erase import count_erased, erase
 from egraph_rules.search.extract import Choice, ClassId, Extractor, Place, Rebuilder, branch
 from egraph_rules.search.filling import LAW, RULE
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, seq
 from ir.page import Section
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import promised
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.shown import Shown
 from ir.transform.calls.tensorize import with_calls
 from ir.traverse import map_stmt, stmt_exprs, substitute_expr

@@ -13,8 +13,8 @@ from typing import Any, cast
 from egraph_rules.engine.engine import Row
 from egraph_rules.explain.derivation import Trace
 from egraph_rules.search.extract import Choice, ClassId
+from ir.later import dataclass
 from ir.printing.printer import to_script
-from ir.records import dataclass
 
 MOST_NODES = 60  # more cannot be taken in at a glance
 _PARTS = {  # columns of a row that name classes, by table

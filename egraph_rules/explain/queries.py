@@ -23,8 +23,8 @@ from egraph_rules.search.extract import ClassId, Place
 from egraph_rules.search.numbering import Part
 from ir.analysis.conditions import negate
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Assume, Binary, Const, Expr, If, Load, Select, Store
-from ir.records import dataclass
 from ir.traverse import stmt_exprs, substitute_expr, walk_expr
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.explain.derivation import Names, Trace, line, places_inside, printed, printed_names
 from egraph_rules.search.extract import Place
+from ir.later import dataclass
 from ir.nodes import Expr, Seq, Stmt, seq
 from ir.printing.printer import to_script
 from ir.program.edit import with_children
-from ir.records import dataclass
 from ir.traverse import substitute_expr
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from string import Template
 from egraph_rules.explain.decisions import Decision
 from egraph_rules.explain.derivation import Step
 from egraph_rules.explain.graphs import Graph
+from ir.later import dataclass
 from ir.nodes import PrimFunc
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.schedule.paddings import Padding, paddings
 
 _CELL = 16  # pixels

@@ -25,9 +25,9 @@ from egraph_rules.search.extract import Choice, ClassId, Extractor, Place
 from egraph_rules.search.numbering import Part
 from ir.errors import RuleError, suggest
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import SKIP, Assume, Expr, Load, PrimFunc, Stmt, Store, seq
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.traverse import free_vars, stmt_exprs, substitute_expr, walk_expr
 
 _ADD = "add"

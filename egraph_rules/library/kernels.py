@@ -14,6 +14,7 @@ from types import FunctionType
 
 from egraph_rules.library.sorts import SORTS
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import (
     MIRRORED,
     Assume,
@@ -31,7 +32,6 @@ from ir.nodes import (
     Store,
     Unary,
 )
-from ir.records import dataclass
 from ir.script.parser import parse
 from ir.script.plain.signature import ArrayType
 from ir.script.plain.translate import translate

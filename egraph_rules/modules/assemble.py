@@ -8,10 +8,10 @@ from dataclasses import field, replace
 from egraph_rules.modules.choice import Choice, Conversion
 from egraph_rules.modules.graph import Graph
 from egraph_rules.modules.variants import Pricer, Variant, copying, filling
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Alloc, Buffer, CallStmt, PrimFunc, Seq, Stmt, Undef, seq
 from ir.program.edit import names_in, with_children
-from ir.records import dataclass
 from ir.schedule.storage import Storage, entry_claim
 from ir.sections import Section
 from ir.transform.storage.layout_records import with_record

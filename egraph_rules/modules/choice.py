@@ -14,7 +14,7 @@ import numpy as np
 
 from egraph_rules.modules.graph import Graph
 from egraph_rules.modules.variants import Variant
-from ir.records import dataclass
+from ir.later import dataclass
 from ir.schedule.storage import Storage
 
 

@@ -14,11 +14,11 @@ from dataclasses import field
 from egraph_rules.contexts.facts import Trip
 from ir.analysis.effects import EffectAnalysis, get
 from ir.errors import OptionError, suggest
+from ir.later import dataclass
 from ir.nodes import Alloc, Block, Buffer, CallStmt, For, If, PrimFunc, Stmt, Store
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
 from ir.program.calls import without_calls
-from ir.records import dataclass
 from ir.sections import passed
 from ir.traverse import (
     all_exprs,

@@ -18,6 +18,7 @@ import islpy as isl
 from ir.analysis.effects import EffectAnalysis, Effects, get
 from ir.dtypes import DType
 from ir.instructions import is_instruction
+from ir.later import dataclass
 from ir.nodes import (
     Alloc,
     Buffer,
@@ -40,7 +41,6 @@ from ir.presburger.facts import promised
 from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import calls_in
 from ir.program.edit import names_in
-from ir.records import dataclass
 from ir.sections import passed
 from ir.transform.storage.parts import Part
 from ir.traverse import all_exprs, buffers_written, has_loads, loads, map_stmt, shape_vars, stmt_exprs, walk, walk_expr

@@ -29,10 +29,10 @@ from egraph_rules.rules.registry import active_rules, kept_rules, named
 from egraph_rules.search.erase import price_as_written
 from ir.floats import Floats
 from ir.instructions import is_instruction
+from ir.later import dataclass
 from ir.nodes import Module, PrimFunc, Store, Undef
 from ir.program.calls import callees, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
-from ir.records import dataclass
 from ir.schedule.storage import Storage
 from ir.semantics.verify import check_entry
 from ir.transform.calls.specialize import specialized

@@ -22,6 +22,7 @@ from egraph_rules.optimization import optimize as optimize_function
 from ir.analysis.effects import EffectAnalysis, Effects, get
 from ir.dtypes import DType
 from ir.errors import expect
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Assume,
@@ -42,7 +43,6 @@ from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks
 from ir.program.edit import names_in
 from ir.program.modules import ENTRY, expect_program
-from ir.records import dataclass
 from ir.schedule.storage import Storage
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted

@@ -11,10 +11,10 @@ from egraph_rules.contexts.facts import Trip
 from egraph_rules.modules.choice import Choice
 from egraph_rules.modules.graph import Graph
 from egraph_rules.modules.picture import dot
+from ir.later import dataclass
 from ir.nodes import Const, Expr, Module, PrimFunc
 from ir.page import Section
 from ir.presburger.index_map import IndexMap
-from ir.records import dataclass
 from ir.schedule.layout import Array, Layout, stored
 from ir.schedule.storage import Storage
 from ir.shown import Shown, counted

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -33,7 +34,6 @@ from ir.nodes import (
 )
 from ir.program.calls import body_of, calls_in, names_mentioned
 from ir.program.edit import names_in, with_children
-from ir.records import dataclass
 from ir.sections import Section, passed
 from ir.traverse import (
     all_exprs,

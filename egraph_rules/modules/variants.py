@@ -15,10 +15,10 @@ from egraph_rules.search.erase import price_as_written
 from ir.dtypes import DType
 from ir.errors import ScheduleError
 from ir.instructions import instructions_in
+from ir.later import dataclass
 from ir.nodes import SKIP, Assume, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, const, seq
 from ir.program.canonical import Canonical, canonical
 from ir.program.edit import ROOT, names_in, nest, with_unique_names
-from ir.records import dataclass
 from ir.schedule.storage import Storage, kept
 from ir.transform.stages.sequential import sequential_buffer_access
 from ir.transform.storage.layout_records import known_sizes

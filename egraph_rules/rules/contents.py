@@ -22,6 +22,7 @@ from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from ir.analysis import contents as held
 from ir.analysis.contents import reads
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -45,7 +46,6 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.forms import with_buffers
-from ir.records import dataclass
 from ir.traverse import (
     all_exprs,
     always_evaluated,

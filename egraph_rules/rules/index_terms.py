@@ -34,8 +34,8 @@ from egraph_rules.rules.lets import (
 from ir.arith import ArithmeticFault, in_range
 from ir.dtypes import DType, Kind
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import Alloc, Binary, Block, Const, Evaluate, Expr, For, If, Let, Seq, Stmt, Store, Unary, Var, const, seq
-from ir.records import dataclass
 from ir.transform.storage.tabulate import tabulated
 from ir.traverse import children, free_vars, walk, walk_expr, with_children
 

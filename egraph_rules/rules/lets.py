@@ -15,6 +15,7 @@ import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -40,7 +41,6 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
-from ir.records import dataclass
 from ir.traverse import (
     bound_var,
     children,

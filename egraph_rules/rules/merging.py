@@ -15,9 +15,9 @@ import islpy as isl
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.cases import joined
 from ir.analysis.effects import Effects, Regions, clash, meeting
+from ir.later import dataclass
 from ir.nodes import Assert, Assume, Buffer, For, Seq, Stmt, Store
 from ir.presburger import sets as pb
-from ir.records import dataclass
 from ir.traverse import has_loads, seq, walk
 
 

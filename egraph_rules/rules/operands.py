@@ -14,6 +14,7 @@ from egraph_rules.authoring.rule import BOOL, FLOAT, INTEGER, Defined, Kinds, Ru
 from ir.analysis.conditions import negate
 from ir.dtypes import Kind
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import Binary, BinaryOp, Const, Expr, Operand, Select, binary
 from ir.operators import (
     COMMUTATIVE,
@@ -27,7 +28,6 @@ from ir.operators import (
     Special,
     number,
 )
-from ir.records import dataclass
 from ir.traverse import children, with_children
 
 

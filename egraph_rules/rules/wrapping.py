@@ -13,10 +13,10 @@ from functools import reduce
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.algebra import Atoms, Monomial, Polynomial
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.naming import unused
 from ir.nodes import Binary, Cast, Const, Expr, For, Let, Load, Select, Stmt, Store, Undef, Var, const
 from ir.presburger import sets as pb
-from ir.records import dataclass
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, map_stmt, walk_expr
 
 _LAW = "for i: for j: s[a(i) + b(i, j)]  =  for i: let t = a(i): for j: s[t + b(i, j)]"

@@ -22,6 +22,7 @@ from egraph_rules.search.names import AuthorNames
 from egraph_rules.search.numbering import INT64_MAX, INT64_MIN, Numbering, Part, Tables
 from ir.analysis.evaluated import may_fail
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import (
     Alloc,
     AnyExpr,
@@ -49,7 +50,6 @@ from ir.nodes import (
     Var,
     const,
 )
-from ir.records import dataclass
 from ir.transform.calls.tensorize import true_instances
 from ir.traverse import all_exprs, free_vars, substitute, walk, walk_expr
 

@@ -25,6 +25,7 @@ from egraph_rules.search.numbering import Numbering, Part
 from ir.analysis.conditions import negate
 from ir.dtypes import DType
 from ir.instructions import instance_sizes, instruction_of
+from ir.later import dataclass
 from ir.naming import fresh, unused
 from ir.nodes import (
     COMPARE_OPS,
@@ -55,7 +56,6 @@ from ir.nodes import (
 from ir.program.calls import Copy
 from ir.program.edit import replace_buffer
 from ir.program.forms import with_buffers
-from ir.records import dataclass
 from ir.traverse import all_exprs, map_stmt, substitute_expr, walk
 
 ClassId = Hashable

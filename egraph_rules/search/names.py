@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import field
 
+from ir.later import dataclass
 from ir.nodes import Expr, Stmt, Store, Var
-from ir.records import dataclass
 from ir.traverse import walk
 
 _Trace = frozenset[tuple[object, tuple[Expr, ...]]]

@@ -16,6 +16,7 @@ from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.functions import function_number
 from egraph_rules.search.names import AuthorNames
 from ir.instructions import instruction_of
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -43,7 +44,6 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.records import dataclass
 from ir.traverse import substitute_expr
 
 Tables = dict[str, list[tuple[Cell, ...]]]

@@ -14,7 +14,7 @@ from egraph_rules.engine.rounds import Rounds
 from egraph_rules.search.encode import Expander
 from egraph_rules.search.extract import EXPRESSIONS, STATEMENTS
 from egraph_rules.search.language import FOLDED
-from ir.records import dataclass
+from ir.later import dataclass
 
 _TERMS = ("At", "Ate", *STATEMENTS, *EXPRESSIONS)
 

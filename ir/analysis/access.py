@@ -18,6 +18,7 @@ import ir.presburger.sets as pb
 from ir.analysis.witness import DIALECT, Bindings, Fact, Words, assumption_false, may_leave
 from ir.dtypes import DType
 from ir.errors import Span
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     TRUE,
@@ -45,7 +46,6 @@ from ir.nodes import (
 )
 from ir.presburger.opaque import Opaque, values_of
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.traverse import buffers_written, children, loads, shape_vars
 
 # A path with more alternatives than this loses facts instead of time.

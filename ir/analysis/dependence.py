@@ -19,10 +19,10 @@ from typing import Literal
 import islpy as isl
 
 from ir.analysis.steady_elements import SteadyElements
+from ir.later import dataclass
 from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Store, Var
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import Opaque
-from ir.records import dataclass
 from ir.traverse import loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]

@@ -21,6 +21,7 @@ from ir.analysis.definedness import is_defined
 from ir.analysis.spared import Spared, spared
 from ir.floats import Floats
 from ir.interning import Interned
+from ir.later import dataclass
 from ir.nodes import (
     Alloc,
     AnyStmt,
@@ -45,7 +46,6 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.program.forms import Form, Forms, with_buffers_in
-from ir.records import dataclass
 from ir.traverse import (
     all_exprs,
     buffers_written,

@@ -14,6 +14,7 @@ from ir.analysis.coverage import evaluated_parts, first_read
 from ir.analysis.dependence import Loop, Statement, domain
 from ir.dtypes import DType
 from ir.interning import Interned
+from ir.later import dataclass
 from ir.nodes import (
     TRUE,
     Assert,
@@ -34,7 +35,6 @@ from ir.nodes import (
 )
 from ir.operators import is_singular
 from ir.presburger import sets as pb
-from ir.records import dataclass
 from ir.traverse import (
     all_exprs,
     always_evaluated,

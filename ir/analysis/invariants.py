@@ -11,8 +11,8 @@ from typing import Literal
 
 from ir.analysis.definedness import is_defined
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, Select, Stmt, Store, Unary
-from ir.records import dataclass
 from ir.traverse import map_expr, walk
 
 Side = Literal["ge", "le"]

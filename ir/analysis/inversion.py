@@ -13,13 +13,13 @@ from itertools import pairwise
 import islpy as isl
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import SKIP, Buffer, Cast, Const, Expr, For, PrimFunc, Stmt, Store, Var, const
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.edit import names_in, path_to, refuse, scope_of
-from ir.records import dataclass
 from ir.traverse import free_vars, walk
 
 _STEM = re.compile(r"_\d+$")  # what tells names apart that were the same

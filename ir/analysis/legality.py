@@ -15,6 +15,7 @@ from typing import assert_never, cast
 
 import islpy as isl
 
+from ir.later import dataclass
 from ir.nodes import (
     COMPARE_OPS,
     LOGICAL_OPS,
@@ -41,7 +42,6 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
-from ir.records import dataclass
 from ir.traverse import has_loads, loads, substitute_expr, walk_expr
 
 Time = tuple[Expr | int, ...]

@@ -13,13 +13,13 @@ from dataclasses import field, replace
 import islpy as isl
 
 from ir.analysis.effects import EffectAnalysis, Regions
+from ir.later import dataclass
 from ir.nodes import Alloc, Assert, Block, Buffer, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
 from ir.program.edit import ROOT, block_path, loop_path, loops_around, refuse, replace_at
-from ir.records import dataclass
 from ir.traverse import stmt_children, stmt_exprs, substitute_expr, walk, walk_expr
 
 

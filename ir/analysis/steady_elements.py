@@ -11,10 +11,10 @@ from itertools import combinations
 
 import islpy as isl
 
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import values_of
-from ir.records import dataclass
 from ir.traverse import has_loads, map_expr
 
 Told = Callable[[Load, isl.Set], Iterable[Expr]]  # what holds of an element wherever it is read, which the set says

@@ -8,9 +8,9 @@ import islpy as isl
 
 import ir.presburger.sets as pb
 from ir.errors import Span, VerifyError
+from ir.later import dataclass
 from ir.nodes import Assume, Binary, Buffer, Const, Expr, For, Var, const
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.traverse import free_vars
 
 _SHOWN_CONDITIONS = 6

@@ -30,9 +30,9 @@ from ir.bounds.ranges import (
 from ir.bounds.stages import Access, Place, Program, Stage, find_stages
 from ir.dtypes import DType
 from ir.errors import LoopsatError, suggest
+from ir.later import dataclass
 from ir.nodes import Expr, For, PrimFunc, const
 from ir.presburger import sets as pb
-from ir.records import dataclass
 
 _PARAM = isl.dim_type.param
 _SET = isl.dim_type.set

@@ -12,11 +12,11 @@ from functools import reduce
 import islpy as isl
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Unary, Var, const
 from ir.presburger import sets as pb
 from ir.presburger.readback import condition, coordinate, expression
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.traverse import map_expr
 
 _PARAM = isl.dim_type.param

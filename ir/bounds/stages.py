@@ -13,6 +13,7 @@ from typing import assert_never, cast
 import islpy as isl
 
 from ir.errors import Span
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -39,7 +40,6 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.program.calls import without_calls
-from ir.records import dataclass
 from ir.traverse import children, has_loads, shape_vars, substitute_expr, walk, walk_expr
 
 

@@ -14,12 +14,12 @@ from itertools import pairwise
 
 import islpy as isl
 
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Assume, Binary, Block, Const, Expr, For, If, Seq, Stmt, Var, const
 from ir.presburger import sets as pb
 from ir.presburger.polynomials import Polynomial, divided, polynomial, summed, written
 from ir.program.edit import plus
-from ir.records import dataclass
 from ir.traverse import (
     all_exprs,
     bound_var,

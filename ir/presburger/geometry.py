@@ -14,13 +14,13 @@ import islpy as isl
 from ir.dtypes import DType
 from ir.errors import Span
 from ir.fold import fold
+from ir.later import dataclass
 from ir.nodes import FALSE, NEGATED, TRUE, Binary, Cast, Compare, Const, Expr, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.edit import refuse
-from ir.records import dataclass
 from ir.traverse import free_vars, map_expr, substitute_expr, walk_expr
 
 _WIDE = (DType.INT64, DType.UINT32, DType.UINT64)

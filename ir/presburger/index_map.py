@@ -8,9 +8,9 @@ from typing import cast
 
 from ir.dtypes import DType
 from ir.errors import ScheduleError
+from ir.later import dataclass
 from ir.nodes import Expr, Var, as_expr
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.traverse import substitute_expr
 
 

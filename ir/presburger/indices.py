@@ -12,6 +12,7 @@ from dataclasses import field, replace
 import islpy as isl
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import (
     TRUE,
     Alloc,
@@ -31,7 +32,6 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import proven
-from ir.records import dataclass
 from ir.traverse import children, free_vars, has_loads, map_stmt, with_children
 
 

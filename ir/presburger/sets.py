@@ -19,8 +19,8 @@ import islpy as isl
 
 from ir.dtypes import DType
 from ir.functions import inlined
+from ir.later import dataclass
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
-from ir.records import dataclass
 
 P = ParamSpec("P")
 T = TypeVar("T")

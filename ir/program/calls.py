@@ -16,6 +16,7 @@ from typing import assert_never, cast
 
 from ir.dtypes import DType
 from ir.instructions import instance
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -44,7 +45,6 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.records import dataclass
 from ir.sections import Section, passed
 from ir.traverse import (
     all_exprs,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
 
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Buffer, Expr, PrimFunc, Var
 from ir.program.calls import Copy
-from ir.records import dataclass
 from ir.sections import Section
 from ir.traverse import shape_vars
 

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from ir.errors import ScheduleError, Span, suggest
 from ir.functions import functions_in
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -31,7 +32,6 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.records import dataclass
 from ir.sections import passed
 from ir.traverse import (
     bound_var,

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import field, replace
 
 from ir.interning import Interned
+from ir.later import dataclass
 from ir.nodes import Alloc, Buffer, Expr, Load, Stmt, Store
-from ir.records import dataclass
 from ir.traverse import all_exprs, loads, map_expr, map_stmt, walk
 
 

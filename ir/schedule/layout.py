@@ -13,6 +13,7 @@ from ir.analysis.effects import EffectAnalysis, get
 from ir.dtypes import DType
 from ir.errors import LoopsatError, suggest
 from ir.functions import inlined
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Binary, Buffer, Call, Cast, Const, Expr, PrimFunc, Select, Unary, Var
 from ir.presburger import sets as pb
@@ -20,7 +21,6 @@ from ir.presburger.geometry import Geometry, geometry
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
-from ir.records import dataclass
 from ir.schedule.storage import Storage
 from ir.transform.storage.layout_records import record_of
 from ir.transform.storage.padding import index_names

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ir.errors import LoopsatError
+from ir.later import dataclass
 from ir.nodes import Assume, Binary, Buffer, Const, Expr, For, If, Load, PrimFunc, Stmt, binary, const
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.schedule.layout import layout_of
 from ir.semantics.inputs import leading_assumptions
 from ir.semantics.machine import Machine

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, PrimFunc, Stmt, Undef, Var, const
 from ir.presburger import sets as pb
 from ir.presburger.facts import range_of
@@ -15,7 +16,6 @@ from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.calls import minus, plus
 from ir.program.edit import names_in, refuse
-from ir.records import dataclass
 from ir.transform.storage.dimension_order import Change
 from ir.transform.storage.padding import assumption, filler, index_names
 

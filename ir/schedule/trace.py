@@ -13,6 +13,7 @@ from typing import Protocol, cast
 from ir.dtypes import DType
 from ir.errors import LoopsatError, ScheduleError
 from ir.functions import inline_calls
+from ir.later import dataclass
 from ir.naming import unused
 from ir.nodes import (
     Binary,
@@ -32,7 +33,6 @@ from ir.nodes import (
 from ir.page import Section
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.script.parser import parse
 from ir.shown import Shown, counted
 from ir.traverse import free_vars, loads

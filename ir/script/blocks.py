@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ir.errors import suggest
+from ir.later import dataclass
 from ir.nodes import TRUE, Block, Buffer, Expr, IterKind, IterVar, Region, Stmt, Var
 from ir.printing.intervals import extent_of
-from ir.records import dataclass
 from ir.script.buffers import region_of
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.scope import Scope, View

@@ -8,8 +8,8 @@ from dataclasses import field, replace
 
 from ir.dtypes import DType, from_name
 from ir.errors import suggest
+from ir.later import dataclass
 from ir.nodes import FLOAT_UNARY_OPS, BinaryOp, Buffer, Call, Cast, Const, Expr, Function, Load, UnaryOp, Undef, Var
-from ir.records import dataclass
 from ir.script.hints import SLICES, in_place_of, suggest_name
 from ir.script.scope import Scope, View
 from ir.script.values import Typer, Untyped, Value, is_number

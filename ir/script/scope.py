@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from ir.errors import ParseError, Span, suggest
+from ir.later import dataclass
 from ir.naming import unused
 from ir.nodes import Binary, Buffer, Const, Expr, Function, Var
-from ir.records import dataclass
 from ir.script.hints import CONTAINS
 
 Constant = bool | int | float | str | Function | tuple["Constant", ...]  # what the text around a kernel defines

@@ -19,6 +19,7 @@ from typing import Literal, NoReturn, cast, overload
 
 from ir.dtypes import DType, from_name
 from ir.errors import Span, VerifyError, suggest
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -39,7 +40,6 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.records import dataclass
 from ir.script.dialect import max_value, min_value
 from ir.semantics.verify import verify
 from ir.traverse import free_vars, loads, map_expr, shape_vars, substitute_expr

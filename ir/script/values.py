@@ -16,6 +16,7 @@ import ml_dtypes
 
 from ir.dtypes import DType, float_max
 from ir.errors import Span
+from ir.later import dataclass
 from ir.nodes import (
     FLOAT_UNARY_OPS,
     INTEGER_ONLY_OPS,
@@ -31,7 +32,6 @@ from ir.nodes import (
     Undef,
     const,
 )
-from ir.records import dataclass
 from ir.script.scope import Source
 
 

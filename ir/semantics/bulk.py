@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from ir.arith import Scalar
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Assume, Binary, Call, Cast, Const, Expr, For, If, Let, Load, Seq, Stmt, Unary, Undef, Var
-from ir.records import dataclass
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError, suggest
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -42,7 +43,6 @@ from ir.nodes import (
     seq,
 )
 from ir.program.calls import inline_calls, without_calls
-from ir.records import dataclass
 from ir.semantics.bulk import Bulk, Unsupported
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.machine import Machine

@@ -19,6 +19,7 @@ from ir.analysis.conditions import arbitrary_elements
 from ir.arith import ArithmeticFault, Scalar, binary_function, cast_function, rounded, unary_function
 from ir.dtypes import DType
 from ir.errors import InterpretError, Span
+from ir.later import dataclass
 from ir.nodes import (
     Alloc,
     AnyExpr,
@@ -48,7 +49,6 @@ from ir.nodes import (
 )
 from ir.printing.printer import to_script
 from ir.program.calls import size_arguments
-from ir.records import dataclass
 from ir.sections import Section, passed
 
 Array = npt.NDArray[np.generic]

@@ -9,8 +9,8 @@ from ir.arith import ArithmeticFault, Scalar, fold_cast, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.functions import inlined
+from ir.later import dataclass
 from ir.nodes import COMPARE_OPS, MIRRORED, NEGATED, Assume, Binary, Call, Cast, Expr, Load, Select, Unary, Undef, Var
-from ir.records import dataclass
 from ir.semantics.machine import Machine, Undefined
 from ir.traverse import has_loads
 

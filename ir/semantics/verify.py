@@ -17,6 +17,7 @@ from ir.dtypes import DType
 from ir.errors import Span, VerifyError, suggest
 from ir.functions import check_function
 from ir.instructions import check_instruction
+from ir.later import dataclass
 from ir.nodes import (
     COMPARE_OPS,
     FLOAT_UNARY_OPS,
@@ -57,7 +58,6 @@ from ir.presburger.sets import exclusive
 from ir.printing.printer import to_script
 from ir.program.calls import size_arguments, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
-from ir.records import dataclass
 from ir.sections import Section, passed
 from ir.semantics.small_sizes import check_small_sizes
 from ir.shown import counted

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import PrimFunc
 from ir.page import Section
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.semantics.machine import Array
 from ir.shown import Shown

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
+from ir.later import dataclass
 from ir.nodes import Var
 from ir.program.modules import Written
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs, random_array, random_inputs, satisfying
 
 _ONE_BY_ONE = 48  # elements of an array that are drawn each; of larger ones a box holds random numbers

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import Assume, Binary, Call, Cast, Expr, Let, PrimFunc, Unary
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.machine import UNDEF, Array, Evaluation, Machine, Undefined, Value

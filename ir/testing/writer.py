@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from ir.records import dataclass
+from ir.later import dataclass
 
 NUMBERS = {
     "f": ("0.0", "1.0", "-0.5", "2.0"), "i": ("0", "1", "2", "-3"), "u": ("0", "1", "2", "7"), "b": ("False", "True"),

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from math import isinf
 from typing import TypeVar
 
-from ir.records import dataclass
+from ir.later import dataclass
 
 _Form = TypeVar("_Form")
 

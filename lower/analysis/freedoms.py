@@ -14,7 +14,7 @@ from typing import Literal
 from ir.dtypes import DType
 from ir.errors import OptionError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.records import dataclass
+from ir.later import dataclass
 
 ORDER = Floats.REASSOCIATE | Floats.FINITE  # sums in another order, of which no part may overflow
 NUMBERS = Floats.FINITE | Floats.NO_SIGNED_ZEROS

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Cast, Const, Expr, Load, Unary, Var, const
-from ir.records import dataclass
 from ir.shown import text_order
 from ir.traverse import free_vars, walk_expr
 

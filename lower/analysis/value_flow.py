@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ir.analysis.dependence import Statement, common_loops, domain
+from ir.later import dataclass
 from ir.nodes import Expr, Load, Var
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import substitute_expr
 
 

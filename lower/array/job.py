@@ -13,9 +13,9 @@ from math import prod
 
 from ir.analysis.dependence import UpdateOp
 from ir.fold import computed
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import children, free_vars, loads, map_expr, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ir.later import dataclass
 from ir.nodes import Var
-from ir.records import dataclass
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear
 from lower.array.views import Axis

@@ -14,8 +14,8 @@ from math import prod
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Expr, Load
-from ir.records import dataclass
 from ir.traverse import children, loads
 from lower.analysis.deciding import cheaper
 from lower.array.access import DEFAULT_SIZE, Accessor, Bounds, buffer_shape

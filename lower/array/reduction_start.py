@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from ir.later import dataclass
 from ir.nodes import Binary, Call, Cast, Expr, Load, Select, Unary, Var
-from ir.records import dataclass
 from ir.traverse import children, free_vars, has_loads
 from lower.analysis.linear_forms import Linear
 from lower.array.access import Bounds

@@ -10,8 +10,8 @@ from typing import Literal as OneOf
 from typing import assert_never, cast
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import COMPARE_OPS, AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
-from ir.records import dataclass
 from ir.traverse import has_loads
 from lower.array.calls import call_code
 from lower.array.views import Axis

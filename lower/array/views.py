@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from ir.later import dataclass
 from ir.nodes import Expr, Load, Var
-from ir.records import dataclass
 from ir.traverse import free_vars, walk_expr
 from lower.analysis.linear_forms import Linear, number
 

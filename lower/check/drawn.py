@@ -12,11 +12,11 @@ import numpy as np
 from ir.arith import Scalar
 from ir.errors import DifferenceError, KindError, LoopsatError, OptionError, expect
 from ir.instructions import is_instruction
+from ir.later import dataclass
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
 from ir.printing.printer import to_script
 from ir.program.modules import Written
-from ir.records import dataclass
 from ir.semantics.inputs import NEAR_ZERO, SPREADS, Inputs, random_inputs
 from ir.testing.counterexample import shown_value
 from ir.testing.draw import Search

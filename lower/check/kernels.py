@@ -18,8 +18,8 @@ from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import Let, PrimFunc
-from ir.records import dataclass
 from ir.semantics.inputs import SPREADS, Inputs, random_inputs
 from ir.semantics.interpret import bind_arguments, interpret_with_undef
 from ir.semantics.retype import in_float64

@@ -17,6 +17,7 @@ from jax import lax
 from ir.analysis.conditions import arbitrary_elements
 from ir.dtypes import DType
 from ir.functions import inlined
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -47,7 +48,6 @@ from ir.nodes import (
     seq,
 )
 from ir.program.blocks import lower_blocks
-from ir.records import dataclass
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.machine import Machine
 from ir.traverse import buffers_written, has_loads, map_stmt, results_of

@@ -14,8 +14,8 @@ import numpy as np
 
 from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
+from ir.later import dataclass
 from ir.nodes import Buffer, Const, Expr, Load, PrimFunc, const
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.semantics.steps import estimated_steps
 from ir.semantics.verify import verify

@@ -12,7 +12,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from ir.errors import LoopsatError
-from ir.records import dataclass
+from ir.later import dataclass
 from lower.commands.page import Page
 from lower.runtime.cache import folder
 from lower.runtime.kept import COMPILED, FOLDER

@@ -12,9 +12,9 @@ import numpy as np
 from egraph_rules import Result
 from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
+from ir.later import dataclass
 from ir.nodes import PrimFunc
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs, require_memory
 from ir.semantics.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text

@@ -24,8 +24,8 @@ from typing import Any, cast
 import numpy as np
 
 from ir.errors import LoopsatError, suggest
+from ir.later import dataclass
 from ir.nodes import PrimFunc
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.semantics.machine import Machine
 from ir.semantics.specialize import specialize

@@ -10,9 +10,9 @@ import islpy as isl
 
 from egraph_rules.cost.target import Target
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, For, Load, Stmt, Store, Var, const
 from ir.presburger import sets as pb
-from ir.records import dataclass
 from ir.traverse import all_exprs, free_vars, stmt_children
 from lower.analysis.freedoms import ORDER, Form, Policy
 from lower.analysis.linear_forms import linear

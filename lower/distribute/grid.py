@@ -9,9 +9,9 @@ from math import prod
 import islpy as isl
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Assume, Binary, Buffer, Cast, Const, Expr, Stmt, Var, const
 from ir.presburger import sets as pb
-from ir.records import dataclass
 from lower.analysis.linear_forms import linear, to_expr
 
 Axes = tuple[str, ...]  # of a mesh, the outermost first

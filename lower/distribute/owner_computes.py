@@ -13,6 +13,7 @@ from functools import reduce
 
 import islpy as isl
 
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -34,7 +35,6 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to, proven
-from ir.records import dataclass
 from ir.traverse import children, free_vars, has_loads, substitute_expr, with_children
 from lower.analysis.linear_forms import Linear, linear, tidy, to_expr
 from lower.distribute.grid import Axes, Cut, Placement, local_shape, tidied

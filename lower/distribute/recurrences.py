@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from ir.later import dataclass
 from ir.nodes import SKIP, Binary, Buffer, Const, Expr, For, Load, Select, Stmt, Store, Var, const, seq
 from ir.operators import COMMUTATIVE, combines, neutral
 from ir.program.edit import with_children
-from ir.records import dataclass
 from ir.traverse import loads, stmt_children, substitute_expr
 from lower.analysis.linear_forms import Linear, linear
 from lower.distribute.grid import tidied

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from egraph_rules.cost.target import Target
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Expr, PrimFunc, Var
 from ir.operators import neutral
-from ir.records import dataclass
 from ir.traverse import results_of
 from lower.analysis.freedoms import Policy
 from lower.analysis.linear_forms import linear

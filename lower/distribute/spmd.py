@@ -13,6 +13,7 @@ import islpy as isl
 
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -31,7 +32,6 @@ from ir.nodes import (
 from ir.operators import neutral
 from ir.presburger import sets as pb
 from ir.program.edit import names_in, with_unique_names
-from ir.records import dataclass
 from ir.traverse import all_exprs, buffers_written, free_vars, walk
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import linear

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ir.later import dataclass
 from ir.nodes import Alloc, Assert, Assume, Binary, Buffer, Evaluate, Expr, For, If, Let, Load, Seq, Stmt, Store, Var
 from ir.operators import combines
-from ir.records import dataclass
 from ir.traverse import loads, stmt_exprs, walk
 
 _AXIS = "axis"

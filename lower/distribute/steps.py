@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, PrimFunc, Var
-from ir.records import dataclass
 from lower.distribute.grid import Axes, Placement
 from lower.distribute.views import View
 

@@ -11,9 +11,9 @@ from math import prod
 
 import islpy as isl
 
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as pb
-from ir.records import dataclass
 from ir.traverse import free_vars, has_loads
 from lower.analysis.linear_forms import Linear, linear, to_expr
 from lower.distribute.grid import Axes, Cut, Grid, Placement, tidied

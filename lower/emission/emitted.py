@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ir.floats import DEFAULT_FLOATS, Floats
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, PrimFunc, Var
-from ir.records import dataclass
 from lower.analysis.freedoms import HIGHEST, Precision
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.errors import LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var
 from ir.presburger.sets import exclusive
-from ir.records import dataclass
 from ir.traverse import all_exprs, free_vars, has_loads, loads, shape_vars
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import linear, number, to_expr
@@ -615,8 +615,7 @@ class _Emitter:
             scope.written(self.names.of(buffer))
         self.helpers |= {"with_all_given", "chosen"}
         state = names[0] if len(names) == 1 else tuple(names)
-        more = [True] if by_element(node) else []
-        scope.add(assign_each(names, call("chosen", test, *functions, state, *more)))
+        scope.add(assign_each(names, call("chosen", test, *functions, state, *[True] * by_element(node))))
 
     def _loop_bounds(
         self, node: SequentialLoop, scope: Scope, child: Scope

@@ -13,7 +13,7 @@ from itertools import pairwise, product
 from math import prod
 from typing import cast
 
-from ir.records import dataclass
+from ir.later import dataclass
 from lower.emission.concatenation_barrier import behind_barrier
 from lower.program.build import ALL, NEW_AXIS, Arg, assign, call, method, subscript
 from lower.program.masked_stores import positions

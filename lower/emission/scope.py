@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import field
 
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Buffer, Var
-from ir.records import dataclass
 from lower.array.exact_values import EXACT_HELPERS
 from lower.array.job import Job
 from lower.array.reduction_start import Start

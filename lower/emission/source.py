@@ -7,8 +7,8 @@ from dataclasses import field
 
 from ruff_api import FormatOptions, format_string
 
+from ir.later import dataclass
 from ir.naming import lengthened
-from ir.records import dataclass
 from lower.array.exact_values import EXACT_HELPERS
 from lower.array.moving_windows import WINDOWS_AT
 from lower.array.values import TRUNCDIV

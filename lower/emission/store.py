@@ -8,8 +8,8 @@ from math import prod
 
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Expr, Load, Var, const
-from ir.records import dataclass
 from ir.traverse import loads
 from lower.analysis.linear_forms import Linear, number
 from lower.array.access import find_view, indexed, without_trailing

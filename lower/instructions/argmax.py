@@ -16,8 +16,8 @@ from math import prod
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
-from ir.records import dataclass
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form
 from lower.analysis.linear_forms import linear, to_expr

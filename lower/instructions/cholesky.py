@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType, float_max
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var
-from ir.records import dataclass
 from lower.analysis.freedoms import ORDER, Form
 from lower.instructions.cholesky_recognition import Factorization
 from lower.nest.nodes import ArrayStatement, Box, Factor, Fresh, Node, Versions, array_over, loop_over

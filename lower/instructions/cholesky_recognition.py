@@ -13,9 +13,9 @@ from functools import partial
 
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
 from lower.analysis.value_flow import At, Flow, NotAffineError, Seen, adds, same_place

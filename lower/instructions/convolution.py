@@ -15,8 +15,8 @@ from math import prod
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import Binary, Expr, Load, Select, Var, const
-from ir.records import dataclass
 from ir.traverse import children, free_vars, loads, substitute_expr
 from lower.analysis import freedoms
 from lower.analysis.deciding import cheapest

@@ -23,10 +23,10 @@ from dataclasses import replace
 
 from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.naming import lengthened
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Unary, Var, const
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import free_vars, has_load, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import atom, linear, to_expr

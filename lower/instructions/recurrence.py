@@ -14,8 +14,8 @@ from typing import Literal
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, common_loops, dependences
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
-from ir.records import dataclass
 from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr

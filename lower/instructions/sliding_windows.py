@@ -12,8 +12,8 @@ from math import gcd, prod
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
+from ir.later import dataclass
 from ir.nodes import Binary, Expr, Load, Var, const
-from ir.records import dataclass
 from ir.traverse import free_vars, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form

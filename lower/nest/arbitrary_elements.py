@@ -11,11 +11,11 @@ from typing import cast
 
 from ir.analysis.conditions import arbitrary_elements
 from ir.analysis.dependence import Statement, domain
+from ir.later import dataclass
 from ir.nodes import AnyStmt, Assume, Expr, For, If, Let, Load, PrimFunc, Stmt, Store, Undef
 from ir.presburger import sets as pb
 from ir.presburger.readback import condition
 from ir.program.blocks import lower_blocks
-from ir.records import dataclass
 from ir.traverse import buffers_written, has_loads, has_undef, loads, shape_vars, stmt_children, walk
 
 

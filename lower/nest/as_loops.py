@@ -14,6 +14,7 @@ from itertools import groupby
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.fold import fold, folded
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     SKIP,
@@ -35,7 +36,6 @@ from ir.nodes import (
     seq,
 )
 from ir.program.edit import replace_buffer
-from ir.records import dataclass
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, walk
 from lower.analysis.linear_forms import Linear, linear, number, to_expr
 from lower.nest.expansion import Expansion

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import islpy as isl
 
 from ir.analysis.dependence import Loop, Statement, domain
+from ir.later import dataclass
 from ir.nodes import Buffer, Const
 from ir.presburger import sets as pb
-from ir.records import dataclass
 from lower.nest.nodes import ArrayStatement, Node, SequentialLoop, Versions
 
 Box = Sequence[tuple[int, int]]  # the first and one-past-last position of each dimension

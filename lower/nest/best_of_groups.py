@@ -13,6 +13,7 @@ from dataclasses import replace
 from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
 from ir.fold import folded
+from ir.later import dataclass
 from ir.nodes import (
     MIRRORED,
     SKIP,
@@ -32,7 +33,6 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.records import dataclass
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.nest.existence import without_names

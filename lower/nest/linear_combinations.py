@@ -18,8 +18,8 @@ from functools import reduce
 from ir.arith import shortest
 from ir.dtypes import DType
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import Binary, Expr, Unary, const
-from ir.records import dataclass
 from ir.traverse import children, with_children
 from lower.analysis.digits import keeps_digits, number
 from lower.analysis.freedoms import ORDER, Form, Policy

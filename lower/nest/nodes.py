@@ -7,8 +7,8 @@ from dataclasses import field, replace
 from itertools import count
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var
-from ir.records import dataclass
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear, Ranges, atom, interval, linear, number, to_expr
 from lower.nest.normalize import Place, relocated, relocated_expr

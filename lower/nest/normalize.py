@@ -16,6 +16,7 @@ from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, depe
 from ir.analysis.steady_elements import SteadyElements
 from ir.dtypes import DType
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     TRUE,
@@ -41,7 +42,6 @@ from ir.nodes import (
     Var,
 )
 from ir.program.blocks import lower_blocks
-from ir.records import dataclass
 from ir.transform.calls.tensorize import Differs
 from ir.traverse import (
     all_exprs,

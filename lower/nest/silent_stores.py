@@ -30,9 +30,9 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Statement
 from ir.dtypes import Kind
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import TRUE, Binary, Const, Expr, Load, Select, binary
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import has_loads, loads, map_expr
 from lower.analysis.freedoms import Form, Policy
 from lower.nest.if_conversion import as_extreme

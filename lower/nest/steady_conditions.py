@@ -14,9 +14,9 @@ import islpy as isl
 
 from ir.analysis.dependence import Loop, Statement, dependences
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as pb
-from ir.records import dataclass
 from ir.traverse import children, has_loads, loads, map_expr, substitute_expr, with_children
 from lower.analysis.freedoms import Form
 from lower.nest.if_conversion import conjuncts

@@ -12,8 +12,8 @@ from math import prod
 
 from egraph_rules.cost.target import GPU, TPU, Target, target_named
 from ir.errors import LowerError
+from ir.later import dataclass
 from ir.nodes import Buffer, PrimFunc
-from ir.records import dataclass
 from lower.array.job import Job
 from lower.array.values import dtype_code
 from lower.emission.assumptions import assumptions_of, demanded

@@ -13,8 +13,8 @@ from dataclasses import field, replace
 from itertools import pairwise
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Const, Expr, Load, Var, const
-from ir.records import dataclass
 from ir.traverse import free_vars, map_expr, walk_expr
 from lower.analysis.linear_forms import number
 from lower.array.job import Job

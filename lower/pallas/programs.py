@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var, const
-from ir.records import dataclass
 from ir.traverse import free_vars, loads, shape_vars
 from lower.analysis.freedoms import Policy
 from lower.analysis.linear_forms import atom, linear, to_expr

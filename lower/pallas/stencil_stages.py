@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from ir.later import dataclass
 from ir.nodes import Buffer, Load, Var
-from ir.records import dataclass
 from ir.traverse import free_vars, walk_expr
 from lower.array.job import Job
 from lower.array.values import Translator, Value, dtype_code

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from ir.records import dataclass
+from ir.later import dataclass
 from lower.program.nodes import (
     Assign,
     Attribute,

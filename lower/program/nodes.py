@@ -18,7 +18,7 @@ from dataclasses import field
 from typing import Literal as OneOf
 from typing import assert_never, cast
 
-from ir.records import dataclass
+from ir.later import dataclass
 
 Operator = OneOf[
     "+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>",

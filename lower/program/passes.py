@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, ParamSpec, TypeVar
 
-from ir.records import dataclass
+from ir.later import dataclass
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
 from lower.program.register_rotation import handed_on

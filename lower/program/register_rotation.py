@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import field
 
-from ir.records import dataclass
+from ir.later import dataclass
 from lower.program.build import ALL, infix, without_trailing
 from lower.program.nodes import (
     Assign,

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, assert_never, cast
 
+from ir.later import dataclass
 from ir.pure import is_pure
-from ir.records import dataclass
 from lower.program.nodes import (
     Assign,
     Call,

@@ -14,8 +14,8 @@ from functools import partial
 from egraph_rules.cost.operations import FILTER_WIDTH
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, Load, Var
-from ir.records import dataclass
 from ir.traverse import free_vars, map_expr, shape_vars
 from lower.analysis.components import components, edges_within
 from lower.analysis.deciding import cheaper, cheapest, placed

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from ir.analysis.dependence import Loop, Relation, Statement, primed_loops
+from ir.later import dataclass
 from ir.nodes import Binary, Expr, Var
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import free_vars, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear, number, to_expr

@@ -15,8 +15,8 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
-from ir.records import dataclass
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr

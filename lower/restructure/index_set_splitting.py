@@ -16,8 +16,8 @@ from math import prod
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
+from ir.later import dataclass
 from ir.nodes import Buffer, Const, Expr, Var, const
-from ir.records import dataclass
 from ir.traverse import free_vars, shape_vars
 from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import Form

@@ -13,9 +13,9 @@ from egraph_rules.cost.target import CPU, Target
 from egraph_rules.explain.derivation import Step
 from ir.analysis.steady_elements import SteadyElements
 from ir.floats import DEFAULT_FLOATS, Floats
+from ir.later import dataclass
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
-from ir.records import dataclass
 from ir.transform.loops.unroll import with_unrolled
 from lower.analysis.deciding import noted
 from lower.analysis.freedoms import Form, Policy

@@ -15,8 +15,8 @@ from math import prod
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, Load, Store, Var, const
-from ir.records import dataclass
 from ir.traverse import loads, map_expr, substitute_expr
 from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import Form

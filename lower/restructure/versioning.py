@@ -13,9 +13,9 @@ from typing import Literal
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Idle, Loop, Statement
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Expr, Load, Store, const
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import loads
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.value_ranges import Bounds, holds, kept

@@ -16,10 +16,10 @@ from math import prod
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
+from ir.later import dataclass
 from ir.naming import lengthened
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import map_expr, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, number, tidy, to_expr, unbounded

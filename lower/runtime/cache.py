@@ -19,7 +19,7 @@ from typing import Any, cast
 from platformdirs import user_cache_path
 
 from ir.files import replace_file
-from ir.records import dataclass
+from ir.later import dataclass
 
 FORMAT = 1  # of the files; a file of another format is ignored
 MAX_BYTES = 1 << 20  # ours have a few kilobytes

@@ -15,7 +15,7 @@ from typing import Any
 
 from egraph_rules.cost.target import Target, target_named
 from ir.errors import LoopsatError
-from ir.records import dataclass
+from ir.later import dataclass
 from lower.runtime import cache
 
 FIGURES = (

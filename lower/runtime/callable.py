@@ -15,10 +15,9 @@ from jax import core as jax_core
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, LowerTypeError, LowerValueError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.later import later
+from ir.later import dataclass, later
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.page import Section
-from ir.records import dataclass
 from ir.semantics.specialize import specialize
 from ir.shown import Shown
 from ir.traverse import results_of, shape_vars, substitute_expr

@@ -25,10 +25,9 @@ from ir.analysis.witness import PLAIN
 from ir.dtypes import DType, from_name
 from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError, expect, suggest
 from ir.floats import Floats, floats_named
-from ir.later import later
+from ir.later import dataclass, later
 from ir.nodes import Buffer, PrimFunc, Var
 from ir.page import Section
-from ir.records import dataclass
 from ir.script.plain.hints import COMPLEX
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType

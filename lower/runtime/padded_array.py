@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jax.sharding import AxisType, NamedSharding, PartitionSpec, reshard
 
 from ir.errors import LowerError
-from ir.records import dataclass
+from ir.later import dataclass
 
 Shape = tuple[int, ...]
 Index = tuple[slice, ...]

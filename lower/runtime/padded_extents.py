@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import lcm
 
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -33,7 +34,6 @@ from ir.nodes import (
 from ir.presburger.facts import facts_at, proven
 from ir.program.blocks import lower_blocks
 from ir.program.edit import with_unique_names
-from ir.records import dataclass
 from ir.traverse import free_vars, loads, map_expr, map_stmt, stmt_children, stmt_exprs, walk
 from lower.analysis.linear_forms import linear
 

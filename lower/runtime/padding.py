@@ -14,6 +14,7 @@ from math import isinf
 from egraph_rules import Floats, transforms
 from egraph_rules.search.erase import erase
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     SKIP,
@@ -37,7 +38,6 @@ from ir.nodes import (
 from ir.operators import combines, neutral, number
 from ir.printing.printer import to_script
 from ir.program.edit import names_in, nest
-from ir.records import dataclass
 from ir.traverse import all_exprs, buffers_written, children, free_vars, map_stmt, walk
 from lower.runtime.padded_extents import Dim, Extended, extended
 

@@ -21,8 +21,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
+from ir.later import dataclass
 from ir.nodes import Buffer, PrimFunc
-from ir.records import dataclass
 from ir.traverse import results_of
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.distribute.source import spmd_source

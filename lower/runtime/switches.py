@@ -12,7 +12,7 @@ from egraph_rules.authoring.tensor import FAMILY
 from egraph_rules.rules import FAMILIES as RULE_FAMILIES
 from egraph_rules.rules.registry import active_tensor_rules, is_rule, known_rules
 from ir.errors import OptionError, expect, suggest
-from ir.records import dataclass
+from ir.later import dataclass
 from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
 from lower.array.domain_extension import EXTENSION
 from lower.array.finiteness import MASKED

@@ -12,10 +12,10 @@ from egraph_rules.cost.target import Target
 from egraph_rules.rules.registry import is_rule
 from ir.errors import OptionError, suggest
 from ir.floats import Floats, floats_named
+from ir.later import dataclass
 from ir.nodes import Module, PrimFunc
 from ir.presburger.sets import exclusive
 from ir.program.modules import ENTRY, Written
-from ir.records import dataclass
 from ir.semantics.verify import entered
 from lower.analysis.deciding import Taken, noted
 from lower.analysis.freedoms import FAMILIES, Form

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ir.analysis.dependence import Loop, Statement
+from ir.later import dataclass
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
-from ir.records import dataclass
 from ir.traverse import free_vars, loads, map_expr
 from lower.nest.nodes import Box, Fresh, array_over
 from lower.nest.normalize import mapped

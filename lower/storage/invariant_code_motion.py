@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ir.analysis.dependence import Loop, Statement, dependences
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, Var
-from ir.records import dataclass
 from ir.traverse import free_vars
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear

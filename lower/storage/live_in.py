@@ -16,9 +16,9 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.coverage import uncovered
 from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import free_vars, loads, map_expr, node_count, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, least, linear, number, tidy, to_expr, unbounded
 from lower.nest.if_conversion import conjuncts

@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from ir.analysis.dependence import Statement
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Unary, Var, const
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import loads, walk_expr
 from lower.analysis.linear_forms import linear, to_expr
 from lower.nest.nodes import Fresh

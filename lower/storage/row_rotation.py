@@ -13,8 +13,8 @@ from dataclasses import field, replace
 from functools import partial
 
 from ir.analysis.dependence import Loop, Statement
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
-from ir.records import dataclass
 from ir.traverse import map_expr, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, linear, number, to_expr
 from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, loop_over, loops_over

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ir.analysis.dependence import Loop, Statement, common_loops
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, Load, Store, Var
-from ir.records import dataclass
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import atom, linear, to_expr

@@ -14,8 +14,8 @@ from math import gcd
 import numpy as np
 
 from ir.analysis.dependence import Loop
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, Load, Store, Var
-from ir.records import dataclass
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear, atom, least, linear, number, to_expr, unbounded
 from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, extreme, loops_over

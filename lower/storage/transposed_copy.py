@@ -14,8 +14,8 @@ from math import prod
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
+from ir.later import dataclass
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
-from ir.records import dataclass
 from ir.traverse import has_loads, substitute_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form

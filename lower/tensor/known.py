@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ir.later import dataclass
 from ir.nodes import Var
-from ir.records import dataclass
 from lower.array.values import Value
 from lower.array.views import Axis
 from lower.program.nodes import Name, names_read, substituted

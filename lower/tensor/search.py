@@ -12,7 +12,7 @@ from egraph_rules.engine.rounds import Program, Rounds
 from egraph_rules.rules import tensor
 from egraph_rules.rules.registry import active_tensor_rules
 from ir.floats import Floats
-from ir.records import dataclass
+from ir.later import dataclass
 from lower.analysis.deciding import cheapest as cheapest_of
 from lower.analysis.freedoms import Form, Policy
 from lower.tensor.terms import ARITY, NUMBERED, Term

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ir.later import dataclass
 from ir.nodes import Binary, Expr, Unary
-from ir.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from math import prod
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
+from ir.later import dataclass
 from ir.nodes import Expr, Var
 from ir.presburger import sets as presburger
-from ir.records import dataclass
 from ir.traverse import free_vars
 from lower.analysis.deciding import cheapest
 from lower.array.access import indexed

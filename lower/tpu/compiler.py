@@ -21,8 +21,8 @@ from typing import Any, Protocol
 from egraph_rules import Result
 from egraph_rules.cost.target import TPU
 from ir.errors import LoopsatError, LowerError
+from ir.later import dataclass
 from ir.nodes import PrimFunc
-from ir.records import dataclass
 from ir.semantics.specialize import specialize
 from ir.traverse import shape_vars
 from lower.analysis.linear_forms import linear

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from egraph_rules.cost.target import Target
 from ir.floats import DEFAULT_FLOATS, Floats
+from ir.later import dataclass
 from ir.nodes import PrimFunc
-from ir.records import dataclass
 from lower.emission.function import emit_function
 
 MUCH = 10.0  # what is estimated is rarely wrong by more

@@ -18,9 +18,9 @@ import numpy as np
 
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target
+from ir.later import dataclass
 from ir.nodes import PrimFunc
 from ir.program.blocks import lower_blocks
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.specialize import specialize

@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 from egraph_rules.cost.target import CPU, Target
+from ir.later import dataclass
 from ir.nodes import PrimFunc
-from ir.records import dataclass
 from ir.script.parser import parse
 from lower.nest.nodes import Plan
 from lower.nest.normalize import normalize

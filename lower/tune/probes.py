@@ -21,8 +21,8 @@ import numpy as np
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import CPU, Target, target_named
 from ir.errors import LoopsatError
+from ir.later import dataclass
 from ir.nodes import Buffer, Const, PrimFunc
-from ir.records import dataclass
 from ir.script.parser import parse
 from ir.semantics.inputs import random_array
 from lower.runtime.calibration import Calibration, Machine, check_calibrated

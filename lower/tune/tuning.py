@@ -21,9 +21,9 @@ from egraph_rules import Result
 from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
 from ir.floats import Floats
+from ir.later import dataclass
 from ir.nodes import For, PrimFunc, Var
 from ir.printing.printer import to_script
-from ir.records import dataclass
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.traverse import free_vars, shape_vars, walk
 from lower.check.kernels import Reference, compare, insist, kernel_results, reference

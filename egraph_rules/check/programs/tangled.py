@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from egraph_rules.check.programs.writer import INDEX, Scope, Writer, number
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -33,7 +34,6 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.records import dataclass
 from ir.testing.draw import Source
 from ir.traverse import all_exprs, bound_var, free_vars, walk
 

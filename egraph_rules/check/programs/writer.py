@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import field, replace
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -32,7 +33,6 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.records import dataclass
 from ir.testing.draw import Source
 from ir.traverse import all_exprs, buffers_written, walk
 

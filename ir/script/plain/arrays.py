@@ -9,9 +9,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from ir.later import dataclass
 from ir.nodes import Buffer, Cast, Const, Expr
 from ir.presburger.polynomials import Polynomial, polynomial, written
-from ir.records import dataclass
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.scope import Source
 from ir.traverse import map_expr

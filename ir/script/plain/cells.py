@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import field
 
-from ir.records import dataclass
+from ir.later import dataclass
 
 Path = tuple[tuple[int, int], ...]  # list by list from the outermost one: which list, and which statement of it
 

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, const
-from ir.records import dataclass
 from ir.script.plain.arrays import Array, Elementwise, View, same, whole
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell, Comprehension, Value, shown

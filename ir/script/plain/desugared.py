@@ -6,7 +6,7 @@ import ast
 import copy
 from typing import TypeVar
 
-from ir.records import dataclass
+from ir.later import dataclass
 from ir.script.plain.loops.counting import at_place
 from ir.script.scope import Source
 

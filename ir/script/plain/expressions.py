@@ -12,8 +12,8 @@ import ir.presburger.sets as pb
 from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
+from ir.later import dataclass
 from ir.nodes import Binary, Expr, Load, Select, const
-from ir.records import dataclass
 from ir.script.expressions import BINARY, MAX_DEPTH
 from ir.script.plain import hints
 from ir.script.plain.arrays import (

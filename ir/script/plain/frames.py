@@ -10,8 +10,8 @@ from types import FunctionType
 from typing import Any, Protocol
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Buffer
-from ir.records import dataclass
 from ir.script.plain.arrays import Array, Selection
 from ir.script.plain.program import Key
 from ir.script.plain.promotion import Number, Numbers, expr_of

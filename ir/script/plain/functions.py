@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from types import FunctionType
 
-from ir.records import dataclass
+from ir.later import dataclass
 from ir.script.plain import hints
 from ir.script.plain.cells import captured_in, cells_of, local_names
 from ir.script.plain.desugared import desugared

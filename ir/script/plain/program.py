@@ -12,9 +12,9 @@ import islpy as isl
 import ir.presburger.sets as pb
 from ir.dtypes import DType
 from ir.errors import Span
+from ir.later import dataclass
 from ir.naming import unused
 from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Var, const, seq
-from ir.records import dataclass
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.values import Typer
 from ir.traverse import has_loads, node_count, substitute_expr

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ir.dtypes import DType, from_name
+from ir.later import dataclass
 from ir.nodes import COMPARE_OPS, Binary, BinaryOp, Cast, Const, Expr, Select, Unary, UnaryOp, const
 from ir.presburger.intervals import combined
-from ir.records import dataclass
 from ir.script.scope import Source
 from ir.script.values import Typer, fold_numbers
 from ir.traverse import node_count

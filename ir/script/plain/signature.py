@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ir.dtypes import DType
-from ir.records import dataclass
+from ir.later import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import field, replace
 from types import FunctionType
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
-from ir.records import dataclass
 from ir.script.expressions import BINARY
 from ir.script.plain import hints
 from ir.script.plain.arrays import Array, Elementwise, Selection, View, same, shown_shape

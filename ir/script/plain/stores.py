@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Undef, Var, const
-from ir.records import dataclass
 from ir.script.plain.arrays import (
     Array,
     Elementwise,

@@ -13,9 +13,9 @@ from types import FunctionType
 
 from ir.dtypes import DType
 from ir.errors import ParseError, Span
+from ir.later import dataclass
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, PrimFunc, Stmt, Store, Var, const
 from ir.presburger.sets import exclusive
-from ir.records import dataclass
 from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, Selection, View, whole
 from ir.script.plain.frames import Named, Value

@@ -19,6 +19,7 @@ from ir.analysis.conditions import negate
 from ir.analysis.effects import EffectAnalysis, Effects, get, unite
 from ir.analysis.legality import events
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import (
     FALSE,
     SKIP,
@@ -49,7 +50,6 @@ from ir.presburger.facts import entry_facts
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
 from ir.program.edit import ROOT, block_path, blocks_of, names_in, nest, refuse, replace_buffer
-from ir.records import dataclass
 from ir.transform.storage.padding import grid
 from ir.traverse import (
     all_exprs,

@@ -13,13 +13,13 @@ from functools import cached_property
 import islpy as isl
 
 from ir.instructions import is_instruction
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Assume, Binary, Buffer, CallStmt, Const, Expr, PrimFunc, Stmt, Var, const, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, proven, range_of
 from ir.program.calls import Copy, minus, of_dtype, size_arguments, without_calls
 from ir.program.edit import names_in, with_children
-from ir.records import dataclass
 from ir.sections import Section, passed
 from ir.traverse import free_vars, has_loads, has_undef, stmt_children, substitute_expr
 

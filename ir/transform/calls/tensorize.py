@@ -19,6 +19,7 @@ import ir.presburger.sets as pb
 from ir.analysis.legality import check_order
 from ir.floats import Floats
 from ir.instructions import freedoms, instance, instruction_of, is_instruction, sizes_of
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     MIRRORED,
@@ -51,7 +52,6 @@ from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import minus, of_dtype, plus, size_arguments, solved_for
 from ir.program.edit import Changed, folded, loop_path, names_in, nest, refuse, times, with_body, with_children
-from ir.records import dataclass
 from ir.sections import Section
 from ir.traverse import (
     all_exprs,

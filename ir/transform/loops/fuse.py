@@ -14,13 +14,13 @@ import islpy as isl
 from ir.analysis.legality import check_order
 from ir.analysis.stages import conflict, with_allocations_first
 from ir.errors import ScheduleError
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Block, For, PrimFunc, Seq, Stmt, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.edit import Changed, loop_path, names_in, plus, refuse, replace_at, with_body
-from ir.records import dataclass
 from ir.traverse import map_stmt, stmt_children, substitute, walk
 
 

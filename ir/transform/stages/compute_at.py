@@ -34,6 +34,7 @@ from ir.analysis.stages import (
     with_allocations_first,
 )
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     SKIP,
@@ -74,7 +75,6 @@ from ir.program.edit import (
     scope_of,
     with_body,
 )
-from ir.records import dataclass
 from ir.transform.stages.restrict import Kept, Restriction, renamed
 from ir.transform.storage.contract import compacted
 from ir.traverse import (

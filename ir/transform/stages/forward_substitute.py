@@ -11,6 +11,7 @@ import islpy as isl
 from ir.analysis.legality import Event, domain_of, events
 from ir.analysis.stages import accesses, at, element, precedes, primed, values_at
 from ir.errors import ScheduleError
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -35,7 +36,6 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts
 from ir.program.edit import Changed, block_path, forget_regions, refuse, scope_of
-from ir.records import dataclass
 from ir.transform.stages.restrict import equals
 from ir.transform.stages.solving import Inverse, bounded, event_of, refuse_undef, single_store
 from ir.traverse import (

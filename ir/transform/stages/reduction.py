@@ -11,6 +11,7 @@ import islpy as isl
 from ir.analysis.defined import is_defined
 from ir.analysis.legality import check_order, domain_of, events
 from ir.analysis.stages import conflict
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     SKIP,
@@ -48,7 +49,6 @@ from ir.program.edit import (
     scope_of,
     with_body,
 )
-from ir.records import dataclass
 from ir.transform.stages.restrict import as_dtype
 from ir.traverse import (
     all_exprs,

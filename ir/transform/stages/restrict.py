@@ -15,6 +15,7 @@ import islpy as isl
 from ir.analysis.legality import Event
 from ir.bounds.ranges import Context, between, fold, range_of
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     TRUE,
@@ -39,7 +40,6 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.printing.intervals import extent_of
 from ir.program.edit import plus
-from ir.records import dataclass
 from ir.traverse import node_count, stmt_children, substitute, substitute_expr, walk_expr
 
 

@@ -22,12 +22,12 @@ from ir.analysis.stages import (
     without_tails,
 )
 from ir.errors import ScheduleError, Span
+from ir.later import dataclass
 from ir.nodes import SKIP, TRUE, Block, Buffer, Expr, For, If, Load, PrimFunc, Seq, Stmt, Store, Var, seq
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
 from ir.program.edit import Changed, block_path, forget_regions, path_to, refuse, replace_at, scope_of
-from ir.records import dataclass
 from ir.transform.stages.solving import Inverse, bounded, event_of, refuse_undef, single_store
 from ir.traverse import (
     all_exprs,

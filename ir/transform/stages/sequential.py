@@ -18,6 +18,7 @@ from ir.analysis.accesses import accesses_in, nests_with, plain, refuse_two, sam
 from ir.analysis.inversion import Nest, domain_of, points_of
 from ir.analysis.legality import Violation, check_order
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     SKIP,
@@ -58,7 +59,6 @@ from ir.program.edit import (
     replace_buffer,
     with_body,
 )
-from ir.records import dataclass
 from ir.traverse import (
     conjunction,
     free_vars,

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import islpy as isl
 
 from ir.analysis.legality import Event, domain_of, events
+from ir.later import dataclass
 from ir.nodes import Block, Expr, Load, PrimFunc, Seq, Stmt, Store, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.edit import ROOT, Changed, path_to, refuse, replace_at
-from ir.records import dataclass
 from ir.transform.stages.restrict import as_dtype
 from ir.traverse import all_exprs, has_undef, walk
 

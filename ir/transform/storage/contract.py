@@ -8,6 +8,7 @@ from dataclasses import replace
 import islpy as isl
 
 from ir.analysis.stages import accesses
+from ir.later import dataclass
 from ir.nodes import (
     Alloc,
     Binary,
@@ -29,7 +30,6 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.edit import forget_regions
-from ir.records import dataclass
 from ir.transform.stages.restrict import as_dtype, equals, is_simple
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, node_count, stmt_children, substitute_expr, walk_expr
 

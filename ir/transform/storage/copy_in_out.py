@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.analysis.effects import EffectAnalysis, get
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Alloc, Assume, Block, Buffer, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, seq
 from ir.presburger import sets as pb
@@ -30,7 +31,6 @@ from ir.program.edit import (
     scope_of,
     with_unique_names,
 )
-from ir.records import dataclass
 from ir.transform.stages.compute_at import copied_in
 from ir.transform.storage.padding import grid
 from ir.traverse import all_exprs, buffers_written, map_expr, map_stmt, stmt_children, walk

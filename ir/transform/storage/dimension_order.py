@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Alloc, Buffer, Load, Module, PrimFunc, Stmt, Store, seq
 from ir.presburger.geometry import Geometry, apply, geometry
@@ -25,7 +26,6 @@ from ir.program.edit import (
     replace_at,
     replace_buffer,
 )
-from ir.records import dataclass
 from ir.sections import passed
 from ir.transform.storage.layout_across_calls import across_calls, is_passed
 from ir.transform.storage.layout_records import check_sizes, with_layout

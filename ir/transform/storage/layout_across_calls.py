@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field, replace
 
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Alloc, Buffer, CallStmt, Module, PrimFunc, Stmt, seq
 from ir.presburger.geometry import Geometry, apply, geometry
 from ir.presburger.index_map import IndexMap
 from ir.program.calls import calls_in
 from ir.program.edit import names_in, refuse, replace_buffer
-from ir.records import dataclass
 from ir.sections import Section, passed
 from ir.transform.calls.specialize import specialized
 from ir.transform.storage.layout_records import check_sizes, with_layout

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import islpy as isl
 
+from ir.later import dataclass
 from ir.nodes import FALSE, SKIP, TRUE, Assume, Binary, Buffer, Const, Expr, For, If, Load, Stmt, Store, Undef, Var
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.edit import nest
-from ir.records import dataclass
 from ir.transform.storage.padding import grid
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import SKIP, Alloc, Buffer, Const, Evaluate, Expr, If, Let, Load, Seq, Stmt, Store, Var, seq
 from ir.program.edit import replace_buffer
-from ir.records import dataclass
 from ir.traverse import all_exprs, free_vars, has_loads, loads, walk
 
 MOST = 64  # elements of an array that are kept

@@ -18,6 +18,7 @@ import islpy as isl
 
 from ir.analysis.legality import update_of
 from ir.fold import shortened
+from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -46,7 +47,6 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.program.calls import of_dtype
-from ir.records import dataclass
 from ir.traverse import (
     all_exprs,
     bound_var,

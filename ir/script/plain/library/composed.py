@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import BinaryOp, Expr, UnaryOp
-from ir.records import dataclass
 from ir.script.plain.promotion import Number, Numbers, Weak
 
 _SMALL = 1.0  # below it exp(x) - 1 loses digits

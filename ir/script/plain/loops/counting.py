@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from ir.records import dataclass
+from ir.later import dataclass
 
 _Node = TypeVar("_Node", bound=ast.AST)
 HINT = (

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Literal
 
+from ir.later import dataclass
 from ir.naming import fresh
-from ir.records import dataclass
 from ir.script.plain.loops.counting import Steps, at_place, counted, ending
 from ir.script.scope import Source
 

@@ -9,8 +9,8 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ir.later import dataclass
 from ir.nodes import Buffer, Expr, Let, seq
-from ir.records import dataclass
 from ir.script.plain.arrays import Array, Elementwise, View, is_number, same
 from ir.script.plain.calls import call
 from ir.script.plain.expressions import Evaluator

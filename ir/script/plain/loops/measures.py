@@ -16,6 +16,7 @@ import islpy as isl
 
 import ir.presburger.sets as pb
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import (
     Alloc,
     Assume,
@@ -38,7 +39,6 @@ from ir.nodes import (
     const,
 )
 from ir.presburger.opaque import Opaque
-from ir.records import dataclass
 from ir.traverse import buffers_written, map_expr, walk, walk_expr
 
 _MAX_PATHS = 40

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import For, Stmt, const, seq
-from ir.records import dataclass
 from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
 from ir.script.plain.frames import Binding, Value
 from ir.script.plain.loops.iterables import Items

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Mapping
 
 from ir.dtypes import DType
+from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Stmt, Var
-from ir.records import dataclass
 from ir.script.expressions import BINARY
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell

@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-import ir.records
+import ir.later
 from ir.later import uncollected
 
 
@@ -61,22 +61,22 @@ def test_they_do_what_dataclasses_do(options: dict[str, bool]) -> None:
     def replace_x(p: Any) -> Any:
         return type(p)(2, p.y, p.names, named=p.named)
 
-    assert seen(ir.records.dataclass) == seen(dataclasses.dataclass)
+    assert seen(ir.later.dataclass) == seen(dataclasses.dataclass)
 
 
 def test_wrong_calls_are_type_errors() -> None:
-    made = point(ir.records.dataclass, frozen=True, slots=True)
+    made = point(ir.later.dataclass, frozen=True, slots=True)
     for call in (lambda: made(), lambda: made(1, z=2), lambda: made(1, size=3)):
         with pytest.raises(TypeError):
             call()
 
 
-@ir.records.dataclass(frozen=True, slots=True)
+@ir.later.dataclass(frozen=True, slots=True)
 class Base:
     a: int
 
 
-@ir.records.dataclass(frozen=True, slots=True)
+@ir.later.dataclass(frozen=True, slots=True)
 class Derived(Base):
     b: tuple[int, ...] = ()
 
@@ -117,7 +117,7 @@ def test_classes_that_derive_without_being_dataclasses_have_attributes_of_their_
 
 
 def test_what_a_class_defines_itself_stays() -> None:
-    @ir.records.dataclass(frozen=True)
+    @ir.later.dataclass(frozen=True)
     class Alike:
         a: int
 
