@@ -40,14 +40,14 @@ class Program:
         for form in parse_sexprs(" ".join(rules)):
             name, query, actions = _parts(cast("list[SExpr]", form))
             rows = sum(_rows(action, signature) for action in actions)
-            own = _ruleset(name) if rows else _FREE
-            rule = f'(rule {sexpr_text(query)} {sexpr_text(actions)} :ruleset {own} :name "{name}")'
+            own, matched = _ruleset(name) if rows else _FREE, sexpr_text(query)
+            rule = f'(rule {matched} {sexpr_text(actions)} :ruleset {own} :name "{name}")'
             if not rows:
                 texts.append(rule)
                 continue
             growth[name] = rows
             twin = " ".join(_looks(query, actions, signature))
-            counted = f'(rule {sexpr_text(query)} ({twin}) :ruleset {_COUNT} :name "{name} counted")'
+            counted = f'(rule {matched} ({twin}) :ruleset {_COUNT} :name "{name} counted")'
             texts += [f"(ruleset {own})", rule, counted]
         texts.append(_combined(ALL_RULES, growth))
         return Program(tuple(texts), growth)
