@@ -189,3 +189,11 @@ def test_files_stay_readable() -> None:
     for path in FILES:
         lines = len(path.read_text().splitlines())
         assert lines <= 700, f"{path} has {lines} lines"
+
+
+def test_dataclasses_are_those_that_are_made_fast() -> None:
+    for path in FILES:
+        if path != ROOT / "ir" / "later.py":
+            assert not re.search(r"^from dataclasses import .*\bdataclass\b", path.read_text(), re.MULTILINE), (
+                f"{path} makes classes slowly: import `dataclass` from ir.later"
+            )
