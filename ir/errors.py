@@ -6,15 +6,14 @@ import traceback
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from ir.later import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import FrameType
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A place in a source file: 1-based lines, 0-based columns, end exclusive; `text` is the first source line."""
 
     file: str

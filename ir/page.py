@@ -6,14 +6,13 @@ import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ir.later import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A title, a program and lines on it; each may be empty."""
 
     title: str = ""

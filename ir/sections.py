@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+
+from msgspec import Struct
 
 from ir.errors import Span
-from ir.later import dataclass
-from ir.nodes import Buffer, CallStmt, Const, Expr, const
-from ir.shown import Node
+from ir.nodes import Buffer, CallStmt, Const, Expr, Spanned, const
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Section(Node):
+class Section(Spanned, Struct, frozen=True, eq=False):
     """A box of a buffer, as a call passes it: (start, extent) for each axis; extent None is one index, and no axis."""
 
     buffer: Buffer
     ranges: tuple[tuple[Expr, Expr | None], ...]
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
     @staticmethod
     def whole(buffer: Buffer, span: Span | None = None) -> Section:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from msgspec import Struct
+
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.conditions import idle_condition, missing_condition
 from egraph_rules.check.instances import Instances
@@ -16,7 +18,6 @@ from egraph_rules.check.tensors import check_terms
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
 from egraph_rules.check.verdict import Verdict, refuse
 from ir.errors import expect
-from ir.later import dataclass
 from ir.presburger.sets import exclusive
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Source
@@ -24,8 +25,7 @@ from ir.testing.draw import Source
 _SEARCHES = 12  # a search costs as much as that many instances
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
+class _Test(Struct, frozen=True):
     """One way to test a rule: what its examples are called, how to make one, and how many."""
 
     noun: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import field
 from itertools import product
 from typing import cast
+
+from msgspec import Struct, field
 
 from egraph_rules.authoring.rule import (
     ANY,
@@ -27,7 +28,6 @@ from egraph_rules.check.trial import Trial
 from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_unary
 from ir.dtypes import DType
 from ir.floats import Floats
-from ir.later import dataclass
 from ir.nodes import (
     FALSE,
     SKIP,
@@ -117,18 +117,16 @@ def number_value(expr: Expr, given: dict[str, Scalar]) -> Scalar | None:
         return None
 
 
-@dataclass(slots=True)
-class Instances:
+class Instances(Struct, dict=True):
     """Makes instances of one rule."""
 
     rule: Rule
-    variables: tuple[Var, ...] = field(init=False)
     _numbers: dict[DType, tuple[tuple[Scalar, ...], ...]] = field(
         default_factory=lambda: dict[DType, tuple[tuple[Scalar, ...], ...]]()
     )
 
     def __post_init__(self) -> None:
-        self.variables = pattern_variables(self.rule)
+        self.variables: tuple[Var, ...] = pattern_variables(self.rule)
 
     def make(self, source: Source) -> list[Trial]:
         """Two programs that store the value of the pattern and of the replacement; none if no constants fit."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.authoring.tensor import Axes, Condition, Pattern, TensorTerms
 from egraph_rules.check.verdict import Verdict
-from ir.later import dataclass
 
 _SIZES = (2, 3, 4)  # of the axes
 _TRIES = 40  # for each example, of which the conditions leave some
@@ -18,8 +18,7 @@ _TRIES = 40  # for each example, of which the conditions leave some
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(Struct, frozen=True):
     """An array over all axes, of size 1 along those that are not its own."""
 
     axes: int

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from egraph_rules.contexts.smt import Open
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 from ir.traverse import free_vars, walk_expr
 
@@ -180,8 +180,7 @@ def satisfying(points: Points, given: Iterable[Expr]) -> Mask:
     return keep
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """Points at which an expression does not fault, and its values there."""
 
     points: Points

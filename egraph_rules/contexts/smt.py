@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
 from enum import Enum
 from functools import cache, reduce
 from typing import Any, cast
 
+from msgspec import Struct, field
+
 from ir.dtypes import DType
 from ir.functions import inline_calls
-from ir.later import dataclass
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 from ir.printing.printer import to_script
 from ir.traverse import children
@@ -113,8 +113,7 @@ def refines(new: Expr, old: Expr, given: Iterable[tuple[Expr, bool]], steps: int
     return True
 
 
-@dataclass(slots=True)
-class _Meaning:
+class _Meaning(Struct):
     """Formulas for expressions.
 
     `sides` holds what else is true, such as what quotients are and, with `ranges`, that values fit their dtypes;

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from math import frexp, isfinite, log2, prod
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import SLOW, Target
-from ir.later import dataclass
 
 _SHAPES = frozenset(("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "stop_gradient", "copy_p"))
 _SPECIAL = frozenset(
@@ -50,8 +51,7 @@ _COPIES = 15  # of one computation in another that XLA makes before it stores wh
 CallPrice = Callable[[tuple[int, ...]], float]  # of an instruction, for the shape of its first result
 
 
-@dataclass(frozen=True, slots=True)
-class _Array:
+class _Array(Struct, frozen=True):
     """A value: how many elements, and the work that is done anew wherever it is used, as bits of the operations.
 
     `stored`: it lies in memory; `size` is then what is read of it. `data`: it depends on arguments. `masked`: a choice
@@ -81,8 +81,7 @@ class _Array:
     same: Hashable = None
 
 
-@dataclass(slots=True)
-class ArrayPrices:
+class ArrayPrices(Struct):
     """Prices of the array code of one program on a target.
 
     `instructions` are the prices of functions in it that have one, for the shape of their first result.
@@ -101,8 +100,7 @@ class ArrayPrices:
         return block.price + self.target.call
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     """The operations of one function or of a loop's body; `price` adds up what each run of it stores."""
 
     target: Target

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
+from msgspec import Struct
+
 from egraph_rules.contexts.facts import Trip
 from egraph_rules.cost.target import DIVISION, Target, call_cost, instruction_cost, operator_cost
 from ir.fold import folded
 from ir.instructions import instance_sizes, instruction_of, sizes_of
-from ir.later import dataclass
 from ir.nodes import (
     Alloc,
     Binary,
@@ -46,8 +47,7 @@ Trips = tuple[Trip, ...]
 Axis = tuple[Expr, Expr]  # an index, and the extent of its axis
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(Struct, frozen=True):
     """The prices of a target, applied."""
 
     target: Target

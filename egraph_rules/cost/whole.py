@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.legality import update_of
 from ir.instructions import instruction_of
-from ir.later import dataclass
 from ir.nodes import Alloc, For, Load, PrimFunc, Seq, Stmt, Store
 from ir.traverse import has_load, map_stmt, walk
 
@@ -23,8 +24,7 @@ LOOPS = 10.0  # what two loops cost on any target
 Priced = tuple[float, Stmt]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """Programs with their costs, the best first; `prices` has the price as a whole and the cost of those that have one.
 
     `overruled` says so where the search alone would have taken another program.

@@ -17,8 +17,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct
+
 from ir.errors import LoopsatError
-from ir.later import dataclass, later
+from ir.later import later
 
 if TYPE_CHECKING:
     import egglog.bindings as egglog
@@ -30,8 +32,7 @@ ROOM = 2**25  # bytes that the rows of the largest searches take
 _READERS = ("i64", "f64", "String")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A row of a frozen table; e-class columns hold opaque hashable ids, other columns Python values."""
 
     inputs: tuple[object, ...]

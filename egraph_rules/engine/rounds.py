@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 from typing import cast
+
+from msgspec import Struct, field
 
 from egraph_rules.engine.engine import Engine
 from egraph_rules.engine.sexpr import SExpr, parse_sexprs, sexpr_text
-from ir.later import dataclass
 
 ALL_RULES = "all"  # the ruleset of all rules of a program
 _FREE = "free"  # the ruleset of those that add no rows
@@ -23,8 +23,7 @@ _COUNT = "count"  # the ruleset of the twins of the others
 _SEEN = ("i64", "f64", "String")
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """Engine text with rules that run in rounds; `growth` is how many rows one match of each adds at most, if any."""
 
     texts: tuple[str, ...]
@@ -72,8 +71,7 @@ def _parts(form: list[SExpr]) -> tuple[str, list[SExpr], list[SExpr]]:
     return name, cast("list[SExpr]", first), cast("list[SExpr]", second)
 
 
-@dataclass(slots=True)
-class Rounds:
+class Rounds(Struct):
     """Rounds of one search. A round leaves at most `ceiling` rows in `tables`, whatever the rules are.
 
     A rule with more than `matches` matches rests, which doubles what it may have (back-off as in egg, Willsey et al.,
@@ -128,8 +126,7 @@ class Rounds:
         return name
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     columns: tuple[str, ...]
     result: str | None  # its sort; None for a relation
     is_term: bool

@@ -10,12 +10,13 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
+from msgspec import Struct
+
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Defined, Kinds, Number, Rule, Term, Truth, instantiate, is_number, kind_rows
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from ir.arith import ArithmeticFault, fold_binary, fold_unary
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.nodes import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, const
 from ir.printing.printer import to_script
 from ir.traverse import children, walk_expr, with_children
@@ -26,8 +27,7 @@ _EXPANSIONS = 300
 _LONGEST = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """One rule applied: its name, what makes it applicable, and the expression after it."""
 
     rule: str

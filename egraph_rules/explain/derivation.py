@@ -10,8 +10,10 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import Contexts
@@ -21,7 +23,6 @@ from egraph_rules.search.erase import count_erased, erase
 from egraph_rules.search.extract import Choice, ClassId, Extractor, Place, Rebuilder, branch
 from egraph_rules.search.filling import LAW, RULE
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, seq
 from ir.page import Section
 from ir.presburger import readback
@@ -46,8 +47,7 @@ Names = dict[Var, Expr]
 Wrap = Callable[[Stmt], Stmt]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Step(Shown):
+class Step(Shown, Struct, frozen=True):
     """One rewrite: rule (or `several rules`, `erase`), law, place, the fact used, and the programs around it."""
 
     rule: str
@@ -77,8 +77,7 @@ class Step(Shown):
         return difflib.unified_diff(before, after, "before", "after", lineterm="")
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """What is kept of a search, to derive its steps later: its start, and the choices with their programs.
 
     `unfilled` is the program whose padding was filled before the search, if it was.

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from string import Template
 
+from msgspec import Struct
+
 from egraph_rules.explain.decisions import Decision
 from egraph_rules.explain.derivation import Step
 from egraph_rules.explain.graphs import Graph
-from ir.later import dataclass
 from ir.nodes import PrimFunc
 from ir.printing.printer import to_script
 from ir.schedule.paddings import Padding, paddings
@@ -34,8 +35,7 @@ _TITLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """A section of the page: a short name for links, a title, and HTML."""
 
     name: str
@@ -43,8 +43,7 @@ class Panel:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a page tells of a search."""
 
     func: PrimFunc

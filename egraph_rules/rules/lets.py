@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -211,8 +211,7 @@ def following(stmt: Stmt, here: Here) -> Here | None:
             return here
 
 
-@dataclass(slots=True)
-class Names:
+class Names(Struct):
     """Names for new bindings, told apart from all names around."""
 
     taken: set[str]

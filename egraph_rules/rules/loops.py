@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import assert_never, cast
 
 import islpy as isl
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.contexts.facts import along

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import combinations
 
+from msgspec import Struct
+
 from egraph_rules.authoring.proposal import Here, rewrite_expr
 from egraph_rules.authoring.rule import BOOL, FLOAT, INTEGER, Defined, Kinds, Rule, Term, defined, own, rule
 from ir.analysis.conditions import negate
 from ir.dtypes import Kind
 from ir.floats import Floats
-from ir.later import dataclass
 from ir.nodes import Binary, BinaryOp, Const, Expr, Operand, Select, binary
 from ir.operators import (
     COMMUTATIVE,
@@ -31,8 +32,7 @@ from ir.operators import (
 from ir.traverse import children, with_children
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """The dtypes of a family of rules."""
 
     family: str

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
 from functools import reduce
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.algebra import Atoms, Monomial, Polynomial
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.naming import unused
 from ir.nodes import Binary, Cast, Const, Expr, For, Let, Load, Select, Stmt, Store, Undef, Var, const
 from ir.presburger import sets as pb
@@ -94,8 +95,7 @@ def _accesses(stmt: Stmt) -> Iterator[tuple[Expr, ...]]:
             yield load.indices
 
 
-@dataclass
-class _Hoisting:
+class _Hoisting(Struct):
     """Bindings for each level of a nest: level 0 is before it, level k inside of its k-th loop."""
 
     loops: tuple[Var, ...]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 
 import islpy as isl
+from msgspec.structs import replace
 
 from ir.analysis import contents as held
 from ir.analysis.conditions import conjunction, conjuncts, disjuncts, negate

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import SKIP, Buffer, Cast, Const, Expr, For, PrimFunc, Stmt, Store, Var, const
 from ir.presburger import sets as pb
@@ -25,8 +25,7 @@ from ir.traverse import free_vars, walk
 _STEM = re.compile(r"_\d+$")  # what tells names apart that were the same
 
 
-@dataclass(frozen=True, slots=True)
-class Nest:
+class Nest(Struct, frozen=True):
     """A nest of loops, and what replaces them.
 
     `spine` are the old loops down to the innermost one that indexes the buffer, `paths` lead from the body of each to

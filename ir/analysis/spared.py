@@ -8,8 +8,10 @@ what it spares is told as an assumption would tell it: `p < n[i] or A[i, p] == v
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import takewhile
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.assumptions import anywhere, within_bounds
 from ir.analysis.conditions import conjunction, conjuncts, negate
@@ -19,8 +21,7 @@ from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads,
 Path = tuple[For | Let | tuple[If, Expr], ...]  # what is around a store: of branches, the condition of the arm
 
 
-@dataclass(frozen=True, slots=True)
-class Spared:
+class Spared(Struct, frozen=True):
     """Elements at `place`, for all values of the variables of `loops`, are left alone where `cond` fails."""
 
     loops: tuple[For, ...]

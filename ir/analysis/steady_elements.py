@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
 import islpy as isl
+from msgspec import Struct
 
-from ir.later import dataclass
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import values_of
@@ -20,8 +20,7 @@ from ir.traverse import has_loads, map_expr
 Told = Callable[[Load, isl.Set], Iterable[Expr]]  # what holds of an element wherever it is read, which the set says
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyElements:
+class SteadyElements(Struct, frozen=True):
     """Elements of some `buffers`, none of which is ever stored to, and what is `told` of them."""
 
     buffers: frozenset[Buffer]

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.errors import Span
 from ir.fold import fold
-from ir.later import dataclass
 from ir.nodes import FALSE, NEGATED, TRUE, Binary, Cast, Compare, Const, Expr, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
@@ -67,8 +67,7 @@ def _folded(expr: Expr) -> Expr:
             return expr
 
 
-@dataclass(frozen=True, eq=False)
-class Geometry:
+class Geometry(Struct, frozen=True, eq=False, dict=True):
     """An index map on a logical box. `indices` are the isl parameters that stand for physical indices.
 
     `image` holds for the physical indices where an element lies, `box` for those inside `physical_shape`; both are

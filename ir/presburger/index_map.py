@@ -6,16 +6,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from msgspec import Struct
+
 from ir.dtypes import DType
 from ir.errors import ScheduleError
-from ir.later import dataclass
 from ir.nodes import Expr, Var, as_expr
 from ir.printing.printer import to_script
 from ir.traverse import substitute_expr
 
 
-@dataclass(frozen=True)
-class IndexMap:
+class IndexMap(Struct, frozen=True):
     """`lambda params: results`. Calling it with expressions substitutes them."""
 
     params: tuple[Var, ...]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import count
 
-from ir.later import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ir.naming import fresh
 from ir.nodes import Buffer, Expr, PrimFunc, Var
 from ir.program.calls import Copy
@@ -14,8 +15,7 @@ from ir.sections import Section
 from ir.traverse import shape_vars
 
 
-@dataclass(frozen=True, slots=True)
-class Canonical:
+class Canonical(Struct, frozen=True):
     """A function under canonical names; `names` are those that it had."""
 
     func: PrimFunc

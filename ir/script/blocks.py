@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import field
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+
 from ir.errors import suggest
-from ir.later import dataclass
 from ir.nodes import TRUE, Block, Buffer, Expr, IterKind, IterVar, Region, Stmt, Var
 from ir.printing.intervals import extent_of
 from ir.script.buffers import region_of
@@ -29,8 +29,7 @@ _AXES: dict[str, IterKind] = {
 }
 
 
-@dataclass(slots=True)
-class _BlockParts:
+class _BlockParts(Struct):
     """What the head of a block states."""
 
     axes: list[IterVar] = field(default_factory=lambda: list[IterVar]())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import field, replace
+
+from msgspec import field
+from msgspec.structs import replace
 
 from ir.dtypes import DType, from_name
 from ir.errors import suggest
-from ir.later import dataclass
 from ir.nodes import FLOAT_UNARY_OPS, BinaryOp, Buffer, Call, Cast, Const, Expr, Function, Load, UnaryOp, Undef, Var
 from ir.script.hints import SLICES, in_place_of, suggest_name
 from ir.script.scope import Scope, View
@@ -64,7 +65,6 @@ def _indices(count: int) -> str:
     return "1 index is" if count == 1 else f"{count} indices are"
 
 
-@dataclass(slots=True)
 class ExprParser(Typer):
     """Parses expressions in one scope."""
 

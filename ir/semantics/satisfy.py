@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import field
+
+from msgspec import field
 
 from ir.arith import ArithmeticFault, Scalar, fold_cast, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.functions import inlined
-from ir.later import dataclass
 from ir.nodes import COMPARE_OPS, MIRRORED, NEGATED, Assume, Binary, Call, Cast, Expr, Load, Select, Unary, Undef, Var
 from ir.semantics.machine import Machine, Undefined
 from ir.traverse import has_loads
@@ -17,7 +17,6 @@ from ir.traverse import has_loads
 _ATTEMPT = 3  # what it takes to try to make a relation hold, in statements: both sides and the whole are evaluated
 
 
-@dataclass(slots=True)
 class Satisfier(Machine):
     """Runs assumptions by setting the buffer elements, and the `free` scalars, that they speak of.
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import reject
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
-from ir.later import dataclass
 from ir.nodes import Var
 from ir.program.modules import Written
 from ir.semantics.inputs import Inputs, random_array, random_inputs, satisfying
@@ -60,8 +60,7 @@ def inputs(draw: st.DrawFn, func: Written, sizes: Mapping[str, Scalar] | None = 
         reject()
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
+class _Drawn(Struct, frozen=True):
     """What inputs hold at first, as hypothesis draws it."""
 
     draw: st.DrawFn

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.nodes import Binary, Cast, Const, Expr, Load, Unary, Var, const
 from ir.shown import text_order
 from ir.traverse import free_vars, walk_expr
@@ -31,8 +32,7 @@ def unbounded(var: Var) -> tuple[Bound, Bound]:
     return None, None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Linear:
+class Linear(Struct, frozen=True, eq=False):
     """`const + sum(coefficient * atom)`; no coefficient is zero."""
 
     terms: Mapping[Expr, int]

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from msgspec import Struct
 
 from ir.analysis.conditions import arbitrary_elements
 from ir.dtypes import DType
 from ir.functions import inlined
-from ir.later import dataclass
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -98,8 +98,7 @@ def run_sequentially(func: PrimFunc, arguments: Mapping[str, Any], undef: float 
         return {b.name: np.asarray(value) for b, value in zip(written, found, strict=True)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Sequential:
+class _Sequential(Struct, frozen=True):
     """Statements as functions from memory to memory; `machine` knows the scalars and sizes of the call."""
 
     machine: Machine

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-from dataclasses import asdict
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from rich.filesize import decimal
 from rich.table import Table
 
 from ir.errors import LoopsatError
-from ir.later import dataclass
 from lower.commands.page import Page
 from lower.runtime.cache import folder
 from lower.runtime.kept import COMPILED, FOLDER
@@ -26,8 +26,7 @@ KINDS = {  # where in the folder, and what it is
 MEASURED = ("tuned/*", "calibration-*")  # which takes long to measure again
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """What is kept of one kind: how many files, how many bytes, and when the last was used."""
 
     where: str

@@ -17,14 +17,13 @@ import ast
 import contextlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct, field
 
 from ir.errors import LoopsatError, suggest
-from ir.later import dataclass
 from ir.nodes import PrimFunc
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.semantics.machine import Machine
@@ -38,8 +37,7 @@ from lower.nest.normalize import normalize
 MakeInputs = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Sized:
+class Sized(Struct, frozen=True):
     """A kernel for given sizes, and what makes its inputs, if the script says so."""
 
     func: PrimFunc

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from math import prod
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.floats import Floats
-from ir.later import dataclass
 from ir.nodes import Binary, Buffer, For, Load, Stmt, Store, Var, const
 from ir.presburger import sets as pb
 from ir.traverse import all_exprs, free_vars, stmt_children
@@ -30,8 +30,7 @@ PARTIAL = Form(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A way to run a stage, and its price; a reduction may be combined of partial results."""
 
     local: Local
@@ -40,8 +39,7 @@ class Choice:
     combine: Combine | None
 
 
-@dataclass(frozen=True, slots=True)
-class Chooser:
+class Chooser(Struct, frozen=True):
     """What is known where a choice is made: how stages read, where buffers lie, and how new ones are named."""
 
     reading: Reading

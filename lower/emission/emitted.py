@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.later import dataclass
 from ir.nodes import Buffer, Expr, PrimFunc, Var
 from lower.analysis.freedoms import HIGHEST, Precision
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from lower.nest.normalize import Check
 
 
-@dataclass(frozen=True, slots=True)
-class Emitted:
+class Emitted(Struct, frozen=True):
     """A function as source, and what its callers must know. Written buffers come first in its result, then checks."""
 
     func: PrimFunc

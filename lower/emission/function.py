@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.errors import LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var
 from ir.presburger.sets import exclusive
 from ir.traverse import all_exprs, free_vars, has_loads, loads, shape_vars
@@ -141,8 +142,7 @@ def array_program(func: PrimFunc, target: Target = CPU, policy: Policy | None = 
     return _built(func, False, target, False, policy or Policy()).module
 
 
-@dataclass(frozen=True, slots=True)
-class _Built:
+class _Built(Struct, frozen=True):
     """A function as an array program, and what was asked of it on the way."""
 
     module: Module

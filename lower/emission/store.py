@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.nodes import Expr, Load, Var, const
 from ir.traverse import loads
 from lower.analysis.linear_forms import Linear, number
@@ -37,8 +38,7 @@ _METHODS: dict[UpdateOp, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The part of a buffer that is stored to: `marks` index it, and are empty for the whole.
 
     Where it begins may be known only as it runs: then `starts` has a position for each dimension.

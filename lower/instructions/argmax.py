@@ -9,14 +9,15 @@ every comparison has an outcome.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form
@@ -51,8 +52,7 @@ def last_best(best, x):
 '''
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Struct, frozen=True):
     """Statements in place of loops: `where` stores at which iteration the best value is to `place`, `then` compares
     it with what was there and keeps it. `first` stores what locals hold in every iteration to `arrays`."""
 

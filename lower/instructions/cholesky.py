@@ -8,11 +8,12 @@ numbers there mean numbers everywhere. Otherwise the loops run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType, float_max
-from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var
 from lower.analysis.freedoms import ORDER, Form
 from lower.instructions.cholesky_recognition import Factorization
@@ -39,8 +40,7 @@ def cholesky_factor_jvp(primals, tangents):
 '''
 
 
-@dataclass(frozen=True, slots=True)
-class Factored:
+class Factored(Struct, frozen=True):
     """`before`, one of two versions follows; `arrays` are the locals that this takes."""
 
     before: tuple[Node, ...]

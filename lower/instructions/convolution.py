@@ -7,15 +7,16 @@ of both. Owns how one is recognised and what its forms cost, not how they are wr
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from enum import Enum
 from functools import reduce
 from math import prod
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.floats import Floats
-from ir.later import dataclass
 from ir.nodes import Binary, Expr, Load, Select, Var, const
 from ir.traverse import children, free_vars, loads, substitute_expr
 from lower.analysis import freedoms
@@ -67,8 +68,7 @@ def banded(x, w, width, precision="highest"):
 '''
 
 
-@dataclass(frozen=True, slots=True)
-class Convolution:
+class Convolution(Struct, frozen=True):
     """`sum of image * filter`; `image` is over batch, channels and the joint axes of `windows`, `kernel` over outs,
     channels and taps. Both are functions of one element; `exact` are integers whose sums float32 has exactly."""
 

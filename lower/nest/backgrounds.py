@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.analysis.dependence import Loop, Statement, domain
-from ir.later import dataclass
 from ir.nodes import Buffer, Const
 from ir.presburger import sets as pb
 from lower.nest.nodes import ArrayStatement, Node, SequentialLoop, Versions
@@ -20,8 +20,7 @@ from lower.nest.nodes import ArrayStatement, Node, SequentialLoop, Versions
 Box = Sequence[tuple[int, int]]  # the first and one-past-last position of each dimension
 
 
-@dataclass(frozen=True, slots=True)
-class _Writer:
+class _Writer(Struct, frozen=True):
     statement: Statement
     around: tuple[Loop, ...]  # the loops that stay loops
     always: bool  # not one of several versions

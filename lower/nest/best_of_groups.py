@@ -8,12 +8,13 @@ What else is stored of the best element is then read at its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
 from ir.fold import folded
-from ir.later import dataclass
 from ir.nodes import (
     MIRRORED,
     SKIP,
@@ -50,8 +51,7 @@ _Local = Callable[[str, DType, tuple[Expr, ...]], Buffer]
 _BETTER: dict[BinaryOp, BinaryOp] = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
+class _Search(Struct, frozen=True):
     """A loop that keeps the best `value` of each group in `best`, if `conditions` hold, and stores more beside it."""
 
     loop: For

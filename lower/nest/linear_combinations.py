@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import field
 from fractions import Fraction
 from functools import reduce
+
+from msgspec import Struct, field
 
 from ir.arith import shortest
 from ir.dtypes import DType
 from ir.floats import Floats
-from ir.later import dataclass
 from ir.nodes import Binary, Expr, Unary, const
 from ir.traverse import children, with_children
 from lower.analysis.digits import keeps_digits, number
@@ -89,8 +89,7 @@ def _is_linear(expr: Expr) -> bool:
             return False
 
 
-@dataclass(slots=True)
-class _Form:
+class _Form(Struct):
     """A linear combination: coefficients of terms, in the order in which they appear, and how it was written."""
 
     term: Callable[[Expr], Expr]

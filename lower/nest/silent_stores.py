@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 
 import islpy as isl
+from msgspec import Struct
 
 from egraph_rules.authoring.rule import (
     ANY,
@@ -30,7 +31,6 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Statement
 from ir.dtypes import Kind
 from ir.floats import Floats
-from ir.later import dataclass
 from ir.nodes import TRUE, Binary, Const, Expr, Load, Select, binary
 from ir.presburger import sets as presburger
 from ir.traverse import has_loads, loads, map_expr
@@ -187,8 +187,7 @@ LAWS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
+class Unchanged(Struct, frozen=True):
     """Instances of a statement, as a params set over its loops, that change nothing where `conditions` hold."""
 
     instances: isl.Set

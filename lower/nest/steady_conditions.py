@@ -7,14 +7,14 @@ if p(x) implies q(x) = q(e), storing e over x where p(x) holds leaves q as it is
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, dependences
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as pb
 from ir.traverse import children, has_loads, loads, map_expr, substitute_expr, with_children
@@ -40,8 +40,7 @@ def read_before(program: Program) -> None:
             _apart(program, store)
 
 
-@dataclass(frozen=True, slots=True)
-class _Conditional:
+class _Conditional(Struct, frozen=True):
     """A store of `value` over an element, named `old`, of which `known` hold."""
 
     statement: Statement

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_never
 
 import numpy as np
+from msgspec import Struct
 
-from ir.later import dataclass
 from lower.program.nodes import (
     Assign,
     Attribute,
@@ -241,15 +241,13 @@ def _by_dimension(shape: Sequence[int], items: tuple[Any, ...], one: Callable[[A
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(Struct, frozen=True):
     """`array.at`."""
 
     array: Any
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """`array.at[items]`."""
 
     array: Any

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, ParamSpec, TypeVar
 
-from ir.later import dataclass
+from msgspec import Struct
+
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
 from lower.program.register_rotation import handed_on
@@ -19,8 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayPass(Generic[P, R]):
+class ArrayPass(Struct, Generic[P, R], frozen=True):
     """A pass: its name, what it is given, what equals what, and why it runs where it does."""
 
     name: str

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.operations import FILTER_WIDTH
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
-from ir.later import dataclass
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import free_vars, map_expr, shape_vars
 from lower.analysis.components import components, edges_within
@@ -59,8 +60,7 @@ from lower.storage.forward_substitution import all_inlined, inlined
 State = tuple[dict[Buffer, int], set[Buffer], set[Buffer]]  # see `Program.copied`
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(Struct, frozen=True):
     """A form that a group may have: what it is called, its price, and what makes it a part of the plan."""
 
     name: str
@@ -71,8 +71,7 @@ class Alternative:
 Propose = Callable[[list[Statement], int, frozenset[Loop], SequentialLoop], Iterable[Alternative]]
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     source: int
     sink: int
     level: int | None

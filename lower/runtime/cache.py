@@ -16,10 +16,10 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct
 from platformdirs import user_cache_path
 
 from ir.files import replace_file
-from ir.later import dataclass
 
 FORMAT = 1  # of the files; a file of another format is ignored
 MAX_BYTES = 1 << 20  # ours have a few kilobytes
@@ -28,8 +28,7 @@ PACKAGES = ("loopsat", "jax", "jaxlib", "numpy")
 Key = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a file held, or None; `note` says why a file that is there was not used."""
 
     value: Mapping[str, Any] | None

@@ -11,11 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import core as jax_core
+from msgspec import Struct
 
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, LowerTypeError, LowerValueError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.later import dataclass, later
+from ir.later import later
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.page import Section
 from ir.semantics.specialize import specialize
@@ -329,8 +330,7 @@ class Kernel(Shown):
 _ARRAY_TYPES: dict[type, bool] = {}  # those seen so far: asking JAX costs as much as the rest of a call's checks
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     """A kernel as it is kept: its source with what callers must know, and notes on it."""
 
     emitted: Emitted

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from egraph_rules.authoring.tensor import FAMILY
 from egraph_rules.rules import FAMILIES as RULE_FAMILIES
 from egraph_rules.rules.registry import active_tensor_rules, is_rule, known_rules
 from ir.errors import OptionError, expect, suggest
-from ir.later import dataclass
 from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
 from lower.array.domain_extension import EXTENSION
 from lower.array.finiteness import MASKED
@@ -84,8 +85,7 @@ MESH = (DISTRIBUTION, PARTIAL)
 FORMS = (*STRUCTURE, *INSTRUCTIONS, *MESH, *VALUES)
 
 
-@dataclass(frozen=True, slots=True)
-class Switches:
+class Switches(Struct, frozen=True):
     """What is switched off: families and names of rules of the search, and those of forms and tensor rules."""
 
     rules: tuple[str, ...] = ()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from msgspec import Struct
+
 from ir.analysis.dependence import Loop, Statement
-from ir.later import dataclass
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import free_vars, loads, map_expr
 from lower.nest.nodes import Box, Fresh, array_over
@@ -24,8 +25,7 @@ def depends_on(expr: Expr, loops: Sequence[Loop], depth: Mapping[Buffer, int]) -
     return free_vars(expr) | copies
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """`statements` that read `arrays` in place of locals, and those `first` that store to these."""
 
     statements: list[Statement]

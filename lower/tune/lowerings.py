@@ -7,11 +7,12 @@ few prices scaled, one decision at a time; sources that differ are candidates fo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.later import dataclass
 from ir.nodes import PrimFunc
 from lower.emission.function import emit_function
 
@@ -26,8 +27,7 @@ DECISIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Lowering:
+class Lowering(Struct, frozen=True):
     """A way to lower a program: under which prices, by what name, and what it reports in place of the usual way."""
 
     name: str

@@ -8,10 +8,11 @@ import gc
 import inspect
 import pickle
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, field, fields, replace
+from dataclasses import FrozenInstanceError, field, fields
 from typing import Any, get_type_hints
 
 import pytest
+from msgspec.structs import replace
 
 import ir.later
 from ir.later import uncollected

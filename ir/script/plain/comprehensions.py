@@ -10,8 +10,9 @@ import ast
 import math
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, const
 from ir.script.plain.arrays import Array, Elementwise, View, same, whole
 from ir.script.plain.expressions import Evaluator
@@ -27,8 +28,7 @@ _Body = Callable[[Sequence[_Place]], None]
 _STARTS: dict[str, bool | int] = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 
-@dataclass(frozen=True, slots=True)
-class Comprehensions:
+class Comprehensions(Struct, frozen=True):
     """Writes the loops of comprehensions in one function."""
 
     read: Evaluator

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import TypeVar
 
+from msgspec import Struct
+
 import ir.presburger.sets as pb
 from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
-from ir.later import dataclass
 from ir.nodes import Binary, Expr, Load, Select, const
 from ir.script.expressions import BINARY, MAX_DEPTH
 from ir.script.plain import hints
@@ -44,8 +45,7 @@ _Part = TypeVar("_Part", bound=Array)
 MAX_LINKS = 60  # of a sum or product that is one expression
 
 
-@dataclass(slots=True)
-class Evaluator:
+class Evaluator(Struct):
     """Reads expressions of one function, into one program."""
 
     frame: Frame

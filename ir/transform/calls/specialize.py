@@ -7,13 +7,13 @@ chosen where calls take sections of it. Of a buffer that a call takes twice the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
 from functools import cached_property
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.instructions import is_instruction
-from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import Assume, Binary, Buffer, CallStmt, Const, Expr, PrimFunc, Stmt, Var, const, seq
 from ir.presburger import sets as pb
@@ -39,8 +39,7 @@ def specialized(entry: PrimFunc, where: Callable[[CallStmt], bool] = lambda call
     return entry if body is entry.body else replace(entry, body=body)
 
 
-@dataclass
-class _Call:
+class _Call(Struct, dict=True):
     """One call at a place (`path` leads to it), and the callee that it is to have."""
 
     entry: PrimFunc

@@ -8,18 +8,18 @@ same in all iterations. That two places are equal is proven by isl, for the valu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from functools import partial
 from itertools import combinations, permutations
 from typing import NoReturn
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 import ir.presburger.sets as pb
 from ir.analysis.legality import check_order
 from ir.floats import Floats
 from ir.instructions import freedoms, instance, instruction_of, is_instruction, sizes_of
-from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     MIRRORED,
@@ -167,8 +167,7 @@ def _instances(body: Stmt, domain: isl.Set, made: Callable[[Block, CallStmt], St
             return body
 
 
-@dataclass(slots=True)
-class _Match:
+class _Match(Struct):
     """What the names of an instruction's body stand for in a nest, as far as the two have been compared."""
 
     domain: isl.Set

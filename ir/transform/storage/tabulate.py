@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.legality import update_of
 from ir.fold import shortened
-from ir.later import dataclass
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -92,8 +92,7 @@ def tabulated(stmt: Stmt, domain: isl.Set, taken: set[str]) -> Stmt:
             return stmt
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     """A local buffer for the values of a term, whose coordinates run from `first` on."""
 
     term: Expr

@@ -9,16 +9,16 @@ import ast
 import math
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.nodes import BinaryOp, Expr, UnaryOp
 from ir.script.plain.promotion import Number, Numbers, Weak
 
 _SMALL = 1.0  # below it exp(x) - 1 loses digits
 
 
-@dataclass(frozen=True, slots=True)
-class Operations:
+class Operations(Struct, frozen=True):
     """Operations on numbers for one place in the source."""
 
     numbers: Numbers

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from ir.later import dataclass
+from msgspec import Struct
 
 _Node = TypeVar("_Node", bound=ast.AST)
 HINT = (
@@ -55,8 +55,7 @@ class Steps(ast.expr):
         def __init__(self, limit: ast.expr) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Counter:
+class _Counter(Struct, frozen=True):
     """A name, by how much it changes in each step, and which of the loop's tests compares it to what."""
 
     name: str

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from ir.dtypes import DType
-from ir.later import dataclass
 from ir.nodes import For, Stmt, const, seq
 from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
 from ir.script.plain.frames import Binding, Value
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 MAX_STATES = 8  # of what names of arrays stand for in a loop, each of which is written out
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
+class Cycle(Struct, frozen=True):
     """After how many steps names stand for what they will again, and after how many more they do."""
 
     before: int
