@@ -15,7 +15,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from msgspec import Struct
@@ -418,30 +418,7 @@ def binary(op: BinaryOp, lhs: Operand, rhs: Operand) -> Expr:
     return Binary(op, as_expr(lhs, dtype), as_expr(rhs, dtype))
 
 
-class Spanned(Node):
-    """Base of what is equal where all but its span is."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return NotImplemented
-        read = _unspanned(type(self))
-        return read(self) == read(other)
-
-    __ne__ = object.__ne__  # what a Struct brings does not ask `__eq__`
-
-    def __hash__(self) -> int:
-        return hash(_unspanned(type(self))(self))
-
-
-@cache
-def _unspanned(kind: type[Any]) -> Callable[[object], object]:
-    """What reads all fields of a kind of node but the span."""
-    return operator.attrgetter(*(name for name in kind.__struct_fields__ if name != "span"))
-
-
-class Buffer(Spanned, Struct, frozen=True, eq=False):
+class Buffer(Node, Struct, frozen=True, eq=False):
     """A named array. `shape` holds expressions over scalar parameters; `scope` is kept for printing."""
 
     name: str
@@ -466,7 +443,7 @@ class Buffer(Spanned, Struct, frozen=True, eq=False):
         return Load(self, tuple(as_expr(i, DType.INT32) for i in places))
 
 
-class Stmt(Spanned):
+class Stmt(Node):
     """Base of statements."""
 
     __slots__ = ("exprs_within",)
@@ -613,7 +590,7 @@ def seq(*stmts: Stmt, span: Span | None = None) -> Stmt:
     return flat[0] if len(flat) == 1 else Seq(tuple(flat), span)
 
 
-class PrimFunc(Spanned, Struct, frozen=True, eq=False, dict=True):
+class PrimFunc(Node, Struct, frozen=True, eq=False, dict=True):
     """A kernel. Parameters are buffers and scalars in call order.
 
     Names that occur in buffer shapes without being parameters are shape variables: a call binds them from the arrays.
@@ -659,7 +636,7 @@ class PrimFunc(Spanned, Struct, frozen=True, eq=False, dict=True):
     def refines(self, origin: PrimFunc) -> PrimFunc:
         """This function, which does what `origin` does where that has obligations: an optimized form of it.
 
-        A copy made with `msgspec.structs.replace` refines nothing: its body may be any other. `origin` must have the same
+        A copy by `msgspec.structs.replace` refines nothing: its body may be any other. `origin` must have the same
         parameters, and is taken as what it refines itself, if it does.
         """
         written = origin.as_written

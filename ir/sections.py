@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ir.errors import Span
-from ir.nodes import Buffer, CallStmt, Const, Expr, Spanned, const
+from ir.nodes import Buffer, CallStmt, Const, Expr, const
+from ir.shown import Node
 
 
-class Section(Spanned, Struct, frozen=True, eq=False):
+class Section(Node, Struct, frozen=True, eq=False):
     """A box of a buffer, as a call passes it: (start, extent) for each axis; extent None is one index, and no axis."""
 
     buffer: Buffer

@@ -25,7 +25,7 @@ from ir.later import later
 if TYPE_CHECKING:
     import egglog.bindings as egglog
 else:  # loading it takes as long as most searches
-    egglog = later("egglog.bindings")
+    egglog = later("egglog.bindings", alone=True)
 
 Cell = int | float | str
 ROOM = 2**25  # bytes that the rows of the largest searches take
