@@ -146,6 +146,10 @@ class Settings(Struct, frozen=True):
     given: bool
     without: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "rules")
+        return f"Settings({', '.join(shown)})"
+
 
 class Result(Shown, Struct, frozen=True):
     """`best` and `variants` (program, cost; cheapest first) have assumptions and undef stores erased."""
