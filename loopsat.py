@@ -55,7 +55,8 @@ def __getattr__(name: str) -> Any:
         home = next((home for home, names in _HOMES.items() if name in names), None)
         if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(home), name)
+        with importlib.import_module("ir.later").uncollected():
+            value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.authoring.instructions import library_rules, rules_of
 from egraph_rules.authoring.rule import Rule
@@ -62,8 +64,7 @@ MANY = 1e8  # what a store costs where the number of stores decides
 FEW = 0.125  # what guarded work costs, as a part of itself, where guards are hoped to become bounds of loops
 
 
-@dataclass(slots=True, repr=False)
-class Report(Shown):
+class Report(Shown, Struct):
     """What a search did: decisions on the way to the best program, sizes, time (s), work, and why it ended.
 
     `priced` has the programs that were priced as a whole: that price and the search's, cheapest first; `overruled` says
@@ -135,20 +136,22 @@ class Report(Shown):
         self.stopped = outcome.stopped
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """How a search was called: `rules` are those it used, `given` says that the caller chose them."""
 
     target: Target
     budget: Budget
     floats: Floats
-    rules: tuple[Rule, ...] = field(repr=False)
+    rules: tuple[Rule, ...]
     given: bool
     without: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "rules")
+        return f"Settings({', '.join(shown)})"
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Result(Shown):
+
+class Result(Shown, Struct, frozen=True):
     """`best` and `variants` (program, cost; cheapest first) have assumptions and undef stores erased."""
 
     best: PrimFunc
@@ -354,8 +357,7 @@ def search_within(
     return func
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct, dict=True):
     func: PrimFunc
     target: Target
     keep: int
@@ -374,11 +376,10 @@ class _Search:
     cost_before: float = 0.0
     patient: bool = True
     contexts: dict[Hashable, Contexts] = field(default_factory=lambda: dict[Hashable, Contexts]())
-    source: Evaluated = field(init=False)
 
     def __post_init__(self) -> None:
         written = lower_blocks(self.func.as_written).body
-        self.source = Evaluated(Numbering().number(written).stmt)
+        self.source: Evaluated = Evaluated(Numbering().number(written).stmt)
 
     def contexts_of(self, body: Stmt) -> Contexts:
         """Contexts for a program; those of an earlier search if they rest on the same, since most of it stays."""
@@ -461,8 +462,7 @@ class _Search:
             return found
 
 
-@dataclass(slots=True)
-class _Session:
+class _Session(Struct, dict=True):
     """One program in one scratch e-graph."""
 
     search: _Search
@@ -470,18 +470,12 @@ class _Session:
     folder: str
     body: Stmt
     unfilled: Stmt | None
-    numbering: Numbering = field(init=False)
-    contexts: Contexts = field(init=False)
-    expander: Expander = field(init=False)
-    part: Part = field(init=False)
-    roots: list[Place] = field(init=False)
-    extractor: Extractor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in self.search.floats)
-        self.contexts = self.search.contexts_of(self.body)
+        self.numbering: Numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in self.search.floats)
+        self.contexts: Contexts = self.search.contexts_of(self.body)
         search = self.search
-        self.expander = Expander(
+        self.expander: Expander = Expander(
             self.numbering,
             self.contexts,
             search.rules,
@@ -490,8 +484,9 @@ class _Session:
             deferred=search.deferred and not search.cuts,
             twins=search.block is None,  # a block has one place
         )
-        self.part = part = self.numbering.number(self.body)
-        self.roots = []
+        part = self.numbering.number(self.body)
+        self.part: Part = part
+        self.roots: list[Place] = []
         for priority in Priority:
             facts = self.contexts.root(entry_facts(self.search.func), priority)
             self.roots.append(Place(facts, part.number, NO_PERMISSION))
@@ -505,8 +500,7 @@ class _Session:
         search = self.search
         tables = self.engine.tables(EXTRACTED)
         trips = self.contexts.trips
-        self.extractor = Extractor(tables, self.numbering, search.target, search.keep, trips)
-        extractor = self.extractor
+        extractor = Extractor(tables, self.numbering, search.target, search.keep, trips)
         classes = {place: at for at, places in extractor.places.items() for place in places}
         rebuilder = Rebuilder(self.numbering, self.expander.names, _reserved(search.func))
         found: list[tuple[Choice, Inside]] = []
@@ -571,11 +565,10 @@ class _Session:
 
     def original_cost(self) -> float:
         """What the program costs as it stands, by the same measure."""
-        return self.extractor.prices.program(self.body)
+        return Prices(self.search.target).program(self.body)
 
 
-@dataclass(frozen=True, slots=True)
-class Inside:
+class Inside(Struct, frozen=True):
     """A place inside a program, and the printed names of the canonical variables around it."""
 
     place: Place

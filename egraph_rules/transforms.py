@@ -7,7 +7,9 @@ to be used. What it finds equals what was there; where its rules do not apply, t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.cost.target import CPU, Target
@@ -67,8 +69,7 @@ Block = str | BlockRef | None
 Freedoms = Floats | Sequence[str] | None  # by name, or all where left out
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """A directed step; calling it with a function gives the transformed function.
 
     `options` are the keyword arguments that made it. Blocks keep their names, but their axes become plain names.

@@ -5,9 +5,8 @@ costs. A target that has the instruction lists it as cheap, one where it is emul
 and cost decides. Run this file to see the program for each.
 """
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from egraph_rules import Term, optimize, register, rule
 from egraph_rules.authoring.rule import SIGNED

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import FrameType
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A place in a source file: 1-based lines, 0-based columns, end exclusive; `text` is the first source line."""
 
     file: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import fields
 from functools import cache
 from operator import attrgetter
 from typing import Any, cast
@@ -36,5 +35,5 @@ class Interned:
 @cache
 def _own(kind: type[Stmt]) -> Callable[[Stmt], Hashable]:
     """What reads the fields of a kind of statement that are no statements."""
-    names = [field.name for field in fields(cast(Any, kind)) if field.name not in _PARTS]
+    names = [name for name in cast(Any, kind).__struct_fields__ if name not in _PARTS]
     return attrgetter(*names) if names else lambda _: ()

@@ -1,4 +1,4 @@
-"""Modules that are imported when something of them is first used, so that programs start without waiting for them."""
+"""Modules that are imported when they are first used, so that programs start without waiting for them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from typing import Any
 class Later(ModuleType):
     """Stands for a module of this name; the first name that is asked of it imports that."""
 
+    def __init__(self, name: str, alone: bool) -> None:
+        super().__init__(name)
+        self._alone = alone
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what tools ask of any module: no use of this one
             raise AttributeError(name)
         with uncollected():
-            module = _compiled(self.__name__) or import_module(self.__name__)
+            module = (_compiled(self.__name__) if self._alone else None) or import_module(self.__name__)
         found = getattr(module, name)
         setattr(self, name, found)
         return found
@@ -29,25 +33,33 @@ class Later(ModuleType):
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """No garbage is looked for, as while modules are imported, of which all stays: that takes a third of their time."""
+    """No garbage is looked for, as while modules are imported, of which all stays: that takes a third of their time.
+
+    What was made meanwhile is counted as old, or the next look for garbage among what is new would go through it all.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            if not gc.get_freeze_count():  # else it would thaw what others froze
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
-def later(name: str) -> Any:
-    """The module of this name, once it is used. Where types are checked, import it instead:
+def later(name: str, alone: bool = False) -> Any:
+    """The module of this name, once it is used; `alone`, without the package it is in, if it is compiled.
+
+    Where types are checked, import it instead:
 
     if TYPE_CHECKING:
         from lower.price import search
     else:
         search = later("lower.price.search")
     """
-    return Later(name)
+    return Later(name, alone)
 
 
 def _compiled(name: str) -> ModuleType | None:

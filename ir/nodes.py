@@ -13,19 +13,19 @@ Spans say where a node was written; they take no part in equality.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from ir.dtypes import DType
 from ir.errors import VerifyError
 from ir.shown import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ir.errors import Span
     from ir.sections import Section
 
@@ -84,7 +84,7 @@ class Expr(Node):
             return self._hash
         except AttributeError:
             found = hash((type(self).__name__, self._key()))
-            object.__setattr__(self, "_hash", found)
+            force_setattr(cast(Any, self), "_hash", found)
             return found
 
     # Operators build nodes, also `==`, which object's signature does not foresee; what is no operand is no equal.
@@ -185,8 +185,7 @@ def _same_field(one: object, other: object) -> bool:
 Operand = Expr | int | float
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Const(Expr):
+class Const(Expr, Struct, frozen=True, eq=False):
     """A literal: a Python bool, int or float according to `dtype`."""
 
     value: bool | int | float
@@ -197,8 +196,7 @@ class Const(Expr):
         return (self.value.hex() if isinstance(self.value, float) else int(self.value), self.dtype)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Var(Expr):
+class Var(Expr, Struct, frozen=True, eq=False):
     """A scalar name: parameter, shape variable, loop variable, block axis or let binding.
 
     Along any path from the root of a function a name is bound at most once (the parser renames); siblings may reuse it.
@@ -212,8 +210,7 @@ class Var(Expr):
         return (self.name, self.dtype)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Load(Expr):
+class Load(Expr, Struct, frozen=True, eq=False):
     """`buffer[indices]`; out of bounds it yields undef."""
 
     buffer: Buffer
@@ -228,8 +225,7 @@ class Load(Expr):
         return (self.buffer, self.indices)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Unary(Expr):
+class Unary(Expr, Struct, frozen=True, eq=False):
     """A one-operand operator; the result has the operand's dtype."""
 
     op: UnaryOp
@@ -244,8 +240,7 @@ class Unary(Expr):
         return (self.op, self.operand)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Binary(Expr):
+class Binary(Expr, Struct, frozen=True, eq=False):
     """A two-operand operator over equal dtypes; comparisons and logic give bool.
 
     `and` and `or` evaluate the right operand only when the left one does not decide. `div` is true division, of floats.
@@ -270,8 +265,7 @@ class Binary(Expr):
         return Expr.__bool__(self)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Cast(Expr):
+class Cast(Expr, Struct, frozen=True, eq=False):
     """Conversion to `dtype`: integers wrap when narrowed, float to integer truncates toward zero."""
 
     dtype: DType
@@ -282,8 +276,7 @@ class Cast(Expr):
         return (self.dtype, self.operand)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Select(Expr):
+class Select(Expr, Struct, frozen=True, eq=False):
     """`T.if_then_else(cond, then, other)`: evaluates one arm."""
 
     cond: Expr
@@ -299,8 +292,7 @@ class Select(Expr):
         return (self.cond, self.then, self.other)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Undef(Expr):
+class Undef(Expr, Struct, frozen=True, eq=False):
     """An arbitrary value; two occurrences need not agree."""
 
     dtype: DType
@@ -310,8 +302,7 @@ class Undef(Expr):
         return (self.dtype,)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Function(Node):
+class Function(Node, Struct, frozen=True, eq=False):
     """A scalar function that the user defines: `body` is its meaning, an expression over `params` and nothing else.
 
     `cost` is the price of a call in the units of the cost tables (None: that of the body), `jax` the JAX expression to
@@ -334,6 +325,8 @@ class Function(Node):
         if self is other:
             return True
         return isinstance(other, Function) and _same_field(self._key(), other._key())
+
+    __ne__ = object.__ne__  # what a Struct brings does not ask `__eq__`
 
     def __hash__(self) -> int:
         return hash(self.name)  # names nearly always tell functions apart
@@ -380,8 +373,7 @@ class Function(Node):
         return f"Function {self.signature} -> {self.dtype}"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Call(Expr):
+class Call(Expr, Struct, frozen=True, eq=False):
     """`function(args)`: the body on the values of the arguments, which are all evaluated first (see `ir.functions`)."""
 
     function: Function
@@ -426,15 +418,14 @@ def binary(op: BinaryOp, lhs: Operand, rhs: Operand) -> Expr:
     return Binary(op, as_expr(lhs, dtype), as_expr(rhs, dtype))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Buffer(Node):
+class Buffer(Node, Struct, frozen=True, eq=False):
     """A named array. `shape` holds expressions over scalar parameters; `scope` is kept for printing."""
 
     name: str
     shape: tuple[Expr, ...]
     dtype: DType
     scope: str = "global"
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
     def brief(self) -> str:
         """Name, dtype and shape."""
@@ -465,36 +456,32 @@ class Stmt(Node):
         return f"{type(self).__name__}: {first}{f' … {len(rest)} more' if rest else ''}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Store(Stmt):
+class Store(Stmt, Struct, frozen=True, eq=False):
     """`buffer[indices] = value`."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Seq(Stmt):
+class Seq(Stmt, Struct, frozen=True, eq=False):
     """Statements in order; an empty one does nothing. Built through `seq`, which flattens."""
 
     stmts: tuple[Stmt, ...]
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class If(Stmt):
+class If(Stmt, Struct, frozen=True, eq=False):
     """`if cond: then else: other`; no else branch is `SKIP`."""
 
     cond: Expr
     then: Stmt
     other: Stmt
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class For(Stmt):
+class For(Stmt, Struct, frozen=True, eq=False):
     """`for var in range(start, start + extent)`; a non-positive extent runs no iteration.
 
     Every kind means the serial loop; the others are the author's promise (`parallel`) or wish (`vectorized`, `unroll`).
@@ -506,63 +493,56 @@ class For(Stmt):
     body: Stmt
     kind: LoopKind = "serial"
     annotations: tuple[tuple[str, object], ...] = ()
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Let(Stmt):
+class Let(Stmt, Struct, frozen=True, eq=False):
     """`var = value` for the statements in `body`; an undef value is frozen to one arbitrary value."""
 
     var: Var
     value: Expr
     body: Stmt
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Alloc(Stmt):
+class Alloc(Stmt, Struct, frozen=True, eq=False):
     """`buffer = T.alloc_buffer(...)` for the statements in `body`; its contents start undef."""
 
     buffer: Buffer
     body: Stmt
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Assume(Stmt):
+class Assume(Stmt, Struct, frozen=True, eq=False):
     """No obligations where `cond` is false. `A[i] == T.undef()` permits reading A[i], which is undef."""
 
     cond: Expr
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Assert(Stmt):
+class Assert(Stmt, Struct, frozen=True, eq=False):
     """Checked at run time."""
 
     cond: Expr
     message: str = ""
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Evaluate(Stmt):
+class Evaluate(Stmt, Struct, frozen=True, eq=False):
     """Evaluate and drop the value."""
 
     value: Expr
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """A box of a buffer, as `T.reads`/`T.writes` state it: (start, extent) for each axis."""
 
     buffer: Buffer
     ranges: tuple[tuple[Expr, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IterVar:
+class IterVar(Struct, frozen=True):
     """A block axis: `var = T.axis.<kind>(extent, value)`, with domain `start <= var < start + extent`."""
 
     var: Var
@@ -572,8 +552,7 @@ class IterVar:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Block(Stmt):
+class Block(Stmt, Struct, frozen=True, eq=False):
     """`with T.block(name)`.
 
     Axes bind like lets; `predicate` guards init and body; `init` runs where all reduce axes are at their start.
@@ -588,16 +567,15 @@ class Block(Stmt):
     reads: tuple[Region, ...] | None = None
     writes: tuple[Region, ...] | None = None
     annotations: tuple[tuple[str, object], ...] = ()
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class CallStmt(Stmt):
+class CallStmt(Stmt, Struct, frozen=True, eq=False):
     """`callee(args)`: the body of a kernel on sections of buffers and values of scalars (see `ir.program.calls`)."""
 
     callee: PrimFunc
     args: tuple[Expr | Section, ...]
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
 
 AnyStmt = Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block  # of one kernel: calls inlined
@@ -612,8 +590,7 @@ def seq(*stmts: Stmt, span: Span | None = None) -> Stmt:
     return flat[0] if len(flat) == 1 else Seq(tuple(flat), span)
 
 
-@dataclass(frozen=True, repr=False)
-class PrimFunc(Node):
+class PrimFunc(Node, Struct, frozen=True, eq=False, dict=True):
     """A kernel. Parameters are buffers and scalars in call order.
 
     Names that occur in buffer shapes without being parameters are shape variables: a call binds them from the arrays.
@@ -626,9 +603,20 @@ class PrimFunc(Node):
     params: tuple[Var | Buffer, ...]
     body: Stmt
     attrs: tuple[tuple[str, object], ...] = ()
-    span: Span | None = field(default=None, compare=False)
-    origin: PrimFunc | None = field(default=None, init=False, compare=False)
-    verified: bool = field(default=False, init=False, compare=False)
+    span: Span | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return PrimFunc, (self.name, self.params, self.body, self.attrs, self.span), self.__dict__
+
+    @cached_property
+    def origin(self) -> PrimFunc | None:
+        """The program as it was written, if this one is made of it."""
+        return None
+
+    @cached_property
+    def verified(self) -> bool:
+        """Whether it needs no check."""
+        return False
 
     @property
     def signature(self) -> str:
@@ -648,7 +636,7 @@ class PrimFunc(Node):
     def refines(self, origin: PrimFunc) -> PrimFunc:
         """This function, which does what `origin` does where that has obligations: an optimized form of it.
 
-        A copy made with `dataclasses.replace` refines nothing: its body may be any other. `origin` must have the same
+        A copy by `msgspec.structs.replace` refines nothing: its body may be any other. `origin` must have the same
         parameters, and is taken as what it refines itself, if it does.
         """
         written = origin.as_written
@@ -656,13 +644,13 @@ class PrimFunc(Node):
             raise TypeError(f"{self.name} has other parameters than what it is to refine")
         new = copy(self)
         same = written.body == new.body
-        object.__setattr__(new, "origin", None if same else written)
-        object.__setattr__(new, "verified", new.verified or (same and written.verified))
+        force_setattr(new, "origin", None if same else written)
+        force_setattr(new, "verified", self.verified or (same and written.verified))
         return new
 
     def vouched(self) -> PrimFunc:
         """This function, taken as verified from here on."""
-        object.__setattr__(self, "verified", True)  # of no consequence for what it is
+        force_setattr(self, "verified", True)  # of no consequence for what it is
         return self
 
     def as_form_of(self, func: PrimFunc) -> PrimFunc:
@@ -685,8 +673,7 @@ class PrimFunc(Node):
         return tuple(p for p in self.params if isinstance(p, Var))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Module(Node):
+class Module(Node, Struct, frozen=True):
     """Functions of one file or class, in order; names are distinct."""
 
     funcs: tuple[PrimFunc, ...]

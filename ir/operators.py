@@ -7,9 +7,10 @@ declarations. Owns no arithmetic (`ir.arith`) and no rewriting.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
 from typing import Literal, assert_never
+
+from msgspec import Struct
 
 from ir.arith import Scalar
 from ir.dtypes import DType, Kind, float_max
@@ -53,8 +54,7 @@ def number(name: Named, dtype: DType) -> Scalar:
             assert_never(other)
 
 
-@dataclass(frozen=True, slots=True)
-class Special:
+class Special(Struct, frozen=True):
     """A number that decides what an operator gives, over operands of some kinds, on some sides.
 
     With the neutral one the result is the other operand, with the absorbing one it is the number itself. `floats` are
@@ -148,8 +148,7 @@ SPECIAL: tuple[Special, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Commutative:
+class Commutative(Struct, frozen=True):
     """An operator whose operands may change places, over some kinds, and the freedoms that this takes of floats."""
 
     op: BinaryOp
@@ -171,8 +170,7 @@ COMMUTATIVE: tuple[Commutative, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Idempotent:
+class Idempotent(Struct, frozen=True):
     """An operator that gives back an operand which stands on both sides."""
 
     op: BinaryOp
@@ -192,8 +190,7 @@ IDEMPOTENT: tuple[Idempotent, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Distributive:
+class Distributive(Struct, frozen=True):
     """An operator that distributes over another one: `g(x, f(y, z)) = f(g(x, y), g(x, z))`.
 
     With `absorbs` also `f(x, g(x, y)) = x`, as in a lattice.

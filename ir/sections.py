@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ir.errors import Span
 from ir.nodes import Buffer, CallStmt, Const, Expr, const
 from ir.shown import Node
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Section(Node):
+class Section(Node, Struct, frozen=True, eq=False):
     """A box of a buffer, as a call passes it: (start, extent) for each axis; extent None is one index, and no axis."""
 
     buffer: Buffer
     ranges: tuple[tuple[Expr, Expr | None], ...]
-    span: Span | None = field(default=None, compare=False)
+    span: Span | None = None
 
     @staticmethod
     def whole(buffer: Buffer, span: Span | None = None) -> Section:

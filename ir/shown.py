@@ -1,4 +1,4 @@
-"""How values show themselves: `print`, `repr`, notebooks, `show()`.
+"""How values show themselves: `print`, `repr`, notebooks, `show()`; which nodes are equal.
 
 Nodes are below the printer that knows their text, and to register it with them would set state at import. So they ask
 for it by name when they are printed, here and nowhere else: imports stay without cycles.
@@ -6,9 +6,11 @@ for it by name when they are printed, here and nowhere else: imports stay withou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
-from typing import Protocol, cast
+from operator import attrgetter
+from typing import Any, Protocol, cast
 
 from ir.errors import LoopsatError
 from ir.page import Page, Section, as_html, as_text
@@ -66,9 +68,20 @@ def script(item: object) -> str:
 
 
 class Node(Shown):
-    """Base of what has a text in the dialect."""
+    """Base of what has a text in the dialect; two are equal where all but their spans is."""
 
     __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        read = _but_span(type(self))
+        return read(self) == read(other)
+
+    __ne__ = object.__ne__  # what a Struct brings does not ask `__eq__`
+
+    def __hash__(self) -> int:
+        return hash(_but_span(type(self))(self))
 
     def sections(self) -> Iterator[Section]:
         """The text, as one writes it."""
@@ -76,6 +89,12 @@ class Node(Shown):
 
     def __str__(self) -> str:
         return script(self)
+
+
+@cache
+def _but_span(kind: type[Any]) -> Callable[[object], object]:
+    """What reads all fields of a kind of node but where it was written."""
+    return attrgetter(*(name for name in kind.__struct_fields__ if name != "span"))
 
 
 def text_order(node: Node) -> tuple[str, str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import chain, islice
-from typing import assert_never, cast
+from typing import Any, assert_never, cast
+
+from msgspec.structs import force_setattr, replace
 
 from ir.nodes import (
     Alloc,
@@ -102,7 +103,7 @@ def walk_expr(expr: Expr) -> Iterator[Expr]:
         below = _nodes_below(expr)
         first = tuple(islice(below, _REMEMBERED + 1))
         if len(first) <= _REMEMBERED:
-            object.__setattr__(expr, "nodes_below", first)
+            force_setattr(cast(Any, expr), "nodes_below", first)
         return chain((expr,), first, below)
 
 
@@ -191,7 +192,7 @@ def all_exprs(stmt: Stmt) -> Iterator[Expr]:
         nodes = (expr for inner in walk(stmt) for outer in stmt_exprs(inner) for expr in walk_expr(outer))
         first = tuple(islice(nodes, _REMEMBERED + 1))
         if len(first) <= _REMEMBERED:
-            object.__setattr__(stmt, "exprs_within", first)
+            force_setattr(cast(Any, stmt), "exprs_within", first)
         return chain(first, nodes)
 
 

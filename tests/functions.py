@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ir import PrimFunc
 from ir.nodes import Assume, Binary, Expr, Function, Select, Var

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ir import parse, to_script
 from ir.nodes import Alloc, Block, For, Let, PrimFunc, Stmt, Var

@@ -41,6 +41,15 @@ def test_a_padded_reduction(capsys: pytest.CaptureFixture[str]) -> None:
     assert at == sorted(at), out
 
 
+def test_laws_fit_into_eighty_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out = explained(capsys, SMALL)
+    assert "   law:  if c: s else: t  =  s   if, where c is false, s cannot fault and equals\n         t\n" in out
+    texts = out.splitlines()
+    laws = [k for k, line in enumerate(texts) if line.startswith("   law:  ")]
+    assert max(len(line) for k in laws for line in texts[k : k + 2]) <= 80
+
+
 def test_a_dead_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(DEAD_STORE)

@@ -189,3 +189,19 @@ def test_files_stay_readable() -> None:
     for path in FILES:
         lines = len(path.read_text().splitlines())
         assert lines <= 700, f"{path} has {lines} lines"
+
+
+def test_classes_are_those_that_are_made_fast() -> None:
+    for path in FILES:
+        assert not re.search(r"^(from|import) dataclasses\b", path.read_text(), re.MULTILINE), (
+            f"{path} makes classes slowly: derive them from `msgspec.Struct`"
+        )
+
+
+def test_what_says_when_it_is_equal_says_so_for_unequal_too() -> None:
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                own = {s.name for s in node.body if isinstance(s, ast.FunctionDef)}
+                own |= {ast.unparse(s.targets[0]) for s in node.body if isinstance(s, ast.Assign)}
+                assert "__eq__" not in own or "__ne__" in own, f"{path}: {node.name} needs `__ne__ = object.__ne__`"

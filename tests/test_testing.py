@@ -6,12 +6,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import loopsat
 from egraph_rules import Number, Term, rule

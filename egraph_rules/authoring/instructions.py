@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 
 import islpy as isl
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rounding_up import rounded_up

@@ -14,48 +14,38 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from egraph_rules.authoring.rule import Rule
 from ir.errors import RuleError
 from ir.floats import Floats
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(Struct, frozen=True):
     """A variable of a pattern."""
 
     name: str
 
 
-class Statement(_Named):
+class Statement(_Named, frozen=True):
     """A statement as it is written."""
 
-    __slots__ = ()
 
-
-class Expression(_Named):
+class Expression(_Named, frozen=True):
     """An expression as it is written."""
 
-    __slots__ = ()
 
-
-class Effect(_Named):
+class Effect(_Named, frozen=True):
     """What a statement does where it stands."""
 
-    __slots__ = ()
 
-
-class Integer(_Named):
+class Integer(_Named, frozen=True):
     """An integer or truth value."""
 
-    __slots__ = ()
 
-
-class Real(_Named):
+class Real(_Named, frozen=True):
     """A floating point number."""
-
-    __slots__ = ()
 
 
 SKIP = Effect("skip")  # in patterns: whatever changes nothing
@@ -64,8 +54,7 @@ TRUE, FALSE = Integer("true"), Integer("false")
 _VARIABLES = {kind.__name__: kind for kind in (Statement, Expression, Effect, Integer, Real)}
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """A pattern: what matches a part `x` of the program, how it reads, and the engine's names of effects in it."""
 
     atoms: tuple[str, ...]
@@ -73,8 +62,7 @@ class Shape:
     effects: dict[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A side condition: what must hold, and how that reads, of what and what of it."""
 
     atoms: Callable[[str], str]  # under facts of a name
@@ -82,8 +70,7 @@ class Condition:
     claim: str
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(Struct, frozen=True):
     """Conditions where an expression is true, or where it is not."""
 
     cond: Expression

@@ -12,10 +12,11 @@ A rule sees a statement in its context and yields statements that equal it there
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.authoring.rule import Rule, Settles, name_of
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
@@ -31,8 +32,7 @@ Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]
 ExprProposal = Callable[[Expr, "Here"], Iterable[Expr]]
 
 
-@dataclass(frozen=True, slots=True)
-class Here:
+class Here(Struct, frozen=True):
     """A place in a program: what is known before it, and what nobody looks at after it."""
 
     contexts: Contexts

@@ -7,10 +7,11 @@ nobody reads. Both are asked of the context, whether the padding was there or is
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat
 from ir.analysis.conditions import conjunction
@@ -44,8 +45,7 @@ from ir.traverse import free_vars, loads, map_expr, walk
 Access = tuple[Buffer, tuple[Expr, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Longer:
+class Longer(Struct, frozen=True):
     """A nest of whole tiles, the place where it stands, and what makes of it a statement that equals the given one."""
 
     loop: For
@@ -173,8 +173,7 @@ def _with_copies(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Copied:
+class _Copied(Struct, frozen=True):
     """A longer nest over copies, and the nests that copy before it and after it."""
 
     copies: Sequence[_Copy]
@@ -277,8 +276,7 @@ def _is_dead(store: Store, added: Expr, loops: Sequence[For], longer: Sequence[F
 # Copies ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(Struct, frozen=True):
     """A local buffer for the box of elements that one access of a nest reaches.
 
     `places` is that access to it; at `loops`, the element `origin` of the buffer lies. Of each loop, `used` are as many

@@ -21,11 +21,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
 from itertools import product
 from typing import TYPE_CHECKING, get_args
+
+from msgspec import Struct
 
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.functions import function_number, operand_dtype
@@ -73,20 +74,19 @@ Settles = Callable[[Stmt, Stmt, bool], bool]  # of a statement, what it became, 
 SIGNED, INTEGER, FLOAT, BOOL, ANY = Kinds.SIGNED, Kinds.INTEGER, Kinds.FLOAT, Kinds.BOOL, Kinds.ANY
 
 
-class Term(Var):
+class Term(Var, frozen=True, eq=False):
     """A pattern variable that matches any expression."""
 
 
-class Number(Var):
+class Number(Var, frozen=True, eq=False):
     """A pattern variable that matches a constant."""
 
 
-class Truth(Var):
+class Truth(Var, frozen=True, eq=False):
     """A pattern variable that matches any boolean expression."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Own(Const):
+class Own(Const, frozen=True, eq=False):
     """A number in a pattern that each dtype has its own of, such as its least; the value is that of a sample dtype."""
 
     name: Named = "zero"
@@ -101,8 +101,7 @@ def own(name: Named, dtype: DType) -> Own:
     return Own(number(name, dtype), dtype, name=name)
 
 
-@dataclass(frozen=True, slots=True)
-class Defined:
+class Defined(Struct, frozen=True):
     """Side condition: `term` is not undef."""
 
     term: Expr
@@ -113,8 +112,7 @@ def defined(term: Expr) -> Defined:
     return Defined(term)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Rule(Shown):
+class Rule(Shown, Struct, frozen=True):
     """One rule: its name (`<family>.<law>`), the law as users read it, why it holds, and what egglog runs.
 
     `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them.

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from egraph_rules.authoring.rule import Rule
 from ir.errors import RuleError
@@ -24,8 +25,7 @@ from ir.floats import Floats
 FAMILY = "tensor"
 
 
-@dataclass(frozen=True, slots=True)
-class Axes:
+class Axes(Struct, frozen=True):
     """A set of axes: a variable, those of a term, or what others make together."""
 
     op: Literal["set", "of", "or", "and", "without"]
@@ -75,8 +75,7 @@ class Axes:
             yield from a.facts()
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A term: a variable, which has a name, or an operation on others."""
 
     op: str
@@ -125,8 +124,7 @@ _SHOWN = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A side condition, on sets of axes or on a term."""
 
     what: Literal["apart", "within", "some", "differ", "finite", "rounds"]
@@ -171,8 +169,7 @@ class Condition:
             yield from a.facts()
 
 
-@dataclass(frozen=True, slots=True)
-class TensorTerms:
+class TensorTerms(Struct, frozen=True):
     """What a rule over tensor terms says: that two terms are the same under conditions."""
 
     pattern: Pattern

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.conditions import idle_condition, missing_condition
@@ -24,8 +25,7 @@ from ir.testing.draw import Source
 _SEARCHES = 12  # a search costs as much as that many instances
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
+class _Test(Struct, frozen=True):
     """One way to test a rule: what its examples are called, how to make one, and how many."""
 
     noun: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from egraph_rules.authoring.rule import BOOL, FLOAT, Defined, Number, Rule, Term, Truth, defined, question_of, show
 from egraph_rules.check.instances import Instances, pattern_variables

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from itertools import product
 from typing import cast
+
+from msgspec import Struct, field
 
 from egraph_rules.authoring.rule import (
     ANY,
@@ -116,18 +117,16 @@ def number_value(expr: Expr, given: dict[str, Scalar]) -> Scalar | None:
         return None
 
 
-@dataclass(slots=True)
-class Instances:
+class Instances(Struct, dict=True):
     """Makes instances of one rule."""
 
     rule: Rule
-    variables: tuple[Var, ...] = field(init=False)
     _numbers: dict[DType, tuple[tuple[Scalar, ...], ...]] = field(
         default_factory=lambda: dict[DType, tuple[tuple[Scalar, ...], ...]]()
     )
 
     def __post_init__(self) -> None:
-        self.variables = pattern_variables(self.rule)
+        self.variables: tuple[Var, ...] = pattern_variables(self.rule)
 
     def make(self, source: Source) -> list[Trial]:
         """Two programs that store the value of the pattern and of the replacement; none if no constants fit."""

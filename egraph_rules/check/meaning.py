@@ -8,9 +8,10 @@ there does not prove a wrong rule.
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct, field
 
 from egraph_rules.authoring.rule import Number, Own, Term, Truth
 from ir.dtypes import DType
@@ -29,8 +30,7 @@ def z3() -> Any:
     return importlib.import_module("z3")
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(Struct, frozen=True):
     """Of an expression: its value where it has one, whether it is undef, and whether evaluating it faults."""
 
     value: Formula
@@ -38,8 +38,7 @@ class Meaning:
     fault: Formula
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """The range of a dtype: from `low` to `high`; a result outside faults, or wraps if `modulus` is given."""
 
     low: Formula
@@ -47,8 +46,7 @@ class Bounds:
     modulus: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Translator:
+class Translator(Struct, frozen=True):
     """Translates expressions over pattern variables; without `bounds`, no result leaves its range.
 
     `context` is z3's: a fresh one for each rule, so that answers do not depend on what was asked before. `facts`
@@ -60,7 +58,7 @@ class Translator:
     bounds: Bounds | None = None
     real: bool = False
     annihilates: bool = True
-    facts: list[Formula] = field(default_factory=list[Formula], kw_only=True)
+    facts: list[Formula] = field(default_factory=list[Formula])
 
     def variable(self, var: Var) -> Meaning:
         """A pattern variable; a term stands for any expression, which may be undef or fault, a constant is neither."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from types import FunctionType, GeneratorType
 from typing import TypeVar, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Rule
@@ -45,8 +47,7 @@ from ir.traverse import all_exprs, children, map_stmt, substitute_expr, with_chi
 Path = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
+class Rewritten(Struct, frozen=True):
     """A program as it was read, and one in which a rule was applied at one place.
 
     `probe` makes the original with a failing assertion at that place. `way` is the line of the rule's function that
@@ -92,8 +93,7 @@ class Prepared:
 Answers = dict[tuple[str, int], set[bool]]  # by file and line of a question: whether the condition held, or did not
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked(Here):
+class _Asked(Here, frozen=True):
     """A place that remembers what it was asked, and whether the condition held."""
 
     answers: Answers
@@ -121,8 +121,7 @@ class _Asked(Here):
         return self._said(self.contexts.in_bounds(self.facts, buffer, indices))
 
 
-@dataclass(slots=True)
-class _Walker:
+class _Walker(Struct):
     numbering: Numbering
     contexts: Contexts
     rule: Rule

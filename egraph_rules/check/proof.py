@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from egraph_rules.authoring.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Number, Rule, Term, Truth, is_number
 from egraph_rules.check.instances import Instances, pattern_variables
@@ -24,8 +25,7 @@ _LEAST = 128  # the smallest signed dtype reaches from -128 to 127
 Answer = Literal["proven", "refuted", "time-out"]
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """What trying to prove a rule came to: in words, and as a test of what z3 takes for a counterexample.
 
     `possible` says that z3 knows values for which the conditions hold and the pattern does not fault: a proof about no
@@ -69,8 +69,7 @@ def attempt(rule: Rule) -> Attempt:
     return Attempt(proven=True, how=f"proven by z3 for {scope}", possible=possible)
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """Dtypes for which a rule is proven at once."""
 
     name: str

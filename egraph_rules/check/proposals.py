@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.places import Answers, Prepared, Rewritten, ways
@@ -40,20 +42,18 @@ def applied(rule: Rule, given: Prepared, priority: Priority, answers: Answers | 
         raise RuleError("rule-fails", message, notes=[f"on the program\n{to_script(given.func)}"], help=help) from error
 
 
-@dataclass(slots=True)
-class Proposals:
+class Proposals(Struct, dict=True):
     """Makes programs to which one rule applies."""
 
     rule: Rule
     seed: int
     examples: int
-    pool: Pool = field(init=False)
     answers: Answers = field(default_factory=dict[tuple[str, int], set[bool]])
     tested: set[int] = field(default_factory=set[int])  # lines of the rule's function that were put to a test
 
     def __post_init__(self) -> None:
         scouted = min(2 * self.examples, _MAX_SCOUTED)
-        self.pool = Pool(self._applies, self.seed, scouted, self.examples)
+        self.pool: Pool = Pool(self._applies, self.seed, scouted, self.examples)
 
     def _applies(self, given: Prepared) -> bool:
         return bool(applied(self.rule, given, Priority.FACTS, self.answers))

@@ -7,10 +7,11 @@ writes. Where the rule then does right, that respect is what it has to look at.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.check.shrink import Retest, tidy
 from ir.nodes import (
@@ -41,8 +42,7 @@ _COPY = "before_"  # names of buffers that hold what another one holds at first
 _AGAIN = 6  # other inputs on which the rule must do right
 
 
-@dataclass(frozen=True, slots=True)
-class _Repair:
+class _Repair(Struct, frozen=True):
     """A change to a program, and the condition under which it is none."""
 
     condition: str

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.places import Prepared
@@ -33,8 +35,7 @@ Instance = Callable[[Source], list[Trial]]
 Probe = Callable[[], PrimFunc]
 
 
-@dataclass(frozen=True, slots=True)
-class _Used:
+class _Used(Struct, frozen=True):
     """How a search is done."""
 
     target: Target
@@ -42,8 +43,7 @@ class _Used:
     others: tuple[Rule, ...]
 
 
-@dataclass(slots=True)
-class Searched:
+class Searched(Struct, dict=True):
     """Makes programs in which a search finds uses of one rule.
 
     `instance` makes programs that contain the rule's pattern, where it has one.
@@ -53,11 +53,10 @@ class Searched:
     seed: int
     examples: int
     instance: Instance | None = None
-    pool: Pool = field(init=False)
 
     def __post_init__(self) -> None:
         scouted = min(_SCOUTED, 4 * self.examples) if self.instance is None else 0
-        self.pool = Pool(self._applies, self.seed, scouted, max(2, self.examples // 5))
+        self.pool: Pool = Pool(self._applies, self.seed, scouted, max(2, self.examples // 5))
 
     def _applies(self, given: Prepared) -> bool:
         used = _Used(CPU, DEFAULT_FLOATS, self._others())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.arith import Scalar
 from ir.dtypes import DType
@@ -42,8 +43,7 @@ from ir.traverse import all_exprs, children, map_expr, map_stmt, substitute, wal
 _TRIES = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Retested:
+class Retested(Struct, frozen=True):
     """What came of a rule on one program: whether it was put to a test at all, and what is wrong."""
 
     tested: bool

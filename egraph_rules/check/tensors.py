@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.authoring.tensor import Axes, Condition, Pattern, TensorTerms
@@ -18,8 +18,7 @@ _TRIES = 40  # for each example, of which the conditions leave some
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(Struct, frozen=True):
     """An array over all axes, of size 1 along those that are not its own."""
 
     axes: int

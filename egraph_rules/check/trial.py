@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from egraph_rules.check.shrink import Retest, shrink, simpler_values
 from ir.floats import Floats
@@ -16,8 +17,7 @@ from ir.testing.refinement import compare, reaches
 _SEEDS = 1 << 20  # of the examples of one seed, which are told apart from those of another
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """Programs of which the rule says that they are equal, or that the second refines the first.
 
     `blameless` tells whether a difference is there without the rule, `again` what is wrong with a smaller program.
@@ -50,8 +50,7 @@ def run_trial(trial: Trial) -> tuple[Counterexample | None, bool]:
     return Counterexample(original, rewritten, inputs, trial.floats, trial.equal, found.difference), True
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """How many examples were made, in how many the rule applied, and the smallest counterexample.
 
     `again` tests smaller programs than the counterexample's, where the rule can be applied to them.

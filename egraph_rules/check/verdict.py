@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ir.errors import RuleError
 from ir.page import Section
@@ -14,8 +15,7 @@ from ir.testing.counterexample import Counterexample
 Status = Literal["proven", "tested", "not checked", "refuted"]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Verdict(Shown):
+class Verdict(Shown, Struct, frozen=True):
     """Whether a rule holds: proven for all values, tested on examples, not checked, or refuted by a counterexample.
 
     `how` says in one line what was done; `matched` is how often the rule was put to a test, and `idle` what of it never

@@ -9,12 +9,13 @@ operator looked up by their values.) No form is tied to a pattern; what is too l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice, product
 from math import gcd
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, Points, Sample, evaluated, operate
 from ir.dtypes import DType
@@ -36,8 +37,7 @@ _GRID = 4  # points at which all pairs of operands are tried
 _FORMS = 40  # that agree with a part, and are put in order
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """What is known where an expression is evaluated.
 
     `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
@@ -106,8 +106,7 @@ def _in_order(forms: Iterator[Expr]) -> list[Expr]:
     return sorted(found, key=lambda e: found[e])
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(Struct, frozen=True):
     """What an operator makes of operands of two banks, by their places."""
 
     op: BinaryOp
@@ -166,8 +165,7 @@ def _distinct(values: Array, sizes: Array) -> Array:
     return order[np.sort(first)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Forms:
+class _Forms(Struct, frozen=True):
     """The forms of at most so many nodes that have the `target` values at some points."""
 
     expr: Expr

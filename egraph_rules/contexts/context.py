@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import cast
 
 import islpy as isl
+from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.contexts.spoiling import same_regions
 from ir.analysis import contents as held
@@ -35,8 +37,7 @@ def along(body: Stmt, var: Var) -> Iterator[int]:
     return (int(n.value) for n in sizes if isinstance(n, Const))
 
 
-@dataclass(frozen=True, slots=True)
-class Trip:
+class Trip(Struct, frozen=True):
     """A loop as far as numbers say it: its variable, where it starts, how often it runs; None where not a number.
 
     `most` is how often one runs at most whose extent is none, since it goes along a dimension.
@@ -55,8 +56,7 @@ class Trip:
         return Trip(loop.var.name, first, count, most)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Facts:
+class Facts(Struct, frozen=True, eq=False, dict=True):
     """What holds before a statement.
 
     `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: expressions that depend
@@ -72,8 +72,14 @@ class Facts:
     trips: tuple[Trip, ...] = ()
     assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, if there is a second prover
     bound: int = 0
-    _spots: dict[tuple[Expr, ...], isl.Set | None] = field(init=False, default_factory=dict, repr=False)
-    _conditions: dict[Buffer, list[tuple[Expr, isl.Set]]] = field(init=False, default_factory=dict, repr=False)
+
+    @cached_property
+    def _spots(self) -> dict[tuple[Expr, ...], isl.Set | None]:
+        return {}
+
+    @cached_property
+    def _conditions(self) -> dict[Buffer, list[tuple[Expr, isl.Set]]]:
+        return {}
 
     def spot(self, indices: tuple[Expr, ...]) -> isl.Set | None:
         """The element that indices name, wherever they are evaluated; None where one is not quasi-affine."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never, cast
+
+from msgspec.structs import replace
 
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.values import Value, Values

@@ -8,10 +8,10 @@ others is, by induction, between as many times these as there were iterations.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import TypeGuard
 
 import islpy as isl
+from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.facts import Facts

@@ -7,10 +7,10 @@ change for what comes after it either.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import islpy as isl
+from msgspec.structs import replace
 
 from egraph_rules.contexts.facts import IMPOSSIBLE, Facts
 from ir.analysis import contents as held

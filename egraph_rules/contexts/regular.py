@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
 import islpy as isl
+from msgspec.structs import replace
 
 from egraph_rules.contexts.elements import place
 from egraph_rules.contexts.facts import IMPOSSIBLE, Facts

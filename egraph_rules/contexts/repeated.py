@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from msgspec import Struct, field
 
 from egraph_rules.contexts.context import Contexts
 from egraph_rules.contexts.spoiling import same_regions, told_of
@@ -22,8 +23,7 @@ T = TypeVar("T")
 _MOST_LOOKED_AT = 8  # first nests of one form: each differs from the others in what is known
 
 
-@dataclass(frozen=True, slots=True)
-class First(Generic[T]):
+class First(Struct, Generic[T], frozen=True):
     """The first nest of its kind: where it stands, its buffers, what is told of them, what its finder keeps of it."""
 
     facts: int
@@ -33,16 +33,14 @@ class First(Generic[T]):
     kept: T
 
 
-@dataclass(frozen=True, slots=True)
-class Twin(Generic[T]):
+class Twin(Struct, Generic[T], frozen=True):
     """That a nest is another one, with buffers in place of those of that one."""
 
     first: First[T]
     buffers: Mapping[Buffer, Buffer]
 
 
-@dataclass(slots=True)
-class Repeated(Generic[T]):
+class Repeated(Struct, Generic[T]):
     """The nests of a search that stand in no loop or binding, by form."""
 
     contexts: Contexts

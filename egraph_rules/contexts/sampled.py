@@ -7,12 +7,12 @@ points. Whether a form is right they decide only where they are all the points t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from egraph_rules.contexts.smt import Open
 from ir.dtypes import DType
@@ -180,8 +180,7 @@ def satisfying(points: Points, given: Iterable[Expr]) -> Mask:
     return keep
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """Points at which an expression does not fault, and its values there."""
 
     points: Points

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, reduce
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from ir.dtypes import DType
 from ir.functions import inline_calls
@@ -112,8 +113,7 @@ def refines(new: Expr, old: Expr, given: Iterable[tuple[Expr, bool]], steps: int
     return True
 
 
-@dataclass(slots=True)
-class _Meaning:
+class _Meaning(Struct):
     """Formulas for expressions.
 
     `sides` holds what else is true, such as what quotients are and, with `ranges`, that values fit their dtypes;

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never, cast
+
+from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.facts import IMPOSSIBLE

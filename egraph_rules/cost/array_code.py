@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import frexp, isfinite, log2, prod
 from types import MappingProxyType
 from typing import Any
 
-from jax.extend.core import Literal
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import SLOW, Target
@@ -51,8 +51,7 @@ _COPIES = 15  # of one computation in another that XLA makes before it stores wh
 CallPrice = Callable[[tuple[int, ...]], float]  # of an instruction, for the shape of its first result
 
 
-@dataclass(frozen=True, slots=True)
-class _Array:
+class _Array(Struct, frozen=True):
     """A value: how many elements, and the work that is done anew wherever it is used, as bits of the operations.
 
     `stored`: it lies in memory; `size` is then what is read of it. `data`: it depends on arguments. `masked`: a choice
@@ -82,8 +81,7 @@ class _Array:
     same: Hashable = None
 
 
-@dataclass(slots=True)
-class ArrayPrices:
+class ArrayPrices(Struct):
     """Prices of the array code of one program on a target.
 
     `instructions` are the prices of functions in it that have one, for the shape of their first result.
@@ -102,8 +100,7 @@ class ArrayPrices:
         return block.price + self.target.call
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     """The operations of one function or of a loop's body; `price` adds up what each run of it stores."""
 
     target: Target
@@ -139,10 +136,10 @@ class _Block:
                 continue
             if eqn.primitive.name == "slice" and eqn.invars[0] in kept:
                 env[eqn.invars[0]] = self.store(env[eqn.invars[0]])
-            operands = [_literal(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
+            operands = [_literal(v) if _is_literal(v) else env[v] for v in eqn.invars]
             for var, found in zip(eqn.outvars, self._once(eqn, operands), strict=True):
                 env[var] = replace(found, wanted=True) if var in wanted else found
-        return [_literal(v) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
+        return [_literal(v) if _is_literal(v) else env[v] for v in jaxpr.outvars]
 
     def _once(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
         """The results of an operation, which compilers do not repeat on the same operands."""
@@ -500,7 +497,7 @@ class _Block:
         kept = [replace(self.store(o), own=False) for o in operands[:consts]]
         state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
         block = _Block(self.target, True, self.instructions)
-        outputs = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+        outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
         for result in block.run(jaxpr, [*kept, *state, *slices], outputs, self._invariant(jaxpr, kept)):
             block.store(result)
         return block.price
@@ -510,13 +507,13 @@ class _Block:
         env: dict[Any, _Array] = dict(zip(jaxpr.invars, consts, strict=False))
         moved: set[Any] = set()
         for eqn in jaxpr.eqns:
-            operands = [v for v in eqn.invars if not isinstance(v, Literal)]
+            operands = [v for v in eqn.invars if not _is_literal(v)]
             if eqn.primitive.name not in _KEPT and operands and all(v in env for v in operands):
-                values = [_literal(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
+                values = [_literal(v) if _is_literal(v) else env[v] for v in eqn.invars]
                 env.update(zip(eqn.outvars, self._once(eqn, values), strict=True))
                 moved.update(eqn.outvars if eqn.primitive.name not in (*_SHAPES, *_PARTS) else ())
         users = [e.invars for e in jaxpr.eqns if not moved.issuperset(e.outvars)]
-        read = {v for operands in (*users, jaxpr.outvars) for v in operands if not isinstance(v, Literal)}
+        read = {v for operands in (*users, jaxpr.outvars) for v in operands if not _is_literal(v)}
         return {v: replace(self.store(env[v]), own=False) if v in read else env[v] for v in moved}
 
     def _cond(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
@@ -545,8 +542,8 @@ def _is_column(part: Sequence[int], whole: Sequence[int]) -> bool:
 
 def _wanted(jaxpr: Any, inlined: bool) -> set[Any]:
     """The variables that several operations want, and the results, if others do not want them instead."""
-    uses = Counter(v for eqn in jaxpr.eqns for v in {v for v in eqn.invars if not isinstance(v, Literal)})
-    own = set() if inlined else {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+    uses = Counter(v for eqn in jaxpr.eqns for v in {v for v in eqn.invars if not _is_literal(v)})
+    own = set() if inlined else {v for v in jaxpr.outvars if not _is_literal(v)}
     return own | {v for v, n in uses.items() if n > 1}
 
 
@@ -567,6 +564,11 @@ def _apart(value: _Array) -> _Array:
 
 def _size(aval: Any) -> int:
     return prod(getattr(aval, "shape", ()))
+
+
+def _is_literal(operand: Any) -> bool:
+    """Whether an operand is a number; `jax.extend.core`, which has its class, takes 10 ms to load."""
+    return hasattr(operand, "val")
 
 
 def _literal(value: Any) -> _Array:

@@ -8,9 +8,10 @@ the units of the tables. "In a loop" means inside of one that stays sequential w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import log2, prod
 from typing import Literal
+
+from msgspec import Struct
 
 from egraph_rules.cost.target import Target
 
@@ -77,8 +78,7 @@ ScanForm = Literal["associative", "blocks", "doubling", "in turn"]
 FILTER_WIDTH = 32  # positions of a block of a filter
 
 
-@dataclass(frozen=True, slots=True)
-class ScanSize:
+class ScanSize(Struct, frozen=True):
     """A scan's positions, and how many it has side by side; whether it is along the innermost axis, in a loop."""
 
     length: float

@@ -7,8 +7,9 @@ kernel once. What is erased after the search costs nothing: assumptions, stores 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from egraph_rules.contexts.facts import Trip
 from egraph_rules.cost.target import DIVISION, Target, call_cost, instruction_cost, operator_cost
@@ -46,8 +47,7 @@ Trips = tuple[Trip, ...]
 Axis = tuple[Expr, Expr]  # an index, and the extent of its axis
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(Struct, frozen=True):
     """The prices of a target, applied."""
 
     target: Target

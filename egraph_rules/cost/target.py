@@ -10,7 +10,9 @@ and is not calibrated against measurements.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.errors import OptionError, suggest
 from ir.instructions import call_price
@@ -19,8 +21,7 @@ from ir.operators import LIBRARY
 from ir.traverse import children
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Prices of one target.
 
     `load`, `store`: an element moved. `arith`, `division`, `special`: an operation, an integer division or modulo, a

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.legality import update_of
 from ir.instructions import instruction_of
@@ -25,8 +27,7 @@ LOOPS = 10.0  # what two loops cost on any target
 Priced = tuple[float, Stmt]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """Programs with their costs, the best first; `prices` has the price as a whole and the cost of those that have one.
 
     `overruled` says so where the search alone would have taken another program.

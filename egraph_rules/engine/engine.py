@@ -12,11 +12,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
 
 from ir.errors import LoopsatError
 from ir.later import later
@@ -24,15 +25,14 @@ from ir.later import later
 if TYPE_CHECKING:
     import egglog.bindings as egglog
 else:  # loading it takes as long as most searches
-    egglog = later("egglog.bindings")
+    egglog = later("egglog.bindings", alone=True)
 
 Cell = int | float | str
 ROOM = 2**25  # bytes that the rows of the largest searches take
 _READERS = ("i64", "f64", "String")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A row of a frozen table; e-class columns hold opaque hashable ids, other columns Python values."""
 
     inputs: tuple[object, ...]
@@ -42,7 +42,7 @@ class Row:
 class Engine:
     """An e-graph with a fixed program of sorts, tables and rules.
 
-    `growth` is how many rows a match of each rule that runs in rounds adds at most (`egraph_rules.engine.rounds`).
+    `growth` is how many rows a match of each rule that runs in rounds adds at most, if any (see `rounds`).
     """
 
     def __init__(self, program: Iterable[str], growth: Mapping[str, int] = MappingProxyType({})) -> None:

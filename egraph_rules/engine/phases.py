@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 # Rounds of rules between looks at sizes and questions: hand-written indices settle in three to five.
 ROUNDS = 4
@@ -13,8 +13,7 @@ ROUNDS = 4
 PUSH_ONLY = "(saturate (run push))"
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """Limits of one search.
 
     `rounds`: alternations of rules and proofs (each removes one more level of nested guards). `nodes`: rows of terms,

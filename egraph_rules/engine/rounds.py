@@ -1,28 +1,30 @@
 """Rounds of rules that cannot pass a ceiling: what a round would do is counted before it is done.
 
-Each rule has a twin with its query that adds nothing. Matching is semi-naive, so a twin that runs before each round
-finds as many new matches as its rule would, and a rule that has rested finds those of the rounds it missed. Where all
-of them fit, the round takes place; else rules with few matches go first, and the others rest.
+Each rule that adds rows has a twin with its query that adds nothing. Matching is semi-naive, so a twin that runs
+before each round finds as many new matches as its rule would, and a rule that has rested finds those of the rounds it
+missed. Where all of them fit, the round takes place; else rules with few matches go first, and the others rest. Rules
+that only unite what is there, or give it values, always go: they need no twins.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import cast
+
+from msgspec import Struct, field
 
 from egraph_rules.engine.engine import Engine
 from egraph_rules.engine.sexpr import SExpr, parse_sexprs, sexpr_text
 
 ALL_RULES = "all"  # the ruleset of all rules of a program
-_COUNT = "count"  # the ruleset of their twins
+_FREE = "free"  # the ruleset of those that add no rows
+_COUNT = "count"  # the ruleset of the twins of the others
 _SEEN = ("i64", "f64", "String")
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
-    """Engine text with rules that run in rounds; `growth` is how many rows one match of each adds at most."""
+class Program(Struct, frozen=True):
+    """Engine text with rules that run in rounds; `growth` is how many rows one match of each adds at most, if any."""
 
     texts: tuple[str, ...]
     growth: Mapping[str, int]
@@ -32,20 +34,26 @@ class Program:
         """A program of sorts, tables and rules outside of rounds, and of named rules and rewrites without a ruleset."""
         signature = _signature(parse_sexprs(" ".join(declarations)))
         growth: dict[str, int] = {}
-        texts = [*declarations, f"(ruleset {_COUNT})"]
+        texts = [*declarations, f"(ruleset {_COUNT})", f"(ruleset {_FREE})"]
         texts += [f"(function seen_{sort} () {sort} :merge old)" for sort in _SEEN]
         for form in parse_sexprs(" ".join(rules)):
             name, query, actions = _parts(cast("list[SExpr]", form))
-            own = _ruleset(name)
-            growth[name] = sum(_rows(action, signature) for action in actions)
+            rows = sum(_rows(action, signature) for action in actions)
+            own, matched = _ruleset(name) if rows else _FREE, sexpr_text(query)
+            rule = f'(rule {matched} {sexpr_text(actions)} :ruleset {own} :name "{name}")'
+            if not rows:
+                texts.append(rule)
+                continue
+            growth[name] = rows
             twin = " ".join(_looks(query, actions, signature))
-            texts += [
-                f"(ruleset {own})",
-                f'(rule {sexpr_text(query)} {sexpr_text(actions)} :ruleset {own} :name "{name}")',
-                f'(rule {sexpr_text(query)} ({twin}) :ruleset {_COUNT} :name "{name} counted")',
-            ]
-        texts.append(f"(unstable-combined-ruleset {ALL_RULES} {' '.join(map(_ruleset, growth))})")
+            counted = f'(rule {matched} ({twin}) :ruleset {_COUNT} :name "{name} counted")'
+            texts += [f"(ruleset {own})", rule, counted]
+        texts.append(_combined(ALL_RULES, growth))
         return Program(tuple(texts), growth)
+
+
+def _combined(name: str, rules: Iterable[str]) -> str:
+    return f"(unstable-combined-ruleset {name} {' '.join((_FREE, *map(_ruleset, rules)))})"
 
 
 def _ruleset(name: str) -> str:
@@ -63,8 +71,7 @@ def _parts(form: list[SExpr]) -> tuple[str, list[SExpr], list[SExpr]]:
     return name, cast("list[SExpr]", first), cast("list[SExpr]", second)
 
 
-@dataclass(slots=True)
-class Rounds:
+class Rounds(Struct):
     """Rounds of one search. A round leaves at most `ceiling` rows in `tables`, whatever the rules are.
 
     A rule with more than `matches` matches rests, which doubles what it may have (back-off as in egg, Willsey et al.,
@@ -86,8 +93,6 @@ class Rounds:
         _, counted = self.engine.saturate(f"(run {_COUNT})")
         self.waiting.update({name.removesuffix(" counted"): n for name, n in counted.items() if n})
         ready = self._ready()
-        if not ready:
-            return changed, Counter(matches)
         more, found = self.engine.saturate(f"(run {self._ruleset(ready)})")
         for name in ready:
             del self.waiting[name]
@@ -103,7 +108,7 @@ class Rounds:
             if added > room:
                 self.full = True
                 self.rested[name] += 1
-            elif added and self.waiting[name] > self.matches << self.rested[name]:
+            elif self.waiting[name] > self.matches << self.rested[name]:
                 self.rested[name] += 1
             else:
                 room -= added
@@ -111,16 +116,17 @@ class Rounds:
         return ready
 
     def _ruleset(self, ready: Sequence[str]) -> str:
+        if not ready:
+            return _FREE
         if len(ready) == len(self.waiting):
             return ALL_RULES
         self._made += 1
         name = f"some-{self._made}"
-        self.engine.run(f"(unstable-combined-ruleset {name} {' '.join(map(_ruleset, ready))})")
+        self.engine.run(_combined(name, ready))
         return name
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     columns: tuple[str, ...]
     result: str | None  # its sort; None for a relation
     is_term: bool

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 
 import islpy as isl
+from msgspec import Struct, field
 
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Rule
@@ -20,8 +20,7 @@ from ir.traverse import all_exprs, free_vars, substitute_expr, walk_expr
 _PROPOSALS = 5  # of a rule at a place; one is enough to see that it applies
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """A fact that is missing at a place: what it is, and what would state it before the statement, or after it.
 
     `asked` says that it is a question without an answer; else `what` says itself that something is not known.
@@ -36,8 +35,7 @@ class Wish:
         return f"{self.what} is unknown" if self.asked else self.what
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(Struct, frozen=True):
     """A question that was not answered as most rules hope: its kind, what was asked, and the facts there."""
 
     kind: str
@@ -46,8 +44,7 @@ class _Question:
     buffer: Buffer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Asking(Here):
+class Asking(Here, frozen=True):
     """A place that keeps the questions whose answer is unknown, or no."""
 
     log: list[_Question] = field(default_factory=lambda: list[_Question]())

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
+
+from msgspec import Struct
 
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Defined, Kinds, Number, Rule, Term, Truth, instantiate, is_number, kind_rows
@@ -26,8 +27,7 @@ _EXPANSIONS = 300
 _LONGEST = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """One rule applied: its name, what makes it applicable, and the expression after it."""
 
     rule: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
 from ir.nodes import Expr, Load, PrimFunc, Stmt, Undef, Var
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from egraph_rules.explain.derivation import Step
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """One rewrite on the way to the chosen program: rule, law, the statement's first line with its place, the fact.
 
     `before` and `after` are the search's prices of the whole program around it. A step may cost what a later one saves.

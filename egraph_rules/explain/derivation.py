@@ -10,8 +10,10 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import Contexts
@@ -45,8 +47,7 @@ Names = dict[Var, Expr]
 Wrap = Callable[[Stmt], Stmt]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Step(Shown):
+class Step(Shown, Struct, frozen=True):
     """One rewrite: rule (or `several rules`, `erase`), law, place, the fact used, and the programs around it."""
 
     rule: str
@@ -76,8 +77,7 @@ class Step(Shown):
         return difflib.unified_diff(before, after, "before", "after", lineterm="")
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """What is kept of a search, to derive its steps later: its start, and the choices with their programs.
 
     `unfilled` is the program whose padding was filled before the search, if it was.

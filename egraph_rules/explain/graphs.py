@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from dataclasses import dataclass, field
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from egraph_rules.engine.engine import Row
 from egraph_rules.explain.derivation import Trace
@@ -23,8 +24,7 @@ _PARTS = {  # columns of a row that name classes, by table
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Struct, frozen=True):
     """The e-graph of one statement: its first line as the program has it, and the nodes."""
 
     title: str
@@ -51,18 +51,15 @@ def graphs_of(trace: Trace, at: int) -> list[Graph]:
     return sorted(found.values(), key=lambda graph: -graph.alternatives)
 
 
-@dataclass(slots=True)
-class _Drawn:
+class _Drawn(Struct, dict=True):
     """The rows of a search by class."""
 
     trace: Trace
-    nodes: dict[ClassId, list[tuple[str, Row]]] = field(init=False)
-    leaves: dict[ClassId, str] = field(init=False)
     names: dict[ClassId, str] = field(default_factory=lambda: dict[ClassId, str]())
 
     def __post_init__(self) -> None:
-        self.nodes = defaultdict(list)
-        self.leaves = {}
+        self.nodes: dict[ClassId, list[tuple[str, Row]]] = defaultdict(list)
+        self.leaves: dict[ClassId, str] = {}
         tables = self.trace.extractor.tables
         for kind in (*_PARTS, "Leaf", "Nil"):
             for row in tables[kind]:

@@ -8,8 +8,9 @@ these that does not hold is what is missing there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import cast
+
+from msgspec import Struct
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
@@ -27,15 +28,13 @@ from ir.nodes import Assume, Binary, Const, Expr, If, Load, Select, Store
 from ir.traverse import stmt_exprs, substitute_expr, walk_expr
 
 
-@dataclass(frozen=True, slots=True)
-class Applies:
+class Applies(Struct, frozen=True):
     """The rule holds at a place; `result` is the statement, and its place, that it says is equal (None: skip)."""
 
     result: tuple[Part, Place] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Lacks:
+class Lacks(Struct, frozen=True):
     """The rule's pattern is there, but one of its facts is not; any of the wishes might be it."""
 
     reason: str
@@ -52,17 +51,16 @@ class _LacksError(Exception):
         self.lacks = Lacks(reason, tuple(wishes))
 
 
-@dataclass(slots=True)
-class Queries:
+class Queries(Struct, dict=True):
     """Asks the rules of one search again."""
 
     trace: Trace
-    classes: dict[Place, ClassId] = field(init=False)
-    noops: set[ClassId] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.classes = {p: at for at, places in self.trace.extractor.places.items() for p in places}
-        self.noops = {row.inputs[0] for row in self.trace.extractor.tables["noop"]}
+        self.classes: dict[Place, ClassId] = {
+            p: at for at, places in self.trace.extractor.places.items() for p in places
+        }
+        self.noops: set[ClassId] = {row.inputs[0] for row in self.trace.extractor.tables["noop"]}
 
     def ask(self, rule: Rule, site: Site) -> Applies | Lacks | None:
         """Whether a rule applies at a place, or which fact it lacks; None if its pattern is not there."""
@@ -91,8 +89,7 @@ class Queries:
                 yield {"f": site.place.facts, "e": expr}
 
 
-@dataclass(slots=True)
-class _Asked:
+class _Asked(Struct):
     """One query at one place, with what its variables stand for."""
 
     queries: Queries

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.explain.derivation import Names, Trace, line, places_inside, printed, printed_names
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from egraph_rules.search.numbering import Part
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A statement where a search met it.
 
     `wrap` gives the whole program with another statement in its place; `original` says that the program is the one the

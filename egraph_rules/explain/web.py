@@ -12,9 +12,10 @@ import gzip
 import html
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
+
+from msgspec import Struct
 
 from egraph_rules.explain.decisions import Decision
 from egraph_rules.explain.derivation import Step
@@ -34,8 +35,7 @@ _TITLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """A section of the page: a short name for links, a title, and HTML."""
 
     name: str
@@ -43,8 +43,7 @@ class Panel:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a page tells of a search."""
 
     func: PrimFunc

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 
+from msgspec import Struct, field
+
 from egraph_rules.authoring.rule import Defined, Rule, is_number, show
+from egraph_rules.contexts.context import Contexts
 from egraph_rules.cost.prices import Prices
 from egraph_rules.explain.asking import Wish, unanswered
 from egraph_rules.explain.chains import matched, unmet
@@ -41,8 +43,7 @@ _FREEDOMS = {
 Again = Callable[[Stmt], Sequence[Trace]]  # a search from another program
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
+class Searched(Struct, frozen=True):
     """What there is to ask of a search: its rules and freedoms, what it found, and how to search again."""
 
     func: PrimFunc
@@ -71,8 +72,7 @@ class _Kind(Enum):
 _GROUPED = (_Kind.ABSENT, _Kind.NEVER)  # answers that many rules of a family share
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     rule: Rule
     kind: _Kind
     text: str  # what follows the rule's name, or `is` after it
@@ -102,8 +102,7 @@ def why_not(search: Searched, name: str) -> str:
     return "\n".join(told)
 
 
-@dataclass(slots=True)
-class _Asker:
+class _Asker(Struct):
     search: Searched
     _sites: list[tuple[Trace, Site]] = field(default_factory=lambda: list[tuple[Trace, Site]]())
     _steps: list[Step] | None = None
@@ -306,7 +305,7 @@ def cheapest_using(rule: Rule, traces: Sequence[Trace], prices: Prices) -> float
     """The cost of the cheapest program in which a rule over statements has been applied; None if that is not known."""
     costs: list[float] = []
     for trace in traces:
-        extractor = _Using(trace, _made_by(rule, trace))
+        extractor = _Using.of(trace, _made_by(rule, trace))
         for root in dict.fromkeys(place for _, place, _ in trace.found):
             choice = extractor.using(extractor.classes[root])
             if choice is not None:
@@ -327,17 +326,27 @@ def _made_by(rule: Rule, trace: Trace) -> Iterator[tuple[Place, Part | None]]:
                 yield (site.place, None) if asked.result is None else (asked.result[1], asked.result[0])
 
 
-class _Using(Extractor):
+class _Using(Extractor, kw_only=True):
     """An extractor that also knows the cheapest way of each class that contains some given nodes."""
 
-    def __init__(self, trace: Trace, made: Iterable[tuple[Place, Part | None]]) -> None:
+    contexts: Contexts
+    made: Iterable[tuple[Place, Part | None]]
+    classes: dict[Place, ClassId] = field(default_factory=lambda: dict[Place, ClassId]())
+    _made: dict[ClassId, list[tuple[Place, Part | None]]] = field(
+        default_factory=lambda: dict[ClassId, list[tuple[Place, Part | None]]]()
+    )
+    _with: dict[int, Choice] = field(default_factory=lambda: dict[int, Choice]())  # by id, so that they stay
+
+    @staticmethod
+    def of(trace: Trace, made: Iterable[tuple[Place, Part | None]]) -> _Using:
+        """One for the rows of a search, and nodes that rules have made there."""
         base = trace.extractor
-        super().__init__(base.tables, base.numbering, base.target, 1, trips=base.trips)
-        self.classes: dict[Place, ClassId] = {p: at for at, places in self.places.items() for p in places}
-        self._trace = trace
-        self._made: dict[ClassId, list[tuple[Place, Part | None]]] = {}
-        self._with: dict[int, Choice] = {}  # by id, so that they stay
-        for place, part in made:
+        return _Using(base.tables, base.numbering, base.target, 1, trips=base.trips, contexts=trace.contexts, made=made)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.classes |= {p: at for at, places in self.places.items() for p in places}
+        for place, part in self.made:
             if place in self.classes:
                 self._made.setdefault(self.classes[place], []).append((place, part))
 
@@ -370,5 +379,5 @@ class _Using(Extractor):
             return False
         if isinstance(part.stmt, Store):
             return choice.payload[0] == part.stmt.buffer
-        inside = places_inside(part, place, self._trace.contexts)
+        inside = places_inside(part, place, self.contexts)
         return [self.classes.get(p) for p in inside] == [c.origin for c in choice.parts]

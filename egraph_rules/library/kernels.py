@@ -7,10 +7,12 @@ as people write them, for one dtype at a time; `loopsat.testing.check_instructio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from types import FunctionType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.library.sorts import SORTS
 from ir.dtypes import DType
@@ -68,8 +70,7 @@ _OPPOSITE: dict[BinaryOp, BinaryOp] = {"gt": "lt", "lt": "gt", "ge": "le", "le":
 _FLOATS, _INTEGERS = 50.0, 12.0
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One way to write an instruction of the library: `written` has the same parameters, and does the same."""
 
     instruction: PrimFunc

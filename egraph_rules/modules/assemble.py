@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.modules.choice import Choice, Conversion
 from egraph_rules.modules.graph import Graph
@@ -19,8 +21,7 @@ from ir.traverse import stmt_children
 Body = Callable[[Variant], PrimFunc]  # which form of a variant is called
 
 
-@dataclass(frozen=True, slots=True)
-class Assembled:
+class Assembled(Struct, frozen=True):
     """The entry function, and those by which callers bring freed parameters into their layout."""
 
     entry: PrimFunc
@@ -32,8 +33,7 @@ def assembled(graph: Graph, choice: Choice, pricer: Pricer, body: Body) -> Assem
     return _Assembly(graph, choice, pricer, body).make()
 
 
-@dataclass(slots=True)
-class _Assembly:
+class _Assembly(Struct):
     graph: Graph
     choice: Choice
     pricer: Pricer

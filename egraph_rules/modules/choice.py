@@ -8,18 +8,17 @@ is that of variants, as often as they run, of conversions, and of what is filled
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from egraph_rules.modules.graph import Graph
 from egraph_rules.modules.variants import Variant
 from ir.schedule.storage import Storage
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
+class Conversion(Struct, frozen=True):
     """A buffer brought from the way its writer leaves it to another one."""
 
     buffer: str
@@ -33,8 +32,7 @@ class Conversion:
         return self.copy.price
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """What it takes to keep a buffer `one_way`: filling its padding; of a parameter, copies in and out."""
 
     buffer: str
@@ -47,8 +45,7 @@ class Opening:
         return sum(c.price for c in self.copies)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A variant for each call, how each buffer is written, what it is converted to, and what is filled or copied for
     those kept one way, with the price of all."""
 
@@ -59,8 +56,7 @@ class Choice:
     price: float
 
 
-@dataclass(frozen=True, slots=True)
-class Offers:
+class Offers(Struct, frozen=True):
     """What there is to choose from: variants of each call, ways to keep each buffer, and what leads to these; and how
     often each call runs, and what is done for a buffer where that is made. Something is to be `moved`, if so."""
 

@@ -9,7 +9,8 @@ have it, unless they free it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from egraph_rules.contexts.facts import Trip
 from ir.analysis.effects import EffectAnalysis, get
@@ -34,8 +35,7 @@ from ir.traverse import (
 Around = tuple[For | If | Block, ...]  # the loops and branches that a statement stands in, outermost first
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One call of the entry function. `buffers` has the parameters for which a chosen buffer is passed, `trips` are of
     the loops around it."""
 
@@ -50,8 +50,7 @@ class Call:
         return self.stmt.callee.name
 
 
-@dataclass(slots=True)
-class Between:
+class Between(Struct):
     """A buffer whose storage is open: the calls that write it (none: callers do), those that read it, and whether it
     is a result. Where it is kept `one_way`, all of them have it in the same; else at most one writes it. `trips` are of
     the loops around the place where it is made.
@@ -67,8 +66,7 @@ class Between:
     trips: tuple[Trip, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Struct, frozen=True):
     """Calls in program order, buffers by name, and for each other buffer of the entry function why it stays."""
 
     entry: PrimFunc
@@ -193,8 +191,7 @@ def _connected(
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(Struct, frozen=True):
     """What a function does to a parameter: whether it reads what it finds there, writes, and writes all of it."""
 
     reads: bool

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.analysis.effects import EffectAnalysis, Effects, get
 from ir.dtypes import DType
@@ -84,8 +85,7 @@ def _items(stmt: Stmt) -> Iterator[Stmt]:
             yield stmt
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+class _Use(Struct, frozen=True):
     """What one statement does to one buffer: regions read, written possibly and certainly, and numbers left there."""
 
     reads: isl.Set
@@ -94,8 +94,7 @@ class _Use:
     numbers: tuple[tuple[Const, isl.Set], ...] = ()
 
 
-@dataclass
-class _Flow:
+class _Flow(Struct):
     """The statements of a function in order, and what each does to each buffer. `said` are numbers that each call is
     told of a buffer, and where."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import product
 from math import inf
 from typing import Protocol, overload
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.authoring.instructions import rule_of
 from egraph_rules.authoring.rule import Rule
@@ -139,8 +141,7 @@ def _own_rules(module: Module, without: Collection[str]) -> tuple[Rule, ...]:
     return kept_rules((rule_of(f) for f in module.funcs if is_instruction(f)), without)
 
 
-@dataclass(slots=True)
-class ModuleSearch:
+class ModuleSearch(Struct, dict=True):
     """One search over a module. `whole` prices programs without calls; by default the search's prices do.
 
     Layouts with room for tiles of `instructions` are looked at.
@@ -153,11 +154,10 @@ class ModuleSearch:
     whole: Whole | None = None
     confirm: Confirm | None = None
     instructions: tuple[PrimFunc, ...] = ()
-    pricer: Pricer = field(init=False)
     prices: dict[PrimFunc, float] = field(default_factory=lambda: dict[PrimFunc, float]())
 
     def __post_init__(self) -> None:
-        self.pricer = Pricer(self._searched, self.target, self.instructions)
+        self.pricer: Pricer = Pricer(self._searched, self.target, self.instructions)
 
     def run(self, free: Iterable[str], maps: Maps, verify: bool = True) -> ModuleResult:
         """The cheapest module found."""

@@ -8,8 +8,10 @@ one pays. Each is tried: stated as an assumption of what is read, or written at 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.modules.candidates import Maps, storages
@@ -59,8 +61,7 @@ class HasFunc(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PadOption:
+class PadOption(Struct, frozen=True):
     """What padding may hold (undef: anything, but it may be read or written), the price then, and what that saves.
 
     `claim` is what has to be stated at the start, or done at the end, of the function.
@@ -76,8 +77,7 @@ class PadOption:
         return f"{what}: price {self.price:,.0f}, saves {self.saves:,.0f}; {' '.join(self.claim.split())}"
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterPadding:
+class ParameterPadding(Struct, frozen=True):
     """The padding of one parameter: `where`, a condition on `indices`, and the options, the one that saves most first.
 
     `required` is the value that the function was written for, which callers must keep to. `elidable` says that none
@@ -105,8 +105,7 @@ class ParameterPadding:
         return f"{head}: any value is supported; {best}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Paddings(Shown):
+class Paddings(Shown, Struct, frozen=True):
     """The padding of all parameters of a function that have some; `price` is that of the function as it is."""
 
     func: PrimFunc
@@ -202,8 +201,7 @@ def _required(effects: Effects, gap: Part) -> Const | None:
 # Modules -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PaddingSuggestion:
+class PaddingSuggestion(Struct, frozen=True):
     """A way to keep a buffer between functions, the price of the cheapest choice with it, and what that saves."""
 
     buffer: str

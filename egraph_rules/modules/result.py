@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from egraph_rules.contexts.facts import Trip
 from egraph_rules.modules.choice import Choice
@@ -19,8 +19,7 @@ from ir.schedule.storage import Storage
 from ir.shown import Shown, counted
 
 
-@dataclass(frozen=True, slots=True)
-class BufferLayout:
+class BufferLayout(Struct, frozen=True):
     """How a buffer between functions, or a freed parameter, is kept."""
 
     name: str
@@ -50,8 +49,7 @@ class BufferLayout:
         return f"{self.name}: {self.storage}"
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(Struct, frozen=True):
     """A program that a choice may come down to: what it is, its entry function and those that pack parameters."""
 
     name: str
@@ -66,8 +64,7 @@ class Alternative:
         return all(layout.storage.is_plain for layout in self.layouts.values())
 
 
-@dataclass(slots=True, repr=False)
-class ModuleReport(Shown):
+class ModuleReport(Shown, Struct):
     """How it came about: the calls and conversions of the choice with their prices, programs compared, searches."""
 
     graph: Graph
@@ -116,8 +113,7 @@ def runs(trips: Sequence[Trip]) -> str:
     return ", " + " x ".join(str(t.extent) if t.extent is not None else "?" for t in trips) + " times"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ModuleResult(Shown):
+class ModuleResult(Shown, Struct, frozen=True):
     """`best` computes what `source` does; `layouts` says how buffers between its functions and freed parameters are
     kept. Freed parameters have a function `pack_<name>` in `best`. Costs are of one run of the entry function."""
 

@@ -7,7 +7,9 @@ it stands around stages, and no access depends on its variable. Once all is chos
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.naming import fresh
 from ir.nodes import (
@@ -72,8 +74,7 @@ def unstaged(func: PrimFunc) -> PrimFunc:
     return replace(func, body=map_stmt(func.body, on_stmt=stage))
 
 
-@dataclass(slots=True)
-class _Stages:
+class _Stages(Struct):
     entry: PrimFunc
     taken: set[str]
     made: list[PrimFunc] = field(default_factory=lambda: list[PrimFunc]())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf, prod
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target
@@ -30,8 +32,7 @@ Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its 
 Search = Callable[[PrimFunc], Found]
 
 
-@dataclass(slots=True)
-class Cost:
+class Cost(Struct):
     """What all functions of one structure cost under the same layouts: at the least, and once one was searched, with
     which of their forms that is; whether all `forms` that may be much cheaper were `searched`."""
 
@@ -60,14 +61,13 @@ class Cost:
         self.searched = price is None or self.floor * (1.0 + MARGIN) >= self.found
 
 
-@dataclass(slots=True, eq=False)
-class Variant:
+class Variant(Struct, eq=False):
     """A function whose buffers are kept in certain ways: `plain` has them as the program has, `source` so."""
 
     storages: Mapping[str, Storage]
     func: PrimFunc
     cost: Cost
-    pricer: Pricer = field(repr=False)
+    pricer: Pricer
     derived: tuple[PrimFunc, PrimFunc] | None = None
     found: PrimFunc | None = None
 
@@ -109,8 +109,7 @@ class Variant:
         return self.derived
 
 
-@dataclass(slots=True)
-class Pricer:
+class Pricer(Struct):
     """Searches with a cache by structure. `searches` counts those that ran, `asked` those that were needed."""
 
     search: Search

@@ -7,10 +7,10 @@ nor give undef (`decided`), since a branch between two copies of one statement c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 
 import islpy as isl
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from ir.analysis import contents as held

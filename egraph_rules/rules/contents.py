@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import cast
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.contexts.context import IMPOSSIBLE
@@ -97,8 +98,7 @@ def forwarded(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield new
 
 
-@dataclass(slots=True)
-class _Users:
+class _Users(Struct):
     """Who uses the locals of a program, and what that says before anything is proven, which is what takes long."""
 
     parts: dict[Buffer, list[Stmt]]
@@ -252,8 +252,7 @@ def _locals(stmt: Stmt) -> int:
     return sum(1 for s in walk(stmt) if isinstance(s, Alloc))
 
 
-@dataclass(frozen=True, slots=True)
-class _Nest:
+class _Nest(Struct, frozen=True):
     """What a nest is without the buffers that are `gone`, those that are `left` in it, and those of them that were to
     go, too."""
 
@@ -272,8 +271,7 @@ class _Nest:
         return self.gone <= buffers and self.left & buffers <= self.unknown
 
 
-@dataclass(slots=True)
-class _Nests:
+class _Nests(Struct):
     """The nests that were looked into under some contexts."""
 
     repeated: Repeated[_Nest]

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.authoring.rule import FLOAT, Rule, Term, defined, rule

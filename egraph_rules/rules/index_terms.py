@@ -14,9 +14,11 @@ What depends on elements that the loops do not write is computed once for each e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise, product
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.lets import (
@@ -101,8 +103,7 @@ def _moved(stmt: Stmt, here: Here, arranged: tuple[Kind, ...]) -> Iterator[Stmt]
                 yield rebuilt(new)
 
 
-@dataclass(slots=True)
-class _Frame:
+class _Frame(Struct):
     """The body of a loop or binding, or the whole statement: what is computed at its start, by name."""
 
     var: Var | None
@@ -113,8 +114,7 @@ class _Frame:
     values: list[tuple[Var, Expr]] = field(default_factory=lambda: list[tuple[Var, Expr]]())
 
 
-@dataclass(slots=True)
-class _Mover:
+class _Mover(Struct):
     names: Names
     kinds: tuple[Kind, ...]  # whose sums and products may be rearranged
     frames: list[_Frame] = field(default_factory=lambda: list[_Frame]())

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from ir.dtypes import DType
@@ -210,8 +211,7 @@ def following(stmt: Stmt, here: Here) -> Here | None:
             return here
 
 
-@dataclass(slots=True)
-class Names:
+class Names(Struct):
     """Names for new bindings, told apart from all names around."""
 
     taken: set[str]

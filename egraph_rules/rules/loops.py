@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import assert_never, cast
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.contexts.facts import along
@@ -318,8 +319,7 @@ def filled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield seq(_around(loops, choice.other), _around(loops, If(choice.cond, choice.then, SKIP)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """A store of what is worked out where a condition holds, and a store of a number to the same element elsewhere."""
 
     cond: Expr

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.cases import joined
@@ -43,8 +44,7 @@ def merged(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     yield from results[:1] if results[1:] == results[:1] else results
 
 
-@dataclass(slots=True)
-class _Pairs:
+class _Pairs(Struct):
     """What is known of pairs of statements in a sequence at one place; each is asked once, whatever its buffers are."""
 
     here: Here
@@ -74,8 +74,7 @@ class _Pairs:
         return self._answers[key]
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """Statements of which one is to be made, and which of them touch a buffer."""
 
     pairs: _Pairs
@@ -119,8 +118,7 @@ class _Group:
         return replace(first, body=_fused(bodies, here.at(inside)))
 
 
-@dataclass(slots=True)
-class _Groups:
+class _Groups(Struct):
     """A sequence as groups of statements, of which each becomes one; and which of them touch a buffer, by position."""
 
     pairs: _Pairs

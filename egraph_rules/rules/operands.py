@@ -6,9 +6,10 @@ A rule is named by operator and number in the order in which they stand: `add_ze
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
+
+from msgspec import Struct
 
 from egraph_rules.authoring.proposal import Here, rewrite_expr
 from egraph_rules.authoring.rule import BOOL, FLOAT, INTEGER, Defined, Kinds, Rule, Term, defined, own, rule
@@ -31,8 +32,7 @@ from ir.operators import (
 from ir.traverse import children, with_children
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """The dtypes of a family of rules."""
 
     family: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, rewrite
 from ir.nodes import SKIP, Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Seq, Stmt, Store, const

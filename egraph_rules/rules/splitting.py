@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 from itertools import pairwise
 
 import islpy as isl
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.cost.prices import Prices, accumulates

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import reduce
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.algebra import Atoms, Monomial, Polynomial
@@ -93,8 +95,7 @@ def _accesses(stmt: Stmt) -> Iterator[tuple[Expr, ...]]:
             yield load.indices
 
 
-@dataclass
-class _Hoisting:
+class _Hoisting(Struct):
     """Bindings for each level of a nest: level 0 is before it, level k inside of its k-th loop."""
 
     loops: tuple[Var, ...]

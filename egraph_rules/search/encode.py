@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TypeVar, assert_never, cast
+
+from msgspec import Struct, field
 
 from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
 from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
@@ -57,8 +58,7 @@ _MOST_ASKED = 8  # choices in an arm that might be taken for the other; each wou
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
 
 
-@dataclass(slots=True)
-class Expander:
+class Expander(Struct, dict=True):
     """Writes contexts and answers into `tables`, once for each (facts, statement, permissions)."""
 
     numbering: Numbering
@@ -81,26 +81,24 @@ class Expander:
     _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
     _rule_questions: set[tuple[object, ...]] = field(default_factory=lambda: set[tuple[object, ...]]())
     _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
-    _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
-    _settling: dict[str, Settles] = field(init=False)
-    _speculating: frozenset[str] = field(init=False)
-    _cuts: frozenset[str] = field(init=False)  # rules that cut loops
-    _instructs: bool = field(init=False)  # whether rules propose instances of instructions
-    _drops_dead: bool = field(init=False)  # whether a rule says that what only writes dead elements does nothing
-    _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
-    _asking: dict[str, Rule] = field(init=False)
-    _nests: Repeated[Part] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
-        self._settling = {r.name: r.settles for r in self.rules if r.settles is not None}
-        self._speculating = frozenset(r.name for r in self.rules if r.speculates)
-        self._cuts = frozenset(r.name for r in self.rules if r.cuts)
-        self._instructs = any(r.instruction is not None for r in self.rules)
-        self._drops_dead = any(r.name == "noop.dead" for r in self.rules)
-        self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
-        self._asking = {r.name: r for r in self.rules if r.question is not None}
-        self._nests = Repeated(self.contexts)
+        self._statement_rules: tuple[tuple[str, Proposal], ...] = tuple(
+            (r.name, r.propose) for r in self.rules if r.propose is not None
+        )
+        self._settling: dict[str, Settles] = {r.name: r.settles for r in self.rules if r.settles is not None}
+        self._speculating: frozenset[str] = frozenset(r.name for r in self.rules if r.speculates)
+        # rules that cut loops
+        self._cuts: frozenset[str] = frozenset(r.name for r in self.rules if r.cuts)
+        # whether rules propose instances of instructions
+        self._instructs: bool = any(r.instruction is not None for r in self.rules)
+        # whether a rule says that what only writes dead elements does nothing
+        self._drops_dead: bool = any(r.name == "noop.dead" for r in self.rules)
+        self._expr_rules: tuple[tuple[str, ExprProposal], ...] = tuple(
+            (r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None
+        )
+        self._asking: dict[str, Rule] = {r.name: r for r in self.rules if r.question is not None}
+        self._nests: Repeated[Part] = Repeated(self.contexts)
 
     @property
     def tables(self) -> Tables:

@@ -6,7 +6,7 @@ and dropping them refines the program (DESIGN section 2).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from egraph_rules.cost.prices import Prices
 from egraph_rules.search.extract import branch

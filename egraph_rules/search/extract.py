@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import cast
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr, replace
 
 from egraph_rules.contexts.facts import Trip
 from egraph_rules.contexts.repeated import Twin
@@ -66,8 +68,7 @@ _LISTED = ("Load", "Call")  # whose operands are a list
 EXTRACTED = (*STATEMENTS, *EXPRESSIONS, "At", "Ate", "Int", "Flt", "Nil", "Cons", "ival", "fval", "noop")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A numbered statement in its context, as the `At` rows name it."""
 
     facts: int
@@ -75,8 +76,15 @@ class Place:
     permissions: int
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class _Sized:
+    """What is worked out once of each choice."""
+
+    __slots__ = ("shape", "size")
+    size: int  # statements; of equally cheap ways the smallest is taken
+    shape: tuple[int, ...]  # equal for ways that come to one program
+
+
+class Choice(_Sized, Struct, frozen=True):
     """How one class is realised: a node kind, its payload and the choices for its parts; `kind` "skip" is nothing."""
 
     kind: str
@@ -85,12 +93,10 @@ class Choice:
     payload: tuple[object, ...] = ()
     parts: tuple[Choice, ...] = ()
     origin: ClassId = None
-    size: int = field(init=False, compare=False)  # statements; of equally cheap ways the smallest is taken
-    shape: tuple[int, ...] = field(init=False, compare=False)  # equal for ways that come to one program
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", (self.kind != "twin") + sum(part.size for part in self.parts))
-        object.__setattr__(self, "shape", self._shape())
+        force_setattr(self, "size", (self.kind != "twin") + sum(part.size for part in self.parts))
+        force_setattr(self, "shape", self._shape())
 
     def _shape(self) -> tuple[int, ...]:
         """A hash of each statement in sequence; nothing for what comes to nothing once assumptions are erased."""
@@ -108,15 +114,13 @@ class Choice:
                 return (hash((self.kind, *self.payload, inner)),) if any(inner) else ()
 
 
-@dataclass(slots=True)
-class Extractor:
+class Extractor(Struct, dict=True):
     """Reads tables once, then answers for any root class."""
 
     tables: dict[str, list[Row]]
     numbering: Numbering
     target: Target
     keep: int
-    prices: Prices = field(init=False)
     trips: Callable[[int], tuple[Trip, ...]] = lambda facts: ()
     places: dict[ClassId, list[Place]] = field(default_factory=lambda: defaultdict(list))
     _nodes: dict[ClassId, list[tuple[str, Row]]] = field(default_factory=lambda: defaultdict(list))
@@ -129,7 +133,7 @@ class Extractor:
     _choices: dict[ClassId, list[Choice]] = field(default_factory=lambda: dict[ClassId, list[Choice]]())
 
     def __post_init__(self) -> None:
-        self.prices = Prices(self.target)
+        self.prices: Prices = Prices(self.target)
         for kind in STATEMENTS:
             for row in self.tables[kind]:
                 self._nodes[row.output].append((kind, row))
@@ -355,8 +359,7 @@ class Extractor:
         return [Choice("store", cost, accumulates(store), (buffer, places, value), (), at)]
 
 
-@dataclass(slots=True)
-class Rebuilder:
+class Rebuilder(Struct):
     """Turns choices into statements with the author's names."""
 
     numbering: Numbering

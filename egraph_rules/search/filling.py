@@ -7,7 +7,8 @@ searches, to the program from which the next one starts, and the price decides w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from egraph_rules.search.erase import is_undef
 from ir.analysis.contents import Regions

@@ -157,154 +157,150 @@ def _folds() -> Iterator[str]:
 
 
 # (raw kind, what to match besides the term, what it equals)
-PUSH = "\n".join(
-    (
-        "(ruleset push)",
-        '(rule ((want f s d)) ((At f s d)) :ruleset push :name "push.want")',
+PUSH = (
+    "(ruleset push)",
+    '(rule ((want f s d)) ((At f s d)) :ruleset push :name "push.want")',
+    _push(
+        "seq",
+        "(= x (At f s d)) (p_seq s a b) (= g (f_seq f d s)) (= e (d_seq f d s))",
+        "(union x (Seq f d (At f a e) (At g b d)))",
+    ),
+    # Of a sequence in which one part does nothing, the other has the context of the whole.
+    _push(
+        "first alone",
+        "(= x (At f s d)) (p_seq s a b) (= g (f_seq f d s)) (noop (At g b d))",
+        "(union x (At f a d))",
+    ),
+    _push(
+        "second alone",
+        "(= x (At f s d)) (p_seq s a b) (= e (d_seq f d s)) (noop (At f a e))",
+        "(union x (At f b d))",
+    ),
+    _push(
+        "if",
+        "(= x (At f s d)) (p_if s c a b) (= y (f_then f c)) (= n (f_else f c))",
+        "(union x (If f d (Ate f c) (At y a d) (At n b d)))",
+    ),
+    _push(
+        "for",
+        "(= x (At f s d)) (p_for s lo n b) (= g (f_for f d s)) (= e (d_for f d s))",
+        "(union x (For f d s (Ate f lo) (Ate f n) (At g b e)))",
+    ),
+    _push(
+        "let",
+        "(= x (At f s d)) (p_let s v b) (= g (f_let f s))",
+        "(union x (Let f d s (Ate f v) (At g b d)))",
+    ),
+    _push(
+        "alloc",
+        "(= x (At f s d)) (p_alloc s b) (= g (f_alloc f d s)) (= e (d_alloc f d s))",
+        "(union x (Alloc f d s (At g b e)))",
+    ),
+    _push("block", "(= x (At f s d)) (p_block s b)", "(union x (Block f d s (At f b d)))"),
+    _push("same expression", "(same_expr f e r)", "(union (Ate f e) (Ate f r))"),
+    _push("same", "(same f s d r)", "(union (At f s d) (At f r d))"),
+    _push(
+        "store",
+        "(= x (At f s d)) (p_store s b i v)",
+        "(union x (Store f d b (Atl f i) (Ate f v)))",
+    ),
+    _push("leaf", "(= x (At f s d)) (p_leaf s)", "(union x (Leaf f d s))"),
+    # A nest that is another one with other buffers: what that one becomes, with these.
+    _push("twin", "(twin f s d k g t e)", "(union (At f s d) (Twin f d k (At g t e)))"),
+    _push("twin of nothing", "(= x (Twin f d k y)) (noop y)", "(noop x)"),
+    _push("skip", "(= x (At f 0 d))", "(noop x)"),
+    _push("impossible", "(= x (At -1 s d))", "(noop x)"),
+    _push("nil", "(= x (Atl f 0))", "(union x (Nil))"),
+    _push("cons", "(= x (Atl f l)) (x_cons l e r)", "(union x (Cons (Ate f e) (Atl f r)))"),
+    _push("int", "(= x (Ate f e)) (e_int e v)", "(set (ival x) v) (defined x)"),
+    _push("flt", "(= x (Ate f e)) (e_flt e v)", "(set (fval x) v) (defined x)"),
+    _push("known int", "(= x (Ate f e)) (= v (k_int f e))", "(set (ival x) v) (defined x)"),
+    _push("known float", "(= x (Ate f e)) (k_flt f e v)", "(set (fval x) v) (defined x)"),
+    _push("variable", "(= x (Ate f e)) (e_var e)", "(defined x)"),
+    _push("element", "(= x (Ate f e)) (is_defined f e)", "(defined x)"),
+    _push("defined unary", "(= x (Un o t a)) (regular o t) (defined a)", "(defined x)"),
+    _push("defined binary", "(= x (Bin o t a b)) (regular o t) (defined a) (defined b)", "(defined x)"),
+    _push("regular unary", "(= x (Ate f e)) (is_regular f e) (= x (Un o t a)) (defined a)", "(defined x)"),
+    _push(
+        "regular binary",
+        "(= x (Ate f e)) (is_regular f e) (= x (Bin o t a b)) (defined a) (defined b)",
+        "(defined x)",
+    ),
+    _push("defined cast", "(= x (Cast t a)) (defined a)", "(defined x)"),
+    _push("defined select", "(= x (Select t c a b)) (defined c) (defined a) (defined b)", "(defined x)"),
+    _push("defined none", "(= x (Nil))", "(defined_all x)"),
+    _push("defined list", "(= x (Cons e r)) (defined e) (defined_all r)", "(defined_all x)"),
+    _push("regular call", "(= x (Ate f e)) (is_regular f e) (= x (Call k l)) (defined_all l)", "(defined x)"),
+    _push("call", "(= x (Ate f e)) (e_call e k l)", "(union x (Call k (Atl f l)))"),
+    _push("load", "(= x (Ate f e)) (e_load e b i)", "(union x (Load f b (Atl f i)))"),
+    _push("unary", "(= x (Ate f e)) (e_un e o t a)", "(union x (Un o t (Ate f a)))"),
+    _push("cast", "(= x (Ate f e)) (e_cast e t a)", "(union x (Cast t (Ate f a)))"),
+    _push(
+        "binary",
+        '(= x (Ate f e)) (e_bin e o t a b) (!= o "and") (!= o "or")',
+        "(union x (Bin o t (Ate f a) (Ate f b)))",
+    ),
+    # `and`, `or` and selections evaluate an operand only where the first one lets them.
+    _push(
+        "and",
+        '(= x (Ate f e)) (e_bin e "and" t a b) (= g (f_then f a))',
+        '(union x (Bin "and" t (Ate f a) (Ate g b)))',
+    ),
+    _push(
+        "or",
+        '(= x (Ate f e)) (e_bin e "or" t a b) (= g (f_else f a))',
+        '(union x (Bin "or" t (Ate f a) (Ate g b)))',
+    ),
+    _push(
+        "select",
+        "(= x (Ate f e)) (e_sel e t c a b) (= y (f_then f c)) (= n (f_else f c))",
+        "(union x (Select t (Ate f c) (Ate y a) (Ate n b)))",
+    ),
+    # Equal constants of one context and dtype are one class, so that what is built from them is congruent.
+    _push(
+        "same int",
+        "(= x (Ate f e)) (e_type e t) (= v (ival x))",
+        "(union x (IntAt f t v)) (set (ival (IntAt f t v)) v)",
+    ),
+    _push(
+        "same float",
+        "(= x (Ate f e)) (e_type e t) (= v (fval x))",
+        "(union x (FltAt f t v)) (set (fval (FltAt f t v)) v)",
+    ),
+    # A division that rewriting made is a question too: (facts, dividend, divisor), answered by the one quotient.
+    *(
+        _push(f"ask {o}", f'(= z (Bin "{o}" t (Ate f e) c)) (kind t "int") (= n (ival c))', "(ask_div f e n)")
+        for o in ("floordiv", "floormod")
+    ),
+    _push("quotient", '(= z (Bin "floordiv" t (Ate f e) c)) (= n (ival c)) (k_div f e n v)', "(set (ival z) v)"),
+    _push("remainder", '(= z (Bin "floormod" t (Ate f e) c)) (= n (ival c)) (k_div f e n 0)', "(union z (Ate f e))"),
+    *_folds(),
+    _push("want select", "(may_select f e)", "(Ate f e)"),
+    _push("want expression", "(want_expr f e)", "(Ate f e)"),
+    # What has a known value needs no other form; without this, 0 = 0 * a = (0 * a) * b = ... never ends.
+    *(
         _push(
-            "seq",
-            "(= x (At f s d)) (p_seq s a b) (= g (f_seq f d s)) (= e (d_seq f d s))",
-            "(union x (Seq f d (At f a e) (At g b d)))",
-        ),
-        # Of a sequence in which one part does nothing, the other has the context of the whole.
-        _push(
-            "first alone",
-            "(= x (At f s d)) (p_seq s a b) (= g (f_seq f d s)) (noop (At g b d))",
-            "(union x (At f a d))",
-        ),
-        _push(
-            "second alone",
-            "(= x (At f s d)) (p_seq s a b) (= e (d_seq f d s)) (noop (At f a e))",
-            "(union x (At f b d))",
-        ),
-        _push(
-            "if",
-            "(= x (At f s d)) (p_if s c a b) (= y (f_then f c)) (= n (f_else f c))",
-            "(union x (If f d (Ate f c) (At y a d) (At n b d)))",
-        ),
-        _push(
-            "for",
-            "(= x (At f s d)) (p_for s lo n b) (= g (f_for f d s)) (= e (d_for f d s))",
-            "(union x (For f d s (Ate f lo) (Ate f n) (At g b e)))",
-        ),
-        _push(
-            "let",
-            "(= x (At f s d)) (p_let s v b) (= g (f_let f s))",
-            "(union x (Let f d s (Ate f v) (At g b d)))",
-        ),
-        _push(
-            "alloc",
-            "(= x (At f s d)) (p_alloc s b) (= g (f_alloc f d s)) (= e (d_alloc f d s))",
-            "(union x (Alloc f d s (At g b e)))",
-        ),
-        _push("block", "(= x (At f s d)) (p_block s b)", "(union x (Block f d s (At f b d)))"),
-        _push("same expression", "(same_expr f e r)", "(union (Ate f e) (Ate f r))"),
-        _push("same", "(same f s d r)", "(union (At f s d) (At f r d))"),
-        _push(
-            "store",
-            "(= x (At f s d)) (p_store s b i v)",
-            "(union x (Store f d b (Atl f i) (Ate f v)))",
-        ),
-        _push("leaf", "(= x (At f s d)) (p_leaf s)", "(union x (Leaf f d s))"),
-        # A nest that is another one with other buffers: what that one becomes, with these.
-        _push("twin", "(twin f s d k g t e)", "(union (At f s d) (Twin f d k (At g t e)))"),
-        _push("twin of nothing", "(= x (Twin f d k y)) (noop y)", "(noop x)"),
-        _push("skip", "(= x (At f 0 d))", "(noop x)"),
-        _push("impossible", "(= x (At -1 s d))", "(noop x)"),
-        _push("nil", "(= x (Atl f 0))", "(union x (Nil))"),
-        _push("cons", "(= x (Atl f l)) (x_cons l e r)", "(union x (Cons (Ate f e) (Atl f r)))"),
-        _push("int", "(= x (Ate f e)) (e_int e v)", "(set (ival x) v) (defined x)"),
-        _push("flt", "(= x (Ate f e)) (e_flt e v)", "(set (fval x) v) (defined x)"),
-        _push("known int", "(= x (Ate f e)) (= v (k_int f e))", "(set (ival x) v) (defined x)"),
-        _push("known float", "(= x (Ate f e)) (k_flt f e v)", "(set (fval x) v) (defined x)"),
-        _push("variable", "(= x (Ate f e)) (e_var e)", "(defined x)"),
-        _push("element", "(= x (Ate f e)) (is_defined f e)", "(defined x)"),
-        _push("defined unary", "(= x (Un o t a)) (regular o t) (defined a)", "(defined x)"),
-        _push("defined binary", "(= x (Bin o t a b)) (regular o t) (defined a) (defined b)", "(defined x)"),
-        _push("regular unary", "(= x (Ate f e)) (is_regular f e) (= x (Un o t a)) (defined a)", "(defined x)"),
-        _push(
-            "regular binary",
-            "(= x (Ate f e)) (is_regular f e) (= x (Bin o t a b)) (defined a) (defined b)",
-            "(defined x)",
-        ),
-        _push("defined cast", "(= x (Cast t a)) (defined a)", "(defined x)"),
-        _push("defined select", "(= x (Select t c a b)) (defined c) (defined a) (defined b)", "(defined x)"),
-        _push("defined none", "(= x (Nil))", "(defined_all x)"),
-        _push("defined list", "(= x (Cons e r)) (defined e) (defined_all r)", "(defined_all x)"),
-        _push("regular call", "(= x (Ate f e)) (is_regular f e) (= x (Call k l)) (defined_all l)", "(defined x)"),
-        _push("call", "(= x (Ate f e)) (e_call e k l)", "(union x (Call k (Atl f l)))"),
-        _push("load", "(= x (Ate f e)) (e_load e b i)", "(union x (Load f b (Atl f i)))"),
-        _push("unary", "(= x (Ate f e)) (e_un e o t a)", "(union x (Un o t (Ate f a)))"),
-        _push("cast", "(= x (Ate f e)) (e_cast e t a)", "(union x (Cast t (Ate f a)))"),
-        _push(
-            "binary",
-            '(= x (Ate f e)) (e_bin e o t a b) (!= o "and") (!= o "or")',
-            "(union x (Bin o t (Ate f a) (Ate f b)))",
-        ),
-        # `and`, `or` and selections evaluate an operand only where the first one lets them.
-        _push(
-            "and",
-            '(= x (Ate f e)) (e_bin e "and" t a b) (= g (f_then f a))',
-            '(union x (Bin "and" t (Ate f a) (Ate g b)))',
-        ),
-        _push(
-            "or",
-            '(= x (Ate f e)) (e_bin e "or" t a b) (= g (f_else f a))',
-            '(union x (Bin "or" t (Ate f a) (Ate g b)))',
-        ),
-        _push(
-            "select",
-            "(= x (Ate f e)) (e_sel e t c a b) (= y (f_then f c)) (= n (f_else f c))",
-            "(union x (Select t (Ate f c) (Ate y a) (Ate n b)))",
-        ),
-        # Equal constants of one context and dtype are one class, so that what is built from them is congruent.
-        _push(
-            "same int",
-            "(= x (Ate f e)) (e_type e t) (= v (ival x))",
-            "(union x (IntAt f t v)) (set (ival (IntAt f t v)) v)",
-        ),
-        _push(
-            "same float",
-            "(= x (Ate f e)) (e_type e t) (= v (fval x))",
-            "(union x (FltAt f t v)) (set (fval (FltAt f t v)) v)",
-        ),
-        # A division that rewriting made is a question too: (facts, dividend, divisor), answered by the one quotient.
-        *(
-            _push(f"ask {o}", f'(= z (Bin "{o}" t (Ate f e) c)) (kind t "int") (= n (ival c))', "(ask_div f e n)")
-            for o in ("floordiv", "floormod")
-        ),
-        _push("quotient", '(= z (Bin "floordiv" t (Ate f e) c)) (= n (ival c)) (k_div f e n v)', "(set (ival z) v)"),
-        _push(
-            "remainder", '(= z (Bin "floormod" t (Ate f e) c)) (= n (ival c)) (k_div f e n 0)', "(union z (Ate f e))"
-        ),
-        *_folds(),
-        _push("want select", "(may_select f e)", "(Ate f e)"),
-        _push("want expression", "(want_expr f e)", "(Ate f e)"),
-        # What has a known value needs no other form; without this, 0 = 0 * a = (0 * a) * b = ... never ends.
-        *(
-            _push(
-                f"settled {node.lower()} {value}",
-                f"(= x ({node} {columns})) ({value} x)",
-                f"(subsume ({node} {columns}))",
-            )
-            for node, columns in (
-                ("Bin", "o t a b"),
-                ("Un", "o t a"),
-                ("Select", "t c a b"),
-                ("Cast", "t a"),
-                ("Call", "k l"),
-            )
-            for value in ("ival", "fval")
-        ),
-        '(rule ((= x (Int t v))) ((set (ival x) v) (defined x)) :ruleset push :name "push.literal int")',
-        '(rule ((= x (Flt t v))) ((set (fval x) v) (defined x)) :ruleset push :name "push.literal float")',
-    )
+            f"settled {node.lower()} {value}",
+            f"(= x ({node} {columns})) ({value} x)",
+            f"(subsume ({node} {columns}))",
+        )
+        for node, columns in (
+            ("Bin", "o t a b"),
+            ("Un", "o t a"),
+            ("Select", "t c a b"),
+            ("Cast", "t a"),
+            ("Call", "k l"),
+        )
+        for value in ("ival", "fval")
+    ),
+    '(rule ((= x (Int t v))) ((set (ival x) v) (defined x)) :ruleset push :name "push.literal int")',
+    '(rule ((= x (Flt t v))) ((set (fval x) v) (defined x)) :ruleset push :name "push.literal float")',
 )
 
 
 def _engine_of(rules: tuple[Rule, ...]) -> Engine:
     """An engine that knows these rules."""
-    program = Program.of((SORTS, PROGRAM_TABLES, ANSWER_TABLES, PUSH), (r.program for r in rules))
+    program = Program.of((SORTS, PROGRAM_TABLES, ANSWER_TABLES, *PUSH), (r.program for r in rules))
     engine = Engine(program.texts, program.growth)
     with scratch_folder() as folder:
         engine.insert(

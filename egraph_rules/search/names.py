@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ir.nodes import Expr, Stmt, Store, Var
 from ir.traverse import walk
@@ -12,8 +13,7 @@ from ir.traverse import walk
 _Trace = frozenset[tuple[object, tuple[Expr, ...]]]
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorNames:
+class AuthorNames(Struct, frozen=True):
     """Names by canonical variable. Several loops of one depth have one: each keeps the name of what it works on."""
 
     found: dict[str, list[tuple[Stmt, str]]] = field(default_factory=lambda: defaultdict(list))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from typing import assert_never, cast
+
+from msgspec import Struct, field
 
 from egraph_rules.contexts.repeated import Twin
 from egraph_rules.engine.engine import Cell
@@ -49,8 +50,7 @@ Tables = dict[str, list[tuple[Cell, ...]]]
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
-@dataclass(slots=True, eq=False)
-class Part:
+class Part(Struct, eq=False):
     """A statement of the canonical program at one place: its number, its node, the author's name for what it binds."""
 
     number: int
@@ -59,8 +59,7 @@ class Part:
     name: str = ""
 
 
-@dataclass(slots=True)
-class Numbering:
+class Numbering(Struct):
     """Numbers for statements, expressions and buffers; equal ones share a number. Statement 0 is `skip`."""
 
     signed_zeros: bool = False  # whether 0.0 and -0.0 differ; then neither is a known value

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import cast
+
+from msgspec import Struct, field
 
 from egraph_rules.engine.engine import Cell, Engine, Row
 from egraph_rules.engine.patience import Patience
@@ -18,8 +19,7 @@ from egraph_rules.search.language import FOLDED
 _TERMS = ("At", "Ate", *STATEMENTS, *EXPRESSIONS)
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """How one search went: rule matches by name, rounds, rows of terms at its end, and why it ended."""
 
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())

@@ -8,11 +8,12 @@ where nothing is in doubt. Owns the messages for both.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal, assert_never, cast
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 import ir.presburger.sets as pb
 from ir.analysis.witness import DIALECT, Bindings, Fact, Words, assumption_false, may_leave
@@ -53,8 +54,7 @@ _BUDGET = "the proof needs too many steps"
 _NOT_LINEAR = "the bound is not linear in the names in scope, and no condition around it says that it is respected"
 
 
-@dataclass(frozen=True, slots=True)
-class UnprovenAccess:
+class UnprovenAccess(Struct, frozen=True):
     """An access that is neither proven nor refuted; rewrites must treat it as one that may fault."""
 
     kind: Literal["load", "store"]
@@ -69,8 +69,7 @@ class UnprovenAccess:
         return f"{place}{self.kind} {self.text} is not proven in bounds: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Facts:
+class _Facts(Struct, frozen=True, eq=False):
     """What is known at a place; `why` lists the branches and assumptions that say so, for messages."""
 
     known: isl.Set
@@ -78,8 +77,7 @@ class _Facts:
     why: tuple[Fact, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Translated:
+class _Translated(Struct, frozen=True, eq=False):
     """A condition, and whether run-time data or inexpressible parts play a role in it."""
 
     condition: pb.Condition
@@ -87,8 +85,7 @@ class _Translated:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Outside:
+class _Outside(Struct, frozen=True, eq=False):
     """Where an index is below or above its axis."""
 
     low: isl.Set

@@ -12,12 +12,12 @@ exist, never the reverse.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, product
 from typing import Literal
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.analysis.steady_elements import SteadyElements
 from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Store, Var
@@ -30,8 +30,7 @@ Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params
 MOST_STEPS = 5_000_000  # of isl, for the dependences of some statements: seconds, and ten times those of any example
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Loop:
+class Loop(Struct, frozen=True, eq=False):
     """One loop of the program; identity tells loops of one name apart."""
 
     var: Var
@@ -44,8 +43,7 @@ class Loop:
         return Loop(loop.var, loop.start, loop.extent, loop.kind)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tile:
+class Tile(Struct, frozen=True, eq=False):
     """An instance of an instruction: elements that one statement reads and stores all at once, by windows.
 
     A window is a loop that no statement runs in: its variable ranges over a dimension of what is stored (`stored`), or
@@ -65,8 +63,7 @@ class Tile:
         return (*self.stored, *(w for windows in self.read.values() for w in windows))
 
 
-@dataclass(frozen=True, eq=False)
-class Statement:
+class Statement(Struct, frozen=True, eq=False, dict=True):
     """A store in its place. `update` is set when it is `B[f] = B[f] op value` with a value that does not read B.
 
     With a `tile` it stores all elements of a window, as an instruction makes them of what its value reads by others.
@@ -141,8 +138,7 @@ class Statement:
         return self._buffers
 
 
-@dataclass(frozen=True, slots=True)
-class Dependence:
+class Dependence(Struct, frozen=True):
     """`sink` (a statement position) must run after `source`; `commuting` when both are updates by one operator."""
 
     source: int
@@ -163,8 +159,7 @@ def common_loops(a: Statement, b: Statement) -> int:
     return shared
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
+class _Access(Struct, frozen=True):
     indices: tuple[Expr, ...]
     write: bool
     accumulating: bool  # the read or write of the updated element itself
@@ -410,8 +405,7 @@ def _levels(
     return presburger.within_budget(question, everything)
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """Instances of two statements that must stay in order: a params set over the loop variables of `source`, and those
     of `sink` with a prime. `own` marks what one statement reads before another instance of it writes."""
 

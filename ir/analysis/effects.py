@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import assert_never, cast
 
 import islpy as isl
+from msgspec import Struct, field
 
 from ir.analysis import contents as held
-from ir.analysis.assumptions import assumed_values, unconditional
+from ir.analysis.assumptions import Spared, assumed_values, spared, unconditional
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.definedness import is_defined
-from ir.analysis.spared import Spared, spared
 from ir.floats import Floats
 from ir.interning import Interned
 from ir.nodes import (
@@ -61,8 +60,7 @@ from ir.traverse import (
 _MAX_PIECES = 32  # regions with more pieces make every later question slow
 
 
-@dataclass(slots=True)
-class Effects:
+class Effects(Struct):
     """Effects of one statement.
 
     `reads`: locations whose value on entry may matter. `may`, `must`: locations written possibly, certainly.
@@ -381,8 +379,7 @@ def _either_holds(promise: isl.Set, otherwise: isl.Set) -> isl.Set:
     return promise if promise.plain_is_universe() else promise.union(otherwise)
 
 
-@dataclass(frozen=True, slots=True)
-class LoopSets:
+class LoopSets(Struct, frozen=True):
     """Sets that relate iterations of a loop. `may`/`must` are the domain of `name`; fresh names stand for others."""
 
     name: str

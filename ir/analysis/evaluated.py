@@ -7,9 +7,9 @@ and a quotient that it computes only under a guard may have no result elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.analysis.coverage import evaluated_parts, first_read
 from ir.analysis.dependence import Loop, Statement, domain
@@ -55,8 +55,7 @@ _NOWHERE = Buffer("", (), DType.BOOL, "local")  # where conditions are stored to
 MOST_WRITERS = 8  # statements that store to a buffer: each of its reads has to be told from all of them
 
 
-@dataclass(frozen=True, slots=True)
-class _Site:
+class _Site(Struct, frozen=True):
     """Where an operation stands: its pattern, the places of its operands, and when it is evaluated for certain."""
 
     pattern: Expr
@@ -65,8 +64,7 @@ class _Site:
     where: isl.Set
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Struct, frozen=True):
     """Where an element is read whenever some conditions hold of the variables of the loops around."""
 
     loops: tuple[Loop, ...]

@@ -7,8 +7,9 @@ before. Of floats this holds as long as nothing is NaN.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ir.analysis.definedness import is_defined
 from ir.dtypes import DType
@@ -28,8 +29,7 @@ def keeps(stmt: Stmt, buffer: Buffer, side: Side, number: Const, defined: Collec
     return all(b.holds(b.store.value) and b.is_defined(defined) for b in bounds)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
+class _Bound(Struct, frozen=True):
     """A bound of what one store writes, where the element was within it before."""
 
     store: Store

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.naming import fresh
@@ -25,8 +25,7 @@ from ir.traverse import free_vars, walk
 _STEM = re.compile(r"_\d+$")  # what tells names apart that were the same
 
 
-@dataclass(frozen=True, slots=True)
-class Nest:
+class Nest(Struct, frozen=True):
     """A nest of loops, and what replaces them.
 
     `spine` are the old loops down to the innermost one that indexes the buffer, `paths` lead from the body of each to

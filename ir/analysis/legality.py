@@ -10,10 +10,11 @@ Transformations", 1995). What is not quasi-affine widens the answer to the safe 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.nodes import (
     COMPARE_OPS,
@@ -47,8 +48,7 @@ Time = tuple[Expr | int, ...]
 _OPERATIONS = 2_000_000  # a whole check; hand-written programs need some ten thousand
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Event:
+class Event(Struct, frozen=True, eq=False):
     """One place that reads or writes, under its loops and guards; `time` orders its instances in the program."""
 
     loops: tuple[For, ...]
@@ -65,8 +65,7 @@ class Event:
         return tuple(loop.var for loop in self.loops)
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """Why an order is refused: what happens, and values of the loop variables for which it does."""
 
     message: str
@@ -78,8 +77,7 @@ def events(stmt: Stmt) -> list[Event]:
     return list(_Collector().visit(lower_statement(stmt), _Place()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     loops: tuple[For, ...] = ()
     guards: tuple[Expr, ...] = ()
     time: Time = ()
@@ -171,8 +169,7 @@ def _check(
     return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Moved:
+class _Moved(Struct, frozen=True, eq=False):
     """An event in its new place; `back` gives every old loop variable in terms of the new ones."""
 
     old: Event
@@ -262,8 +259,7 @@ def _primes(event: Event) -> dict[Var, Expr]:
     return {v: Var(v.name + "'", v.dtype) for v in event.names}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Domain:
+class Domain(Struct, frozen=True, eq=False):
     """Iterations of a place: certainly (`must`) and possibly (`may`), as params sets."""
 
     must: isl.Set
@@ -290,8 +286,7 @@ def domain_of(event: Event, renamed: Mapping[Var, Expr], ignored: Sequence[Expr]
 # Order ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
+class _Access(Struct, frozen=True):
     load: Load
     write: bool
     accumulating: bool

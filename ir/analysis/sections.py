@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import islpy as isl
+from msgspec.structs import replace
 
 import ir.presburger.sets as pb
 from ir.nodes import SKIP, TRUE, CallStmt, Const, Evaluate, Expr, If, Load, PrimFunc, Stmt, Var, const, seq

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.analysis.effects import EffectAnalysis, Regions
 from ir.nodes import Alloc, Assert, Block, Buffer, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var, seq
@@ -22,8 +23,7 @@ from ir.program.edit import ROOT, block_path, loop_path, loops_around, refuse, r
 from ir.traverse import stmt_children, stmt_exprs, substitute_expr, walk, walk_expr
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """How often buffers are loaded and stored to."""
 
     loads: Counter[Buffer] = field(default_factory=lambda: Counter[Buffer]())
@@ -44,8 +44,7 @@ def tally(stmt: Stmt) -> Tally:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Meeting:
+class Meeting(Struct, frozen=True, eq=False):
     """Two places in one sequence: `left` and `right` are the paths to them, which share all up to the sequence."""
 
     func: PrimFunc

@@ -7,10 +7,10 @@ two instances of a statement that read the same element move by the same distanc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.presburger import sets as presburger
@@ -20,8 +20,7 @@ from ir.traverse import has_loads, map_expr
 Told = Callable[[Load, isl.Set], Iterable[Expr]]  # what holds of an element wherever it is read, which the set says
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyElements:
+class SteadyElements(Struct, frozen=True):
     """Elements of some `buffers`, none of which is ever stored to, and what is `told` of them."""
 
     buffers: frozenset[Buffer]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import islpy as isl
+from msgspec import Struct
 
 import ir.presburger.sets as pb
 from ir.errors import Span, VerifyError
@@ -16,16 +16,14 @@ from ir.traverse import free_vars
 _SHOWN_CONDITIONS = 6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fact:
+class Fact(Struct, frozen=True, eq=False):
     """A condition that holds at a place: of a branch around it, or assumed before it."""
 
     cond: Expr
     branch: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """How advice is written in the language that the author used: a loop of some kind, and an assumption."""
 
     loop: str  # with its kind in braces

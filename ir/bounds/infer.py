@@ -8,11 +8,12 @@ themselves instead of a schedule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Protocol, TypeVar
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.bounds.ranges import (
     Box,
@@ -45,8 +46,7 @@ class Scheduled(Protocol):
     def func(self) -> PrimFunc: ...
 
 
-@dataclass(frozen=True, eq=False)
-class Variable:
+class Variable(Struct, frozen=True, eq=False):
     """A loop variable or block axis, and its range over variables further out; None where that is not affine.
 
     `value` is what an axis stands for, in terms of loop variables.
@@ -57,8 +57,7 @@ class Variable:
     value: Expr | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class StageBounds:
+class StageBounds(Struct, frozen=True, eq=False):
     """A stage, its attach path (the loops it was moved into, innermost first) and the ranges of its variables.
 
     Ranges of `loops`, its own, are over those further out; ranges of `axes` are over the attach path alone.
@@ -78,8 +77,7 @@ class StageBounds:
         raise KeyError(name)
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
+class Part(Struct, frozen=True, eq=False, dict=True):
     """Elements of a buffer, in terms of the variables of an attach path. `exact` unless it may be too large."""
 
     region: isl.Set
@@ -134,8 +132,7 @@ class Part:
         return " ∪ ".join(map(str, self.pieces)) if self.pieces else "nothing"
 
 
-@dataclass(frozen=True, eq=False)
-class Request:
+class Request(Struct, frozen=True, eq=False):
     """What one stage reads of a buffer while `relative_to` (innermost first) stay where they are."""
 
     consumer: str
@@ -143,8 +140,7 @@ class Request:
     part: Part
 
 
-@dataclass(frozen=True, eq=False)
-class BufferBounds:
+class BufferBounds(Struct, frozen=True, eq=False):
     """A buffer seen from the attach point of its producers (of all of them, where there are several).
 
     `requested` is the union of the requests, `computed` what producers store, `overcompute` what they store and nobody
@@ -169,8 +165,7 @@ class BufferBounds:
         raise KeyError(consumer)
 
 
-@dataclass(frozen=True, eq=False)
-class Bounds:
+class Bounds(Struct, frozen=True, eq=False):
     """Bounds of a function's stages and buffers, in program order."""
 
     func: PrimFunc
@@ -454,8 +449,7 @@ class _Inference:
 _PartMaker = Callable[..., Part]
 
 
-@dataclass(frozen=True, eq=False)
-class _StillRead:
+class _StillRead(Struct, frozen=True, eq=False):
     """Which of the elements `over`, computed at one iteration of `names`, survive until somebody reads them.
 
     `written` is what each iteration computes; `wanted` what is read, relative to the first `shared` names.

@@ -6,10 +6,11 @@ Each form is compared with the set before it is given out, so nothing here is mo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import reduce
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Unary, Var, const
@@ -24,8 +25,7 @@ _COUNTABLE = 1_000_000  # steps of counting one set, about a tenth of a second
 _ENUMERABLE = 5_000  # values of the variables for which a set is counted
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Range:
+class Range(Struct, frozen=True, eq=False):
     """`min <= x < stop`, which are `extent` values; `exact` says that every such x occurs.
 
     Where a range is there for some values of the variables only, `extent` is 0 for the others, and its ends mean
@@ -43,8 +43,7 @@ class Range:
         return f"{to_script(self.min)}:{to_script(self.stop)}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Context:
+class Context(Struct, frozen=True, eq=False):
     """Where sets are looked at: what holds of their parameters, and the variables that those are."""
 
     known: isl.Set
@@ -146,8 +145,7 @@ def between(low: isl.PwAff, high: isl.PwAff) -> isl.Set:
     return above.intersect(isl.Set.from_pw_aff(high).apply(isl.Map.lex_ge(space)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ends:
+class _Ends(Struct, frozen=True, eq=False):
     """Least and greatest member of a set of rank 1 where it is `reached`; it is empty where `vacant`."""
 
     low: isl.PwAff
@@ -214,8 +212,7 @@ def _joined(op: BinaryOp, bounds: list[isl.PwAff], context: Context) -> Expr:
 # Several axes --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Box:
+class Box(Struct, frozen=True, eq=False):
     """A product of ranges."""
 
     ranges: tuple[Range, ...]
@@ -230,8 +227,7 @@ class Box:
         return f"[{', '.join(map(str, self.ranges))}]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class Piece(Struct, frozen=True, eq=False):
     """Points of some shape, as a condition on their coordinates."""
 
     names: tuple[str, ...]

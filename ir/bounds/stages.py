@@ -7,10 +7,11 @@ is not quasi-affine, or depends on data, widens a region, and then the access is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.errors import Span
 from ir.naming import fresh
@@ -42,8 +43,7 @@ from ir.program.calls import without_calls
 from ir.traverse import children, has_loads, shape_vars, substitute_expr, walk, walk_expr
 
 
-@dataclass(frozen=True, eq=False)
-class Place:
+class Place(Struct, frozen=True, eq=False):
     """A buffer in its scope; identity tells buffers of one name apart."""
 
     buffer: Buffer
@@ -51,8 +51,7 @@ class Place:
     loops: tuple[For, ...] = ()  # around its allocation
 
 
-@dataclass(frozen=True, eq=False)
-class Access:
+class Access(Struct, frozen=True, eq=False):
     """The elements that a statement reads or writes in one iteration of the loops around it."""
 
     place: Place
@@ -61,8 +60,7 @@ class Access:
     exact: bool
 
 
-@dataclass(eq=False)
-class Stage:
+class Stage(Struct, eq=False):
     """A block that stores, or a store outside blocks. `stores` are domains: params sets over the loops around."""
 
     name: str
@@ -82,8 +80,7 @@ class Stage:
         return tuple({id(loop): loop for loops, _ in self.stores for loop in loops}.values())
 
 
-@dataclass(frozen=True, eq=False)
-class Program:
+class Program(Struct, frozen=True, eq=False):
     """Stages in program order, buffers, and what holds of sizes."""
 
     stages: tuple[Stage, ...]
@@ -92,8 +89,7 @@ class Program:
     sizes: tuple[Var, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Scope:
+class _Scope(Struct, frozen=True, eq=False):
     """What surrounds a statement."""
 
     loops: tuple[For, ...] = ()

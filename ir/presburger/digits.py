@@ -9,10 +9,10 @@ callers to say, who put the terms back in the end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import islpy as isl
+from msgspec import Struct, field
 
 from ir.naming import fresh
 from ir.nodes import Assume, Binary, Block, Const, Expr, For, If, Seq, Stmt, Var, const
@@ -35,8 +35,7 @@ from ir.traverse import (
 _Less = tuple[Polynomial, Polynomial]  # the first is below the second
 
 
-@dataclass(slots=True)
-class Digits:
+class Digits(Struct):
     """Names for the quotients and remainders by sizes that statements at one place use.
 
     `known` is what holds at the place, of the names too, and `values` what they stand for.

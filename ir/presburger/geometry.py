@@ -7,10 +7,10 @@ themselves as isl parameters under names that no program can use.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.errors import Span
@@ -67,8 +67,7 @@ def _folded(expr: Expr) -> Expr:
             return expr
 
 
-@dataclass(frozen=True, eq=False)
-class Geometry:
+class Geometry(Struct, frozen=True, eq=False, dict=True):
     """An index map on a logical box. `indices` are the isl parameters that stand for physical indices.
 
     `image` holds for the physical indices where an element lies, `box` for those inside `physical_shape`; both are

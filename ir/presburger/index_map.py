@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.errors import ScheduleError
@@ -14,8 +15,7 @@ from ir.printing.printer import to_script
 from ir.traverse import substitute_expr
 
 
-@dataclass(frozen=True)
-class IndexMap:
+class IndexMap(Struct, frozen=True):
     """`lambda params: results`. Calling it with expressions substitutes them."""
 
     params: tuple[Var, ...]

@@ -7,9 +7,10 @@ optimizer's; this keeps what a primitive writes readable.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import (
@@ -34,8 +35,7 @@ from ir.presburger.facts import proven
 from ir.traverse import children, free_vars, has_loads, map_stmt, with_children
 
 
-@dataclass(slots=True)
-class _Sum:
+class _Sum(Struct):
     """A constant, and atoms with their factors."""
 
     constant: int = 0
@@ -48,8 +48,7 @@ class _Sum:
         return _Sum(self.constant + factor * other.constant, {a: k for a, k in terms.items() if k != 0})
 
 
-@dataclass(frozen=True, slots=True)
-class Tidy:
+class Tidy(Struct, frozen=True):
     """Rewrites expressions that mention one of `changed`; `order` says which variables sums start with."""
 
     order: Sequence[Var]

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar, assert_never, cast
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.functions import inlined
@@ -327,8 +327,7 @@ def constant_value(pa: isl.PwAff) -> int | None:
     return value.to_python() if value.is_int() else None
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """Where a boolean expression certainly (`must`) and possibly (`may`) holds, as params sets."""
 
     must: isl.Set

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ir.instructions import instruction_of
 from ir.nodes import SKIP, TRUE, Block, Const, Expr, If, Let, PrimFunc, Stmt, Var, seq

@@ -10,9 +10,11 @@ assumption (docs/language.md), whoever wrote it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.instructions import instance
@@ -251,8 +253,7 @@ def _shifted(start: Expr, axis: tuple[Expr, Expr | None]) -> tuple[Expr, Expr | 
     return plus(start, of_dtype(axis[0], start.dtype)), axis[1]
 
 
-@dataclass(slots=True)
-class Copy:
+class Copy(Struct):
     """A copy of a body: `name` gives new names for bound ones, those of parameters stand for others."""
 
     name: Callable[[str], str]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from itertools import count
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.naming import fresh
 from ir.nodes import Buffer, Expr, PrimFunc, Var
@@ -13,8 +15,7 @@ from ir.sections import Section
 from ir.traverse import shape_vars
 
 
-@dataclass(frozen=True, slots=True)
-class Canonical:
+class Canonical(Struct, frozen=True):
     """A function under canonical names; `names` are those that it had."""
 
     func: PrimFunc

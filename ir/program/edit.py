@@ -6,8 +6,10 @@ Loop variables of a scheduled function are unique, and so are block names: a nam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.errors import ScheduleError, Span, suggest
 from ir.functions import functions_in
@@ -45,8 +47,7 @@ from ir.traverse import (
 ROOT = "root"  # the block name that stands for a whole function body
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """What a primitive gives back: the new function, and the names of the loops or blocks it made."""
 
     func: PrimFunc

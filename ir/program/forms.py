@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.interning import Interned
 from ir.nodes import Alloc, Buffer, Expr, Load, Stmt, Store
 from ir.traverse import all_exprs, loads, map_expr, map_stmt, walk
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """What statements share that are equal but for their buffers, and the buffers of one in the order of the form."""
 
     key: Hashable
     buffers: tuple[Buffer, ...]
 
 
-@dataclass(slots=True)
-class Forms:
+class Forms(Struct):
     """Forms of statements, each worked out once; keys live as long as this does."""
 
     _interned: Interned = field(default_factory=Interned)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec.structs import replace
 
 from ir.errors import LoopsatError, VerifyError, expect, suggest
 from ir.instructions import is_instruction

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import islpy as isl
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from ir.analysis.effects import EffectAnalysis, get
 from ir.dtypes import DType
@@ -29,8 +29,7 @@ from ir.traverse import free_vars, shape_vars
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(Struct, frozen=True, eq=False):
     """Where a buffer keeps its elements.
 
     `index_map` takes logical indices to physical ones; `padding` holds for the physical `indices` at which no element

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.errors import LoopsatError
 from ir.nodes import Assume, Binary, Buffer, Const, Expr, For, If, Load, PrimFunc, Stmt, binary, const
@@ -20,8 +21,7 @@ LARGEST = 24  # iterations of a loop, and elements along an axis, that are drawn
 _WORK = 200_000  # statements
 
 
-@dataclass(frozen=True, slots=True)
-class Padding:
+class Padding(Struct, frozen=True):
     """The first elements of a buffer, in the order of storage: `is_padding` has two axes (the leading ones are rows).
 
     `why` says what makes them padding, and `whole` whether these are all.
@@ -78,9 +78,8 @@ def _by_layout(func: PrimFunc, buffer: Buffer, shape: tuple[int, ...]) -> tuple[
 class _Noted(Machine):
     """Runs assumptions, and notes which elements they give a value."""
 
-    __slots__ = ("marks", "values")
-    marks: dict[str, npt.NDArray[np.bool_]]
-    values: dict[str, set[str]]
+    marks: dict[str, npt.NDArray[np.bool_]] = field(default_factory=dict[str, npt.NDArray[np.bool_]])
+    values: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
     def assume(self, stmt: Assume) -> None:
         self._note(stmt.cond)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NoReturn, cast
 
 import numpy as np
+from msgspec.structs import replace
 
 from ir.errors import LoopsatError, ScheduleError, suggest
 from ir.instructions import instruction_of

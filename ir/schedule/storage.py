@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import Buffer, Expr, PrimFunc, Stmt, Undef, Var, const
@@ -19,8 +21,7 @@ from ir.transform.storage.dimension_order import Change
 from ir.transform.storage.padding import assumption, filler, index_names
 
 
-@dataclass(frozen=True)
-class Storage:
+class Storage(Struct, frozen=True, dict=True):
     """Where a buffer keeps its elements, and what the places between them hold: a number, or undef for anything.
 
     `extents` are those of the axes in memory where they are more than the map needs. Padding that is `standing` is

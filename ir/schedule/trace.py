@@ -7,8 +7,9 @@ import keyword
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
 from typing import Protocol, cast
+
+from msgspec import Struct, field
 
 from ir.dtypes import DType
 from ir.errors import LoopsatError, ScheduleError
@@ -37,16 +38,14 @@ from ir.shown import Shown, counted
 from ir.traverse import free_vars, loads
 
 
-@dataclass(frozen=True, slots=True)
-class BlockRef:
+class BlockRef(Struct, frozen=True):
     """A block of a function, by name."""
 
     func: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class LoopRef:
+class LoopRef(Struct, frozen=True):
     """A loop of a function, by its variable's name."""
 
     func: str
@@ -74,8 +73,7 @@ class Runner(Protocol):
     def run(self, name: str, arguments: Mapping[str, object]) -> tuple[Ref, ...]: ...
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step: the method's name, its arguments by name, and what it returned."""
 
     name: str
@@ -91,8 +89,7 @@ class Step:
         return tuple(out)
 
 
-@dataclass(repr=False)
-class Trace(Shown):
+class Trace(Shown, Struct):
     """The steps of a schedule, in order. `str(trace)` is Python that can be pasted into a script.
 
     `home` is the function that names referred to when the schedule began.

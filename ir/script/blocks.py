@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from ir.errors import suggest
 from ir.nodes import TRUE, Block, Buffer, Expr, IterKind, IterVar, Region, Stmt, Var
@@ -28,8 +29,7 @@ _AXES: dict[str, IterKind] = {
 }
 
 
-@dataclass(slots=True)
-class _BlockParts:
+class _BlockParts(Struct):
     """What the head of a block states."""
 
     axes: list[IterVar] = field(default_factory=lambda: list[IterVar]())

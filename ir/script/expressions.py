@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass, field, replace
+
+from msgspec import field
+from msgspec.structs import replace
 
 from ir.dtypes import DType, from_name
 from ir.errors import suggest
@@ -63,7 +65,6 @@ def _indices(count: int) -> str:
     return "1 index is" if count == 1 else f"{count} indices are"
 
 
-@dataclass(slots=True)
 class ExprParser(Typer):
     """Parses expressions in one scope."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ir.errors import ParseError, Span, suggest
 from ir.naming import unused
@@ -15,8 +16,7 @@ from ir.script.hints import CONTAINS
 Constant = bool | int | float | str | Function | tuple["Constant", ...]  # what the text around a kernel defines
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class View:
+class View(Struct, frozen=True, eq=False):
     """A region of a buffer under a name of its own: axis `axes[k]` of the buffer counts from its start as axis k."""
 
     buffer: Buffer
@@ -39,13 +39,12 @@ class View:
 Binding = Var | Buffer | View | Constant | tuple[Var, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """The lines of a text and where it came from; `line_offset` is added to the lines of its syntax tree."""
 
     file: str
     line_offset: int = 0
-    lines: tuple[str, ...] = field(default=(), repr=False)
+    lines: tuple[str, ...] = ()
     contains: str = CONTAINS  # what may be written, for messages that have nothing better to say
 
     @classmethod
@@ -73,8 +72,7 @@ class Source:
         return ParseError(code, message, self.span(node), help=help)
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     """What names mean at one place. `local` holds the author's names bound in the current statement list."""
 
     bindings: dict[str, Binding] = field(default_factory=lambda: dict[str, Binding]())

@@ -14,8 +14,10 @@ import inspect
 import linecache
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal, NoReturn, cast, overload
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.dtypes import DType, from_name
 from ir.errors import Span, VerifyError, suggest
@@ -50,24 +52,21 @@ Combiner = Literal["add", "mul", "min", "max"]
 # Notation ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Axis(Var):
+class Axis(Var, frozen=True, eq=False):
     """An index of a stage. Two axes of one name are two axes."""
 
     def _key(self) -> tuple[object, ...]:
         return (id(self),)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReduceAxis(Axis):
+class ReduceAxis(Axis, frozen=True, eq=False):
     """An index that a reduction runs over: `start <= axis < start + extent`."""
 
     start: Expr = field(default=Const(0, DType.INT32))
     extent: Expr = field(default=Const(0, DType.INT32))
 
 
-@dataclass(frozen=True, eq=False)
-class Stage:
+class Stage(Struct, frozen=True, eq=False):
     """What is computed together: for each point of `axes` one value, or one reduction, per output."""
 
     name: str
@@ -88,8 +87,7 @@ class Stage:
         return tuple(v.value if isinstance(v, Reduction) else v for v in self.values)
 
 
-@dataclass(frozen=True, eq=False)
-class Tensor:
+class Tensor(Struct, frozen=True, eq=False):
     """An input (`stage` is None), or output number `index` of a stage. `A[i, j]` is an element of it."""
 
     name: str
@@ -112,8 +110,7 @@ class Tensor:
         _refuse("iteration", f"{_called(self)} cannot be iterated over", _caller(), "index it, as in A[i]")
 
 
-@dataclass(frozen=True, slots=True, eq=True)
-class _TensorBuffer(Buffer):
+class _TensorBuffer(Buffer, frozen=True, eq=True):
     """Stands for a tensor in a load until names are given."""
 
     tensor: Tensor | None = None
@@ -122,8 +119,7 @@ class _TensorBuffer(Buffer):
         return id(self.tensor)
 
 
-@dataclass(frozen=True, eq=False)
-class Reduction:
+class Reduction(Struct, frozen=True, eq=False):
     """The whole value of a stage: `value` accumulated over `axes`. It is no expression, and has no operators."""
 
     op: Combiner

@@ -9,10 +9,11 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 import ml_dtypes
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.dtypes import DType, float_max
 from ir.errors import Span
@@ -34,13 +35,11 @@ from ir.nodes import (
 from ir.script.scope import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Untyped:
+class Untyped(Struct, frozen=True):
     """`T.undef()` before its dtype is known."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class Choice(Struct, frozen=True, eq=False):
     """A selection between two arms of which neither has a dtype yet."""
 
     cond: Expr
@@ -69,8 +68,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-@dataclass(slots=True)
-class Typer:
+class Typer(Struct):
     """Builds typed nodes from operands. `node` is always the syntax that errors and spans point at."""
 
     source: Source

@@ -7,11 +7,11 @@ runs. A loop variable becomes an array along an axis of its own, the outermost l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from ir.arith import Scalar
 from ir.dtypes import DType
@@ -32,8 +32,7 @@ class Unsupported(Exception):
     """This form is left to the interpreter."""
 
 
-@dataclass(slots=True)
-class Bulk:
+class Bulk(Struct):
     """Scalars in scope, as arrays that broadcast together, and the values of buffers by name."""
 
     memory: Mapping[str, Array]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Protocol, assert_never, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
@@ -62,8 +62,7 @@ from ir.traverse import (
 Inputs = dict[str, npt.NDArray[np.generic] | Scalar]
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """What kind of inputs: floats lie around `center`, in units of `scale`, over several magnitudes where `wide`.
 
     Where `wide`, integers are not all small: unsigned ones reach the limits of their dtype, and products of two signed
@@ -114,8 +113,7 @@ _BULK = range(3000, 1 << 26)  # iterations that are worth being taken at once, a
 WORK = 10_000_000  # expressions that are evaluated in search of inputs: about half a minute
 
 
-@dataclass(slots=True)
-class _Work:
+class _Work(Struct):
     """What is left of the work that a search for inputs may take, in expressions that the interpreter evaluates."""
 
     left: int
@@ -146,8 +144,7 @@ class Start(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Random:
+class _Random(Struct, frozen=True):
     """Small random integers, some of them near the constants of assumptions, and floats of one kind."""
 
     rng: np.random.Generator

@@ -8,12 +8,12 @@ often than they have any.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeVar, assert_never, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from ir.analysis.conditions import arbitrary_elements
 from ir.arith import ArithmeticFault, Scalar, binary_function, cast_function, rounded, unary_function
@@ -71,16 +71,14 @@ Run = Callable[[], None]
 Evaluation = Callable[[], Value]
 
 
-@dataclass(slots=True)
-class Memory:
+class Memory(Struct):
     """The elements of one buffer, and which of them are undef."""
 
     values: Array
     undef: npt.NDArray[np.bool_]
 
 
-@dataclass(slots=True)
-class Machine:
+class Machine(Struct):
     """The state of a run: scalars in scope and buffers by name. Assumptions are checked only with `sanitize`.
 
     In the body of a function, `undef` holds the parameters that are; elsewhere it is None.

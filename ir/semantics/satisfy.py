@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from ir.arith import ArithmeticFault, Scalar, fold_cast, rounded
 from ir.dtypes import DType
@@ -16,7 +17,6 @@ from ir.traverse import has_loads
 _ATTEMPT = 3  # what it takes to try to make a relation hold, in statements: both sides and the whole are evaluated
 
 
-@dataclass(slots=True)
 class Satisfier(Machine):
     """Runs assumptions by setting the buffer elements, and the `free` scalars, that they speak of.
 

@@ -6,7 +6,8 @@ Finds accesses that leave their buffer where the check of the whole program cann
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.analysis.access import check_accesses
 from ir.analysis.witness import Words

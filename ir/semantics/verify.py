@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import NoReturn, assert_never, cast, get_args
+
+from msgspec import Struct
 
 from ir.analysis.access import UnprovenAccess, check_accesses
 from ir.analysis.sections import disjoint_sections, equal_integers, with_section_checks
@@ -68,8 +69,7 @@ _INTEGERS = {d: (d.min, d.max) for d in DType if d.is_integer}
 _FREEZE = "bind it first (x = T.undef(...)): a name holds one arbitrary but fixed value"
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(Struct, frozen=True):
     """What verification could not settle: accesses that depend on run-time data, in program order."""
 
     unproven: tuple[UnprovenAccess, ...] = ()

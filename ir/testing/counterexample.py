@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from ir.floats import Floats
 from ir.nodes import PrimFunc
@@ -19,8 +19,7 @@ from ir.testing.refinement import Difference, Outcome, compare
 from ir.traverse import stmt_exprs, walk, walk_expr
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Counterexample(Shown):
+class Counterexample(Shown, Struct, frozen=True):
     """A program, what is made of it, and inputs on which the two differ.
 
     `equal` says that an equality is claimed: with it the original must not be less defined either. `relation` says how

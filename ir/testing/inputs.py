@@ -6,13 +6,13 @@ Values are drawn one by one, so that hypothesis can make each smaller; then the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
 from hypothesis import reject
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
@@ -60,8 +60,7 @@ def inputs(draw: st.DrawFn, func: Written, sizes: Mapping[str, Scalar] | None = 
         reject()
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
+class _Drawn(Struct, frozen=True):
     """What inputs hold at first, as hypothesis draws it."""
 
     draw: st.DrawFn

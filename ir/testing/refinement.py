@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.errors import InterpretError
@@ -30,8 +30,7 @@ _SEEDS = tuple(range(3))  # of what bindings freeze
 _MORE_SEEDS = tuple(range(3, 40))  # before a difference that may be chance is called one
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What a run did: values and undef masks of all buffer parameters, or the fault that ended it.
 
     `finite` says that no operation gave NaN or infinity.
@@ -56,9 +55,8 @@ class _Strict(Machine):
     Without `annihilates` a float that nobody has written is no finite number, so that zero times it is arbitrary.
     """
 
-    __slots__ = ("annihilates", "finite")
-    finite: bool
-    annihilates: bool
+    finite: bool = True
+    annihilates: bool = True
 
     def _annihilated(self, op: str, a: Value, b: Value) -> Value:
         known = b if isinstance(a, Undefined) else a
@@ -85,14 +83,15 @@ class _Strict(Machine):
             raise self.fault("assumption-false", message, stmt.span)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Same:
+class _Same(Struct, frozen=True, eq=False):
     """A function as a key, by identity: to hash a program takes as long as to run it."""
 
     func: PrimFunc
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and other.func is self.func
+
+    __ne__ = object.__ne__  # what a Struct brings does not ask `__eq__`
 
     def __hash__(self) -> int:
         return id(self.func)
@@ -136,8 +135,7 @@ def reaches(probe: PrimFunc, inputs: Inputs) -> bool:
     return fault is not None and fault.message == REACHED
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """How a rewritten program fails to equal the original: one sentence, and what both did."""
 
     what: str
@@ -145,8 +143,7 @@ class Difference:
     rewritten: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """What came of running both: `vacuous` if the original promises nothing on these inputs, and then `why`."""
 
     difference: Difference | None = None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hypothesis import strategies as st
+from msgspec import Struct, field
 
 NUMBERS = {
     "f": ("0.0", "1.0", "-0.5", "2.0"), "i": ("0", "1", "2", "-3"), "u": ("0", "1", "2", "7"), "b": ("False", "True"),
@@ -35,8 +35,7 @@ def converted(value: str, given: str, dtype: str) -> str:
     return f'T.cast({value}, "{dtype}")'
 
 
-@dataclass
-class Writer:
+class Writer(Struct):
     """Writes one program; `draw` decides, and indices are in bounds by what the scope knows.
 
     Buffers starting with `L` are local and start undef; `C` is never written, so bindings of its elements are defined.

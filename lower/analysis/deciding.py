@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from math import isinf
 from typing import TypeVar
+
+from msgspec import Struct
 
 _Form = TypeVar("_Form")
 
@@ -48,8 +49,7 @@ def deciding(decider: Decider) -> Generator[None]:
         _DECIDER.reset(before)
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """A decision: its name, the prices of the forms, which one was taken, what part of the program it is about, and
     what the forms are called, where they have names."""
 

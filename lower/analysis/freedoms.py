@@ -8,8 +8,9 @@ those of statements that change nothing (`lower/nest/silent_stores.py`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from ir.dtypes import DType
 from ir.errors import OptionError, suggest
@@ -27,8 +28,7 @@ FAMILIES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """Something that lowering may choose: `family.name`, what becomes of what, why that is the same, and the freedoms
     that it takes where elements are floats."""
 
@@ -61,8 +61,7 @@ def precision_named(name: str) -> Precision:
     raise OptionError("unknown-precision", f"there is no precision `{name}`", help=help)
 
 
-@dataclass(slots=True)
-class Policy:
+class Policy(Struct):
     """What a caller grants. `without` are names and families of forms that are switched off; `withheld` are the forms
     that were asked for and for whose freedoms there was no leave."""
 

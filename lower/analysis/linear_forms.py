@@ -8,8 +8,9 @@ that are constant. Pure Python on purpose: a kernel asks hundreds of these quest
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Unary, Var, const
@@ -31,8 +32,7 @@ def unbounded(var: Var) -> tuple[Bound, Bound]:
     return None, None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Linear:
+class Linear(Struct, frozen=True, eq=False):
     """`const + sum(coefficient * atom)`; no coefficient is zero."""
 
     terms: Mapping[Expr, int]

@@ -7,7 +7,8 @@ what it was worked out from, is one set over all their names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ir.analysis.dependence import Statement, common_loops, domain
 from ir.nodes import Expr, Load, Var
@@ -19,8 +20,7 @@ class NotAffineError(Exception):
     """Something is no quasi-affine function of loops, so nothing exact can be said."""
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """Instances of a statement; `names` stand for its loops."""
 
     statement: Statement
@@ -33,8 +33,7 @@ class At:
         return [v.name for v in self.names.values()]
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """Instances of a statement that stored what others read: a set over the names of all."""
 
     at: At

@@ -7,12 +7,12 @@ emitted, it is evaluated on a few arguments and compared with the body.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType

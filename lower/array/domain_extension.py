@@ -7,7 +7,8 @@ is worked out anyway, and hides what the whole axis reads besides.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.traverse import free_vars
 from lower.analysis.freedoms import Form

@@ -10,7 +10,7 @@ float32, which has more than twice as many bits (Figueroa, "When is double round
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ir.arith import fold_binary, fold_unary
 from ir.dtypes import DType

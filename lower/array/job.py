@@ -7,9 +7,11 @@ reduction axis, and small overlapping windows (filter taps) are unrolled. Nothin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import UpdateOp
 from ir.fold import computed
@@ -31,8 +33,7 @@ MAX_CUTS = 64  # of the axes of a statement by its guards; those of a program th
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """`buffer[indices] = value`, or `op=` when it updates, for all positions of `axes` where the guards hold."""
 
     buffer: Buffer

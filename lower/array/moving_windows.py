@@ -7,7 +7,8 @@ a window must lie inside: one that does not is moved, and elements that the prog
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ir.nodes import Var
 from ir.traverse import free_vars
@@ -25,8 +26,7 @@ def windows_at(x, sizes, single, *starts):
 '''
 
 
-@dataclass(frozen=True, slots=True)
-class MovingWindow:
+class MovingWindow(Struct, frozen=True):
     """The windows of an access: where they begin in each dimension, and the axis that runs through it, if one does."""
 
     starts: tuple[Linear, ...]

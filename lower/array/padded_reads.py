@@ -8,9 +8,10 @@ where what it reads is multiplied. Owns the prices of both ways, not how they ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
+
+from msgspec import Struct, field
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
@@ -34,8 +35,7 @@ class Use(Enum):
     OTHER = "anything else"  # compared, called with, kept
 
 
-@dataclass(frozen=True, slots=True)
-class PaddedRead:
+class PaddedRead(Struct, frozen=True):
     """A read that leaves its buffer.
 
     `inner`: along the axis that is innermost in the result; `strided`: it takes elements apart from each other there.
@@ -48,8 +48,7 @@ class PaddedRead:
     outer: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Struct, frozen=True):
     """The buffer, padded once for all reads. `inside` of a loop, memory is taken only once."""
 
     elements: float
@@ -57,8 +56,7 @@ class Copy:
     inside: bool
 
 
-@dataclass(slots=True)
-class PaddedBuffer:
+class PaddedBuffer(Struct):
     """A buffer that reads of a statement leave. `separable`: each of them may be padded by itself."""
 
     buffer: Buffer

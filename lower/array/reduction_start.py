@@ -7,7 +7,9 @@ nothing where the operator is idempotent; one that stands just before or behind 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.nodes import Binary, Call, Cast, Expr, Load, Select, Unary, Var
 from ir.traverse import children, free_vars, has_loads
@@ -20,8 +22,7 @@ _IDEMPOTENT = frozenset(("min", "max", "and", "or"))
 _COMMUTATIVE = frozenset((*_IDEMPOTENT, "add", "mul"))
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """What a buffer was last set to, by the line before `at` or a store held back since then."""
 
     job: Job

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 from typing import assert_never, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
@@ -19,8 +21,7 @@ from lower.program.nodes import Attribute, Infix, JaxExpr, Literal, Name, Operat
 from lower.program.nodes import Unary as Signed
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """Code of a value with the array axes that its dimensions stand for.
 
     `static` values are Python numbers while tracing; `weak` ones take the dtype of what they meet.

@@ -8,15 +8,15 @@ reshape) is indexed by a mixed-radix form of its axes: `A[4*io + ii]` with ii < 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ir.nodes import Expr, Load, Var
 from ir.traverse import free_vars, walk_expr
 from lower.analysis.linear_forms import Linear, number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Axis:
+class Axis(Struct, frozen=True, eq=False):
     """An array axis that stands for a loop: position p holds the iteration `low + p`, for p < extent."""
 
     var: Var
@@ -24,8 +24,7 @@ class Axis:
     extent: Linear
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """One or more adjacent dimensions of a buffer, merged to one of `size`, and what is taken from them.
 
     Positions are `start + sum(coefs[k] * p_k)` for the positions p_k of `axes`, outermost (largest coefficient) first;

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ir.arith import Scalar
 from ir.errors import DifferenceError, KindError, LoopsatError, OptionError, expect
@@ -33,8 +33,7 @@ _WORK = 300_000  # of the search for those that satisfy assumptions, in expressi
 _PAST_TILES = (17, 33)
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
+class _Failure(Struct, frozen=True):
     """Inputs on which a kernel is wrong, and what was found."""
 
     inputs: Inputs

@@ -8,10 +8,11 @@ are judged by their error against the program in float64: that of the kernel may
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules import optimize
 from egraph_rules.cost.target import Target
@@ -43,8 +44,7 @@ Array = npt.NDArray[np.generic]
 Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """What one buffer should hold: as the loops compute it, which elements are arbitrary, how far floats may differ.
 
     `error` is the largest error of the loops (in the buffer's own dtype) against float64, and `exact` what float64
@@ -57,8 +57,7 @@ class Expected:
     error: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """What is right, by buffer; `name` says what computed it."""
 
     name: str
@@ -71,8 +70,7 @@ class Reference:
         return all(np.isfinite(e.loops[~e.arbitrary].astype(np.float64)).all() for e in floats)
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """How one written buffer compares with the reference."""
 
     buffer: str
@@ -83,8 +81,7 @@ class Compared:
         return f"{self.buffer}: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A kernel against its program: `said` is what was compared with what, in one line, then the buffers."""
 
     said: str

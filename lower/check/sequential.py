@@ -7,13 +7,13 @@ proper: no plan, no views, no rewriting, only the meaning of the nodes. It takes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from msgspec import Struct
 
 from ir.analysis.conditions import arbitrary_elements
 from ir.dtypes import DType
@@ -98,8 +98,7 @@ def run_sequentially(func: PrimFunc, arguments: Mapping[str, Any], undef: float 
         return {b.name: np.asarray(value) for b, value in zip(written, found, strict=True)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Sequential:
+class _Sequential(Struct, frozen=True):
     """Statements as functions from memory to memory; `machine` knows the scalars and sizes of the call."""
 
     machine: Machine

@@ -8,9 +8,10 @@ comes out is a program of its own, so that nothing depends on the guess but how 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
@@ -26,8 +27,7 @@ _ONCE = ("loop", "kernel", "step", "launch", "dispatch", "product", "phase", "co
 _FROM = ("product_rows", "one_pass", "fresh_bytes")
 
 
-@dataclass(frozen=True, slots=True)
-class Smaller:
+class Smaller(Struct, frozen=True):
     """A small program like a large one; `part` is its share of the large one's steps."""
 
     func: PrimFunc

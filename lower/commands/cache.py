@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from rich.filesize import decimal
 from rich.table import Table
 
@@ -25,8 +26,7 @@ KINDS = {  # where in the folder, and what it is
 MEASURED = ("tuned/*", "calibration-*")  # which takes long to measure again
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """What is kept of one kind: how many files, how many bytes, and when the last was used."""
 
     where: str

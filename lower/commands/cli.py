@@ -15,12 +15,13 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import TARGETS
 from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget

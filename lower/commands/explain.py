@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from textwrap import wrap
 
 from rich.console import Console
 from rich.syntax import Syntax
@@ -78,10 +79,18 @@ def _why_not(
 def _show(console: Console, number: int, step: Step) -> None:
     console.print(f"\n{number}. {step.rule}: {step.place}", markup=False, style="bold")
     if step.law:
-        console.print(f"   law:  {step.law}", markup=False)
-    console.print(f"   fact: {step.fact}", markup=False)
+        _print_wrapped(console, "   law:  ", step.law)
+    _print_wrapped(console, "   fact: ", step.fact)
     diff = "\n".join(step.diff())
     if console.is_terminal:
         console.print(Syntax(diff, "diff", background_color="default"))
     else:
         console.print(diff, markup=False)
+
+
+def _print_wrapped(console: Console, head: str, text: str) -> None:
+    """A head and a text, which goes on under its beginning where the console is no wider; gaps in laws stay."""
+    room = max(console.width - len(head), 20)
+    first, *others = wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+    for line in (head + first, *(" " * len(head) + line for line in others)):
+        console.print(line, markup=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from egraph_rules import Result
 from egraph_rules.cost.target import Target
@@ -83,8 +83,7 @@ def run(options: argparse.Namespace) -> None:
         _Presenter(options, program, result, prices, tuned, choice).show(verified)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """Which variant is taken, and what another compiler had to say about all of them; its last line is why."""
 
     rank: int

@@ -17,11 +17,11 @@ import ast
 import contextlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct, field
 
 from ir.errors import LoopsatError, suggest
 from ir.nodes import PrimFunc
@@ -37,8 +37,7 @@ from lower.nest.normalize import normalize
 MakeInputs = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Sized:
+class Sized(Struct, frozen=True):
     """A kernel for given sizes, and what makes its inputs, if the script says so."""
 
     func: PrimFunc

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from math import prod
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.floats import Floats
@@ -29,8 +30,7 @@ PARTIAL = Form(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A way to run a stage, and its price; a reduction may be combined of partial results."""
 
     local: Local
@@ -39,8 +39,7 @@ class Choice:
     combine: Combine | None
 
 
-@dataclass(frozen=True, slots=True)
-class Chooser:
+class Chooser(Struct, frozen=True):
     """What is known where a choice is made: how stages read, where buffers lie, and how new ones are named."""
 
     reading: Reading

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.nodes import Assume, Binary, Buffer, Cast, Const, Expr, Stmt, Var, const
@@ -17,8 +17,7 @@ from lower.analysis.linear_forms import linear, to_expr
 Axes = tuple[str, ...]  # of a mesh, the outermost first
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """A dimension in blocks of equal size, one for each coordinate along some mesh axes."""
 
     axes: Axes
@@ -28,8 +27,7 @@ class Cut:
 Placement = tuple[Cut | None, ...]  # of each dimension of a buffer; None where each device has all of it
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """How many devices there are along each mesh axis, and the variables that say which one this is."""
 
     sizes: Mapping[str, int]

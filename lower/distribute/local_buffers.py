@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.nodes import Alloc
 from lower.distribute.steps import Carry, Combine, Exchange, Repeat, Run, Step

@@ -8,10 +8,11 @@ update other places run through the block of what they read, into a partial resu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.nodes import (
     SKIP,
@@ -43,8 +44,7 @@ from lower.distribute.views import Reading, View, exchanged, joined, own, serves
 Place = Callable[[Buffer, View], Buffer]  # the buffer that has a view of another one
 
 
-@dataclass(frozen=True, slots=True)
-class Along:
+class Along(Struct, frozen=True):
     """Iterations of a loop that a device runs: `step` of them from `coordinate * step + shift` on."""
 
     axes: Axes
@@ -83,8 +83,7 @@ def along(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(Struct, frozen=True):
     """A buffer into which devices put what they add to another one, and how much of that a device has."""
 
     of: Buffer
@@ -92,16 +91,14 @@ class Partial:
     placement: Placement
 
 
-@dataclass(slots=True)
-class Local:
+class Local(Struct):
     """A stage in terms of what a device has, and the views of buffers that it reads."""
 
     stmt: Stmt
     needs: list[tuple[Buffer, View]] = field(default_factory=list[tuple[Buffer, View]])
 
 
-@dataclass(slots=True)
-class OwnerComputes:
+class OwnerComputes(Struct):
     """Writes a stage for a device."""
 
     reading: Reading

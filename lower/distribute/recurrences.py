@@ -8,7 +8,9 @@ applications, 1990).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.nodes import SKIP, Binary, Buffer, Const, Expr, For, Load, Select, Stmt, Store, Var, const, seq
 from ir.operators import COMMUTATIVE, combines, neutral
@@ -19,8 +21,7 @@ from lower.distribute.grid import tidied
 from lower.distribute.stages import Node, Stage, Steps
 
 
-@dataclass(frozen=True, slots=True)
-class Going:
+class Going(Struct, frozen=True):
     """A recurrence `previous op term`, or `factor * previous + term`, by which `store` goes on along `dim` by `loop`.
 
     It stores `first <= index < stop`.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from egraph_rules.cost.target import Target
 from ir.nodes import Binary, Buffer, Expr, PrimFunc, Var
@@ -36,8 +37,7 @@ def spmd_source(spmd: Spmd, optional: Sequence[Buffer], target: Target, policy: 
     return _Source(spmd, tuple(optional), target, policy, keep_nan).emitted()
 
 
-@dataclass(slots=True)
-class _Source:
+class _Source(Struct):
     spmd: Spmd
     optional: tuple[Buffer, ...]
     target: Target

@@ -7,9 +7,10 @@ blocks, windows, whole buffers; partial results are combined, recurrences go on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
@@ -92,8 +93,7 @@ _ONE_DEVICE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Spmd:
+class Spmd(Struct, frozen=True):
     """What each device does, where parameters and results lie, and how they are handed over.
 
     `free` are the written parameters that callers have whole on each device, with where they lie meanwhile.
@@ -125,8 +125,7 @@ def distributed(
     return _Spmd(func, form, sizes, given, target, policy).result()
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     """Steps put together so far, and the stages that will be one program."""
 
     parent: _Block | None

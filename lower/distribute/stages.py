@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ir.nodes import Alloc, Assert, Assume, Binary, Buffer, Evaluate, Expr, For, If, Let, Load, Seq, Stmt, Store, Var
 from ir.operators import combines
@@ -16,8 +17,7 @@ class NotDistributed(Exception):
     """Why a program is not written for each device by itself; a partitioner distributes it then."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stage:
+class Stage(Struct, frozen=True, eq=False):
     """A loop nest, or a single statement, whose loops of kind parallel and vectorized have independent iterations."""
 
     body: Stmt
@@ -88,8 +88,7 @@ class Stage:
         return next((s for s in self.loops if dict(s.annotations).get(_AXIS) == "recurrence"), None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Steps:
+class Steps(Struct, frozen=True, eq=False):
     """A loop that stays one around stages."""
 
     loop: For

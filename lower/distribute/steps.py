@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ir.nodes import Buffer, Expr, PrimFunc, Var
 from lower.distribute.grid import Axes, Placement
 from lower.distribute.views import View
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A program over the parts that a device has; it stores to some of them."""
 
     func: PrimFunc
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """Have a view of a buffer, of which a device has its own part."""
 
     source: Buffer
@@ -26,8 +24,7 @@ class Exchange:
     target: Buffer
 
 
-@dataclass(frozen=True, slots=True)
-class Combine:
+class Combine(Struct, frozen=True):
     """Combine partial results along mesh axes with what a device had; `scattered` dimensions were whole in them."""
 
     op: str
@@ -37,8 +34,7 @@ class Combine:
     scattered: tuple[tuple[int, Axes], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Carry:
+class Carry(Struct, frozen=True):
     """Go on along a cut dimension from device to device, where each has gone along its own part from nothing.
 
     With `factors`, values are multiplied by these and added to; else `op` combines them.
@@ -51,8 +47,7 @@ class Carry:
     factors: Buffer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(Struct, frozen=True):
     """A loop around steps; `carried` are the buffers that they change."""
 
     var: Var

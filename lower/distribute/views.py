@@ -7,10 +7,10 @@ or all of it. The distances are the extremes of indices over the iterations of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as pb
@@ -19,8 +19,7 @@ from lower.analysis.linear_forms import Linear, linear, to_expr
 from lower.distribute.grid import Axes, Cut, Grid, Placement, tidied
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(Struct, frozen=True):
     """A block of a dimension along the mesh axes that are `kept` (none: all of it), and elements around the block."""
 
     kept: Axes
@@ -29,16 +28,14 @@ class Near:
     after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """`width` elements of a dimension from `first` on, which is the same position on all devices."""
 
     first: Expr
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class Turned:
+class Turned(Struct, frozen=True):
     """A block of a dimension that is not cut, for which the dimension `instead` is whole on each device."""
 
     axes: Axes
@@ -50,8 +47,7 @@ Part = Near | Window | Turned | None  # of a dimension; None where devices have 
 View = tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """The least and greatest of a difference, over all iterations."""
 
     low: int
@@ -78,8 +74,7 @@ def span(expr: Expr, known: isl.Set) -> Span | None:
 _NAME = "the value"
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """How stages read: where devices stand, which loops stay around stages, and extents of dimensions on the mesh."""
 
     grid: Grid

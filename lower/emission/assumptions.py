@@ -7,9 +7,10 @@ whatever a caller hands in there, other elements that satisfy it give the same r
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import PurePath
 from typing import cast
+
+from msgspec.structs import replace
 
 from egraph_rules.search.erase import erase
 from ir.analysis.conditions import disjuncts

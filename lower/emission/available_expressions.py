@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import free_vars, loads

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Buffer, Expr, PrimFunc, Var
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from lower.nest.normalize import Check
 
 
-@dataclass(frozen=True, slots=True)
-class Emitted:
+class Emitted(Struct, frozen=True):
     """A function as source, and what its callers must know. Written buffers come first in its result, then checks."""
 
     func: PrimFunc

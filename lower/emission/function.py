@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
 from ir.analysis.dependence import Loop, Statement
@@ -140,8 +142,7 @@ def array_program(func: PrimFunc, target: Target = CPU, policy: Policy | None = 
     return _built(func, False, target, False, policy or Policy()).module
 
 
-@dataclass(frozen=True, slots=True)
-class _Built:
+class _Built(Struct, frozen=True):
     """A function as an array program, and what was asked of it on the way."""
 
     module: Module
@@ -614,8 +615,7 @@ class _Emitter:
             scope.written(self.names.of(buffer))
         self.helpers |= {"with_all_given", "chosen"}
         state = names[0] if len(names) == 1 else tuple(names)
-        more = [True] if by_element(node) else []
-        scope.add(assign_each(names, call("chosen", test, *functions, state, *more)))
+        scope.add(assign_each(names, call("chosen", test, *functions, state, *[True] * by_element(node))))
 
     def _loop_bounds(
         self, node: SequentialLoop, scope: Scope, child: Scope

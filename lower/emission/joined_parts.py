@@ -8,10 +8,12 @@ one of 2048 x 2048 with borders 0.45.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lower.emission.concatenation_barrier import behind_barrier
 from lower.program.build import ALL, NEW_AXIS, Arg, assign, call, method, subscript
@@ -33,8 +35,7 @@ from lower.program.nodes import (
 MOST = 16  # parts that are joined: XLA looks for the part of each element among them
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """The positions of a part along one dimension of an array of `size`; a `point` has no dimension for its one."""
 
     start: int
@@ -43,8 +44,7 @@ class Span:
     point: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """What a store to a part of an array stores, with its shape and `dtype`: code, or parts that are joined along
     `axis`. If all of it is one `number`, that is said. `shape` is that of the array, if the part is one of a view."""
 
@@ -123,8 +123,7 @@ def _side_by_side(parts: Sequence[Part], axis: int, at: int) -> JaxExpr:
     return call("jnp.concatenate", tuple(p.wide(axis, at) for p in parts), **where)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Stored(Struct, frozen=True):
     """A part that a statement stores, by the statement's number, and the names that it is made of, but for the array's
     own. `own` are the parts of the array that it is made of; None if these are not known."""
 

@@ -6,7 +6,8 @@ import builtins
 import keyword
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ir.naming import fresh
 from ir.nodes import Buffer, Var
@@ -100,8 +101,7 @@ class Names:
         return fresh(base, self._used, first=2)
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """Where a store is to: the index list, nothing of it for a whole buffer, dimensions that are merged, the mask."""
 
     marks: tuple[JaxExpr, ...] = ()
@@ -109,8 +109,7 @@ class Region:
     mask: JaxExpr | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(Struct, frozen=True):
     """A store of a constant that is not written out yet: a reduction may start from it."""
 
     place: Region
@@ -119,8 +118,7 @@ class Fill:
     whole: bool
 
 
-@dataclass(slots=True)
-class Held:
+class Held(Struct):
     """A store of array values that is not written out yet: what reads just these elements next takes the values.
 
     One store at the end instead of several in between lets XLA update a buffer in place. `stmt` is the store where
@@ -149,8 +147,7 @@ class Held:
         return not self.place.marks
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     """One function body. A loop body is a child scope: what it assigns is its own."""
 
     stmts: list[JaxStmt] = field(default_factory=list[JaxStmt])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from ruff_api import FormatOptions, format_string
 
 from ir.naming import lengthened
@@ -57,8 +57,7 @@ LIBRARY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """One function: its parameters in order, those to be left out at will, those that are Python numbers, its body."""
 
     name: str
@@ -77,8 +76,7 @@ class Piece:
         return tuple(Parameter(p, Literal(None) if k >= first else None) for k, p in enumerate(self.params))
 
 
-@dataclass(slots=True)
-class Module:
+class Module(Struct):
     """A function with its contract (`doc`), and what it takes its derivatives and its checks from, if from others."""
 
     main: Piece

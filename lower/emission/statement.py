@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
+
+from msgspec.structs import replace
 
 from egraph_rules.cost.operations import ScanForm, ScanSize
 from ir.analysis.dependence import Loop, Tile

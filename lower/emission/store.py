@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
@@ -36,8 +38,7 @@ _METHODS: dict[UpdateOp, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The part of a buffer that is stored to: `marks` index it, and are empty for the whole.
 
     Where it begins may be known only as it runs: then `starts` has a position for each dimension.

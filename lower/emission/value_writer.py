@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from math import copysign, prod
+
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.analysis.conditions import conjunction

@@ -9,9 +9,11 @@ every comparison has an outcome.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, UpdateOp
@@ -50,8 +52,7 @@ def last_best(best, x):
 '''
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Struct, frozen=True):
     """Statements in place of loops: `where` stores at which iteration the best value is to `place`, `then` compares
     it with what was there and keeps it. `first` stores what locals hold in every iteration to `arrays`."""
 

@@ -8,7 +8,9 @@ numbers there mean numbers everywhere. Otherwise the loops run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType, float_max
@@ -38,8 +40,7 @@ def cholesky_factor_jvp(primals, tangents):
 '''
 
 
-@dataclass(frozen=True, slots=True)
-class Factored:
+class Factored(Struct, frozen=True):
     """`before`, one of two versions follows; `arrays` are the locals that this takes."""
 
     before: tuple[Node, ...]

@@ -8,8 +8,9 @@ So neither the order of loops matters nor where and in which steps sums are form
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct, field
 
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
@@ -29,8 +30,7 @@ Place = Callable[[Expr, Expr], tuple[Expr, ...]]
 Source = Callable[[Expr, Expr], Expr]
 
 
-@dataclass(frozen=True, slots=True)
-class Factorization:
+class Factorization(Struct, frozen=True):
     """The lower triangle of `target`, in rows and columns, becomes the factor of that of a matrix with the elements
     `source`. Rows and columns are within the bounds of `loop`.
     """
@@ -106,8 +106,7 @@ def _placed(indices: Sequence[Expr], offsets: Mapping[int, Linear]) -> Place:
     return place
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """Terms of elements: `pairs` has the names of the instances on the way to it."""
 
     at: At
@@ -115,8 +114,7 @@ class _Piece:
     loads: tuple[Load, ...]
 
 
-@dataclass(slots=True)
-class _Terms:
+class _Terms(Struct):
     inputs: dict[tuple[int, Buffer], list[_Piece]] = field(default_factory=dict[tuple[int, Buffer], list[_Piece]])
     products: list[_Piece] = field(default_factory=list[_Piece])
 

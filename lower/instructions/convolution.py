@@ -7,10 +7,12 @@ of both. Owns how one is recognised and what its forms cost, not how they are wr
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
@@ -66,8 +68,7 @@ def banded(x, w, width, precision="highest"):
 '''
 
 
-@dataclass(frozen=True, slots=True)
-class Convolution:
+class Convolution(Struct, frozen=True):
     """`sum of image * filter`; `image` is over batch, channels and the joint axes of `windows`, `kernel` over outs,
     channels and taps. Both are functions of one element; `exact` are integers whose sums float32 has exactly."""
 

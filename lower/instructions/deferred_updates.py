@@ -19,7 +19,9 @@ in results: q and c are read where some step reads them, and what no step stores
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
@@ -88,8 +90,7 @@ def _added(s: Statement) -> bool:
     return s.update is not None and s.update[0] in ("add", "sub")
 
 
-@dataclass(frozen=True, slots=True)
-class _Slope:
+class _Slope(Struct, frozen=True):
     """What a value gains for each 1 that a load in it gains: `sign * factor`, with 1 for no factor."""
 
     sign: int = 1
@@ -174,8 +175,7 @@ def _match(a: Sequence[Expr], b: Sequence[Expr], mine: set[Var], theirs: set[Var
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(Struct, frozen=True):
     """A statement of the loop, its axes along results called as everybody's.
 
     `load` is what it reads of what other steps change, and `slope` what it adds for that; `inner` are its conditions on

@@ -8,8 +8,10 @@ it has a place for each iteration.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, common_loops, dependences
@@ -182,8 +184,7 @@ def _times(factor: Expr, e: Expr | None) -> Expr | None:
     return None if e is None else Binary("mul", factor, e)
 
 
-@dataclass(frozen=True, slots=True)
-class Unrolled:
+class Unrolled(Struct, frozen=True):
     """Statements in which an accumulator has a place for each iteration: `first` fills the place before the loop,
     `last` stores what the loop leaves. It grows in iterations in which all of `grows` hold, if that is known. One that
     is `guarded` is left alone in some iterations, and the program may never read what it held before."""

@@ -7,8 +7,10 @@ serves several (`WINDOWS`). Which is cheaper than to combine all its positions i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import gcd, prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
@@ -41,8 +43,7 @@ def windows(combine, x, size, axis, dilation=1, stride=1):
 '''
 
 
-@dataclass(frozen=True, slots=True)
-class Sliding:
+class Sliding(Struct, frozen=True):
     """A tap axis whose positions only shift a kept one: all accesses depend on `stride * kept + dilation * tap`."""
 
     tap: Axis
@@ -52,8 +53,7 @@ class Sliding:
     joint: Axis  # of the positions stride * kept + dilation * tap
 
 
-@dataclass(frozen=True, slots=True)
-class Separated:
+class Separated(Struct, frozen=True):
     """A job over joint axes, whose values are then combined in windows, one axis after the other."""
 
     job: Job

@@ -8,7 +8,8 @@ the matrix changes on the way, is shown by isl. Only the triangle is read, as th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType

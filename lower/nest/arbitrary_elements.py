@@ -7,8 +7,9 @@ Where a program also stores values, it is not asked which load sees what.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from ir.analysis.conditions import arbitrary_elements
 from ir.analysis.dependence import Statement, domain
@@ -19,16 +20,14 @@ from ir.program.blocks import lower_blocks
 from ir.traverse import buffers_written, has_loads, has_undef, loads, shape_vars, stmt_children, walk
 
 
-@dataclass(frozen=True, slots=True)
-class Arbitrary:
+class Arbitrary(Struct, frozen=True):
     """The elements of a parameter that may hold anything; `steady` if they are just these, and nothing is stored."""
 
     region: pb.isl.Set
     steady: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """The loops and conditions around a statement: where it may run, and whether it runs just there."""
 
     runs: pb.isl.Set
@@ -100,8 +99,7 @@ def _region(load: Load, place: _Place, names: frozenset[str]) -> Arbitrary:
     return Arbitrary(region, place.exact and pb.variables(region) <= names)
 
 
-@dataclass(frozen=True, slots=True)
-class Reads:
+class Reads(Struct, frozen=True):
     """Loads of a statement that may read arbitrary elements: those that do so unless a condition holds, and others."""
 
     unless: Mapping[Load, Expr]

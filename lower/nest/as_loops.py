@@ -7,9 +7,11 @@ the interpreter runs what any pass has made, and a form that is wrong is found w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import groupby
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
@@ -84,8 +86,7 @@ def _in_order(statements: Iterable[Statement], level: int) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a node stands: in which loops, which of them run over their boxes, and tighter boxes of a phase.
 
     `axes` has those of array statements, by their identity.

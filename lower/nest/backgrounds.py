@@ -8,9 +8,9 @@ on 512 x 512 cells took 40 us as a `pad`, 46 us by a store in place, and 69 us b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.analysis.dependence import Loop, Statement, domain
 from ir.nodes import Buffer, Const
@@ -20,8 +20,7 @@ from lower.nest.nodes import ArrayStatement, Node, SequentialLoop, Versions
 Box = Sequence[tuple[int, int]]  # the first and one-past-last position of each dimension
 
 
-@dataclass(frozen=True, slots=True)
-class _Writer:
+class _Writer(Struct, frozen=True):
     statement: Statement
     around: tuple[Loop, ...]  # the loops that stay loops
     always: bool  # not one of several versions

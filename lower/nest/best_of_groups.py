@@ -8,7 +8,9 @@ What else is stored of the best element is then read at its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
@@ -49,8 +51,7 @@ _Local = Callable[[str, DType, tuple[Expr, ...]], Buffer]
 _BETTER: dict[BinaryOp, BinaryOp] = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
+class _Search(Struct, frozen=True):
     """A loop that keeps the best `value` of each group in `best`, if `conditions` hold, and stores more beside it."""
 
     loop: For

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.nodes import FALSE, SKIP, Binary, Buffer, Expr, For, If, Let, Load, Select, Stmt, Store, Undef, seq

@@ -7,8 +7,9 @@ the one store that changes it, a choice between the new and the old value says t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Tile

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
+
+from msgspec import Struct, field
 
 from ir.arith import shortest
 from ir.dtypes import DType
@@ -88,8 +89,7 @@ def _is_linear(expr: Expr) -> bool:
             return False
 
 
-@dataclass(slots=True)
-class _Form:
+class _Form(Struct):
     """A linear combination: coefficients of terms, in the order in which they appear, and how it was written."""
 
     term: Callable[[Expr], Expr]

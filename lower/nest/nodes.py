@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import count
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var
@@ -13,8 +15,7 @@ from lower.analysis.linear_forms import Linear, Ranges, atom, interval, linear, 
 from lower.nest.normalize import Place, relocated, relocated_expr
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """Static bounds of a loop variable: `low <= var < low + extent`; `exact` when they are the loop's own."""
 
     low: Linear
@@ -44,8 +45,7 @@ def extreme(
     return total
 
 
-@dataclass(frozen=True, slots=True)
-class Fresh:
+class Fresh(Struct, frozen=True):
     """Where names and positions of statements come from that nothing has yet."""
 
     name: Callable[[str], str]
@@ -94,8 +94,7 @@ def own_bounds(loop: Loop) -> tuple[Expr, Expr]:
     return Binary("ge", loop.var, loop.start), Binary("lt", loop.var, stop)
 
 
-@dataclass(frozen=True, slots=True)
-class Recurrence:
+class Recurrence(Struct, frozen=True):
     """`X[i] = X[i-1] op term`, or `factor * X[i-1] + term`, along a loop; `previous` is the load of `X[i-1]`."""
 
     loop: Loop
@@ -117,8 +116,7 @@ class Recurrence:
         return (self.previous,)
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """`X[i] = factors[0] * X[i-1] + factors[1] * X[i-2] + ... + term` along a loop, by factors that are the same for
     all axes; `previous` are the loads of `X[i-1]`, `X[i-2]`, ..."""
 
@@ -151,8 +149,7 @@ def _is_zero(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(Struct, frozen=True):
     """The iteration of nested loops, counted from 0, at which a value is largest or smallest among those for which
     conditions hold: the first such, or the `last`."""
 
@@ -163,8 +160,7 @@ class Pick:
     conditions: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Ranges `start <= var < stop` of a loop, for each iteration of the loops of `deciding` variables: an update
     combines `term` over them, times what `factors` are there. `by_row`: terms depend on those variables too."""
 
@@ -177,8 +173,7 @@ class Span:
     by_row: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Solve:
+class Solve(Struct, frozen=True):
     """A triangular system: row `loop.var` of `matrix` and column `column`, both counted by steps.
 
     `backward` where later steps store to earlier places. A `unit` matrix has ones on its diagonal, whatever is stored.
@@ -191,8 +186,7 @@ class Solve:
     unit: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
+class Factor(Struct, frozen=True):
     """The Cholesky factor of the lower triangle of a matrix, and zeros above it."""
 
     row: Loop
@@ -226,8 +220,7 @@ def mapped_scan(scan: Scan, expr: Callable[[Expr], Expr]) -> Scan:
     return replace(scan, term=expr(scan.term), factor=factor, previous=load(scan.previous))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ArrayStatement:
+class ArrayStatement(Struct, frozen=True, eq=False):
     """A statement over array axes (outermost first); with none it is a scalar statement.
 
     `scan` says how it continues along one of its axes, at which position of it the best value is, what ranges of it are
@@ -239,8 +232,7 @@ class ArrayStatement:
     scan: Scan | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part of a buffer, `ranges` of its dimensions from the first to behind the last position, and its own buffer."""
 
     whole: Buffer
@@ -248,8 +240,7 @@ class Section:
     ranges: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """Iterations `low <= var < stop` of a loop, with tighter boxes while they run: of loops in it that stay loops, and
     of the axes of each statement. The body works on sections of the buffers that are stored to."""
 
@@ -261,8 +252,7 @@ class Phase:
     sections: tuple[Section, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SequentialLoop:
+class SequentialLoop(Struct, frozen=True, eq=False):
     """A loop that stays one, and why. It runs in `phases`, one after the other, if there are any."""
 
     loop: Loop
@@ -271,8 +261,7 @@ class SequentialLoop:
     phases: tuple[Phase, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Versions:
+class Versions(Struct, frozen=True, eq=False):
     """The same done in two ways: `fast`, which is right where a `test` of the data holds, and `exact`, always right.
 
     The test is one truth value for all axes around; what it reads is stored by nodes before this one.
@@ -312,8 +301,7 @@ def inner_statements(nodes: Iterable[Node]) -> Iterator[ArrayStatement]:
             yield from inner_statements(node.body)
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(Struct):
     """The schedule of a program, with what emission must know about its loops."""
 
     nodes: tuple[Node, ...]

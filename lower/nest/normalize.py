@@ -7,8 +7,10 @@ must be taken once, before a statement changes what it reads, becomes a local bu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.analysis.conditions import negate
 from ir.analysis.coverage import reads_before_writing
@@ -95,16 +97,14 @@ _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max
 Place = Callable[[tuple[Expr, ...]], tuple[Expr, ...] | None]  # where an element now is; None if it stays
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A condition to test at run time: `buffer` (rank 0) holds whether it always held."""
 
     buffer: Buffer
     node: Assert | Assume
 
 
-@dataclass(slots=True)
-class Program:
+class Program(Struct):
     """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
 
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are

@@ -8,10 +8,10 @@ a condition of theirs over terms is what a program may test at run time (`lower/
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
+from msgspec import Struct
 
 from egraph_rules.authoring.rule import (
     ANY,
@@ -187,8 +187,7 @@ LAWS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
+class Unchanged(Struct, frozen=True):
     """Instances of a statement, as a params set over its loops, that change nothing where `conditions` hold."""
 
     instances: isl.Set

@@ -7,10 +7,11 @@ if p(x) implies q(x) = q(e), storing e over x where p(x) holds leaves q as it is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, dependences
 from ir.dtypes import DType
@@ -39,8 +40,7 @@ def read_before(program: Program) -> None:
             _apart(program, store)
 
 
-@dataclass(frozen=True, slots=True)
-class _Conditional:
+class _Conditional(Struct, frozen=True):
     """A store of `value` over an element, named `old`, of which `known` hold."""
 
     statement: Statement

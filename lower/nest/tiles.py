@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 import islpy as isl
+from msgspec.structs import replace
 
 import ir.presburger.sets as pb
 from ir.analysis.dependence import Loop, Tile

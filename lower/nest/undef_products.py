@@ -9,7 +9,8 @@ Where undef is finite too, or the program has no such factor, nothing changes.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.analysis.coverage import reads_before_writing
 from ir.analysis.dependence import Loop, Statement

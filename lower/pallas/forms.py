@@ -8,8 +8,9 @@ bytes that are moved, or by the TPU compiler, whether a form is worth having; no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from egraph_rules.cost.target import GPU, TPU, Target, target_named
 from ir.errors import LowerError
@@ -33,8 +34,7 @@ from lower.tpu.compiler import TpuJob, compile_jobs, tpu_available, tpu_job
 PALLAS_TARGETS = (TPU.name, GPU.name)
 
 
-@dataclass(frozen=True, slots=True)
-class PallasForm:
+class PallasForm(Struct, frozen=True):
     """A program as Pallas source. `kind` is `reduction` or `stages`; `moved` are the bytes that its kernels move,
     `operations` what they compute on elements; `repeat` is how often the first of them runs.
     """
@@ -192,8 +192,7 @@ def _source(
 # Worth it?
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(Struct, frozen=True):
     """A Pallas form against XLA's: bytes moved by each, or cycles where the TPU compiler was asked; and the verdict."""
 
     pallas: float

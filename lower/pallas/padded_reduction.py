@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Const, Expr, Load, Var, const
@@ -45,8 +47,7 @@ _PARTS = {"add": "jnp.sum", "sub": "jnp.sum", "min": "jnp.min", "max": "jnp.max"
 _JOINS = {"add": "{} + {}", "sub": "{} - {}", "min": "jnp.minimum({}, {})", "max": "jnp.maximum({}, {})"}
 
 
-@dataclass(frozen=True, slots=True)
-class TileAxis:
+class TileAxis(Struct, frozen=True):
     """A dimension of tiles: its variable, its stored size, and the part that counts."""
 
     var: Var
@@ -60,8 +61,7 @@ class TileAxis:
         return (self.low, self.high) == (0, self.size)
 
 
-@dataclass(frozen=True, slots=True)
-class Reduction:
+class Reduction(Struct, frozen=True):
     """`buffer[parallel axes] op= value` from `start` (None: from what the buffer holds). `shapes` are of operands."""
 
     job: Job
@@ -275,19 +275,18 @@ def blocks(sizes: Sequence[int], bytes_each: int = 4) -> tuple[int, ...]:
 # Source
 
 
-@dataclass(slots=True)
-class ReductionWriter:
+class ReductionWriter(Struct, dict=True):
     """Writes the kernel of a reduction and the function that calls it."""
 
     one: Reduction
     names: Names
     interpret: bool
     gpu: bool
-    lead: int = field(init=False)  # dimensions of one before those of tiles, where these are fewer than two
     truncdiv: bool = False
 
     def __post_init__(self) -> None:
-        self.lead = max(0, 2 - len(self.one.axes)) if not self.gpu else 0
+        # dimensions of one before those of tiles, where these are fewer than two
+        self.lead: int = max(0, 2 - len(self.one.axes)) if not self.gpu else 0
 
     def write(self) -> tuple[Function, ...]:
         """The kernel and a function `reduced` of the operands, and of the result if it starts there."""

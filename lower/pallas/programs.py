@@ -6,7 +6,9 @@ Derived from the plan that all emission follows; what does not fit is refused wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
@@ -33,8 +35,7 @@ class UnsuitableError(Exception):
     """Why a program has no Pallas form. Never leaves the Pallas modules."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeLoop:
+class TimeLoop(Struct, frozen=True):
     """Statements that run in order `extent` times, `var` counting from `low`."""
 
     var: Var
@@ -43,8 +44,7 @@ class TimeLoop:
     body: tuple[Job, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Flat:
+class Flat(Struct, frozen=True):
     """A function as a sequence of statements and loops of statements. `optional` buffers need not be passed."""
 
     func: PrimFunc

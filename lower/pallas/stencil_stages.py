@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ir.nodes import Buffer, Load, Var
 from ir.traverse import free_vars, walk_expr
@@ -57,8 +58,7 @@ MAX_STAGES = 48
 _PREV, _MAIN, _NEXT = "above", "here", "below"
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """One kernel: stages in order, and what must hold before and after."""
 
     stages: tuple[Job, ...]
@@ -69,8 +69,7 @@ class Pass:
     wholes: tuple[Buffer, ...]  # read as a whole: no dimension of theirs is blocked
 
 
-@dataclass(frozen=True, slots=True)
-class Stages:
+class Stages(Struct, frozen=True):
     """The kernels of a function: `first` runs `repeat` times, then `rest` once."""
 
     first: Pass
@@ -295,8 +294,7 @@ def _size(buffer: Buffer) -> int:
 # Source
 
 
-@dataclass(slots=True)
-class PassWriter:
+class PassWriter(Struct, dict=True):
     """Writes the kernel of a pass and a function that calls it."""
 
     one: Pass
@@ -304,14 +302,13 @@ class PassWriter:
     label: str
     interpret: bool
     scalars: tuple[Var, ...]
-    rows: int = field(init=False)
     stmts: list[JaxStmt] = field(default_factory=list[JaxStmt])
     versions: dict[Buffer, tuple[str, Region]] = field(default_factory=dict[Buffer, tuple[str, Region]])
     truncdiv: bool = False
     count: int = 0
 
     def __post_init__(self) -> None:
-        self.rows = block_rows(self.one)
+        self.rows: int = block_rows(self.one)
 
     @property
     def lead(self) -> bool:

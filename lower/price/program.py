@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial, reduce
 from math import prod
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import islpy as isl
 import jax
 import numpy as np
+from msgspec.structs import replace
 
 from egraph_rules.cost.array_code import ArrayPrices, CallPrice
 from egraph_rules.cost.target import CPU, Target, instruction_cost

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from egraph_rules import Floats, Result, Rule, optimize
+from msgspec.structs import replace
+
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
-from egraph_rules.modules.candidates import Maps
-from egraph_rules.modules.program import Confirm
-from egraph_rules.modules.result import ModuleResult
-from ir.floats import DEFAULT_FLOATS
+from egraph_rules.optimization import Result, optimize
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.later import later
 from ir.nodes import Module, PrimFunc
 from ir.semantics.verify import entered
 from lower.price.program import pricing
+
+if TYPE_CHECKING:
+    from egraph_rules.modules import program as modules
+    from egraph_rules.modules.candidates import Maps
+    from egraph_rules.modules.program import Confirm
+    from egraph_rules.modules.result import ModuleResult
+else:  # what functions that stand alone do without
+    modules = later("egraph_rules.modules.program")
 
 Whole = Callable[[PrimFunc], float] | Literal["lowered"] | None
 
@@ -63,7 +71,7 @@ def optimize_module(
     `without` are families and names of rules, `off` those of forms of lowering.
     """
     price = pricing(entered(module, entry, verify), target, floats, off) if whole == "lowered" else whole
-    return optimize(
+    return modules.optimize(
         module, target, budget=budget, floats=floats, rules=rules, without=without, verify=verify, whole=price,
         entry=entry, free=free, maps=maps, confirm=confirm,
     )  # fmt: skip

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lower.program.nodes import Assign, For, Function, JaxStmt, With, names_bound, names_read
 

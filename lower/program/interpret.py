@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
+from msgspec import Struct
 
 from lower.program.nodes import (
     Assign,
@@ -241,15 +241,13 @@ def _by_dimension(shape: Sequence[int], items: tuple[Any, ...], one: Callable[[A
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(Struct, frozen=True):
     """`array.at`."""
 
     array: Any
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """`array.at[items]`."""
 
     array: Any

@@ -6,7 +6,8 @@ Each such store is a pass over the part, and one more over the array where XLA c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lower.program.build import assign, dotted, updated
 from lower.program.nodes import (

@@ -14,9 +14,11 @@ Children stand in tuples; equal nodes are equal values. Owns what names a node r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import assert_never, cast
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 Operator = OneOf[
     "+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>",
@@ -36,13 +38,11 @@ class _Node:
 # Expressions ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Name(_Node):
+class Name(_Node, Struct, frozen=True):
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Literal(_Node):
+class Literal(_Node, Struct, frozen=True):
     """A number that is not negative, a truth, text, None or `...`."""
 
     value: bool | int | float | str | ellipsis | None  # noqa: F821
@@ -50,31 +50,29 @@ class Literal(_Node):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
 
+    __ne__ = object.__ne__  # what a Struct brings does not ask `__eq__`
+
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute(_Node):
+class Attribute(_Node, Struct, frozen=True):
     value: JaxExpr
     attr: str
 
 
-@dataclass(frozen=True, slots=True)
-class Call(_Node):
+class Call(_Node, Struct, frozen=True):
     function: JaxExpr
     args: tuple[JaxExpr, ...]
     keywords: tuple[tuple[str, JaxExpr], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Subscript(_Node):
+class Subscript(_Node, Struct, frozen=True):
     value: JaxExpr
     items: tuple[JaxExpr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Slice(_Node):
+class Slice(_Node, Struct, frozen=True):
     """A range of positions; stands in subscripts only."""
 
     low: JaxExpr | None = None
@@ -82,52 +80,44 @@ class Slice(_Node):
     step: JaxExpr | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tuple(_Node):
+class Tuple(_Node, Struct, frozen=True):
     items: tuple[JaxExpr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class List(_Node):
+class List(_Node, Struct, frozen=True):
     items: tuple[JaxExpr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unary(_Node):
+class Unary(_Node, Struct, frozen=True):
     sign: Sign
     operand: JaxExpr
 
 
-@dataclass(frozen=True, slots=True)
-class Infix(_Node):
+class Infix(_Node, Struct, frozen=True):
     sign: Operator
     left: JaxExpr
     right: JaxExpr
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional(_Node):
+class Conditional(_Node, Struct, frozen=True):
     test: JaxExpr
     then: JaxExpr
     other: JaxExpr
 
 
-@dataclass(frozen=True, slots=True)
-class Lambda(_Node):
+class Lambda(_Node, Struct, frozen=True):
     params: tuple[str, ...]
     body: JaxExpr
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """`for names in values` of a comprehension."""
 
     names: tuple[str, ...]
     values: JaxExpr
 
 
-@dataclass(frozen=True, slots=True)
-class Comprehension(_Node):
+class Comprehension(_Node, Struct, frozen=True):
     """`element for ... in ... for ... in ...`, as a list or as a generator."""
 
     element: JaxExpr
@@ -135,8 +125,7 @@ class Comprehension(_Node):
     is_list: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Starred(_Node):
+class Starred(_Node, Struct, frozen=True):
     """The items of a sequence among arguments, or the rest in a target."""
 
     value: JaxExpr
@@ -151,28 +140,24 @@ JaxExpr = (
 # Statements ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Assign(_Node):
+class Assign(_Node, Struct, frozen=True):
     """`target = value`; the target is a name, a tuple of names, or, in kernels, a part of a reference."""
 
     target: JaxExpr
     value: JaxExpr
 
 
-@dataclass(frozen=True, slots=True)
-class Return(_Node):
+class Return(_Node, Struct, frozen=True):
     value: JaxExpr
 
 
-@dataclass(frozen=True, slots=True)
-class Do(_Node):
+class Do(_Node, Struct, frozen=True):
     """An expression for its effect."""
 
     value: JaxExpr
 
 
-@dataclass(frozen=True, slots=True)
-class For(_Node):
+class For(_Node, Struct, frozen=True):
     """A Python loop, unrolled while tracing, over a table of constants."""
 
     names: tuple[str, ...]
@@ -180,20 +165,17 @@ class For(_Node):
     body: tuple[JaxStmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class With(_Node):
+class With(_Node, Struct, frozen=True):
     context: JaxExpr
     body: tuple[JaxStmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     name: str
     default: JaxExpr | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Function(_Node):
+class Function(_Node, Struct, frozen=True):
     """A function, nested or not; `doc` are the lines of its docstring."""
 
     name: str
@@ -216,7 +198,7 @@ def names_read(node: JaxNode) -> frozenset[str]:
         return node._reads  # pyright: ignore[reportPrivateUsage]
     except AttributeError:
         found = _names_read(node)
-        object.__setattr__(node, "_reads", found)
+        force_setattr(node, "_reads", found)
         return found
 
 

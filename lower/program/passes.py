@@ -7,8 +7,9 @@ built, since nodes know no extents; a pass makes of a program another one that m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, ParamSpec, TypeVar
+
+from msgspec import Struct
 
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
@@ -19,8 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayPass(Generic[P, R]):
+class ArrayPass(Struct, Generic[P, R], frozen=True):
     """A pass: its name, what it is given, what equals what, and why it runs where it does."""
 
     name: str

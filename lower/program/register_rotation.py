@@ -8,7 +8,8 @@ array. Rows that the step before read from what it had just stored are arrays of
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from lower.program.build import ALL, infix, without_trailing
 from lower.program.nodes import (
@@ -30,8 +31,7 @@ _ELEMENTWISE = {"where", "minimum", "maximum", "abs", "sqrt", "exp", "log", "ara
 _Along = tuple[str, int]  # an array, and which of its dimensions the step is in
 
 
-@dataclass(slots=True)
-class Handed:
+class Handed(Struct):
     """The statements of a step with names in place of rows. `first` and `then` read them before all, after each."""
 
     body: list[JaxStmt]

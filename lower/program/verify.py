@@ -8,9 +8,10 @@ from __future__ import annotations
 import builtins
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, assert_never, cast
+
+from msgspec import Struct
 
 from ir.pure import is_pure
 from lower.program.nodes import (
@@ -42,8 +43,7 @@ from lower.program.print_jax import print_jax, text_of
 MODULES = frozenset(("jnp", "lax", "jax", "functools", "partial", "pl", "pltpu", "plgpu"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """A function: with how many arguments it can be called, and the tuple that it gives, if it is one."""
 
     arity: range

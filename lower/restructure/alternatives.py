@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.operations import FILTER_WIDTH
 from egraph_rules.cost.target import Target
@@ -58,8 +60,7 @@ from lower.storage.forward_substitution import all_inlined, inlined
 State = tuple[dict[Buffer, int], set[Buffer], set[Buffer]]  # see `Program.copied`
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(Struct, frozen=True):
     """A form that a group may have: what it is called, its price, and what makes it a part of the plan."""
 
     name: str
@@ -70,8 +71,7 @@ class Alternative:
 Propose = Callable[[list[Statement], int, frozenset[Loop], SequentialLoop], Iterable[Alternative]]
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     source: int
     sink: int
     level: int | None

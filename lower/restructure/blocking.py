@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Relation, Statement, primed_loops
 from ir.nodes import Binary, Expr, Var
@@ -33,8 +35,7 @@ _ROOTS = 1.5  # times the root of the iterations is the size of a block
 _EVEN = 1.5  # a size may be this factor off to divide the iterations
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A statement with the loops that are decided: `time` around it, `open` not yet.
 
     `inner` has the open loops that count from the block around them, with the sign of the block's first iteration in
@@ -54,8 +55,7 @@ class Part:
         return {**self.values, loop.var: substitute_expr(old, {loop.var: value})}
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """`width` iterations of a loop from `at`; `around` is the loop over blocks, if there is one."""
 
     at: Expr
@@ -63,8 +63,7 @@ class Block:
     around: tuple[Loop, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     part: Part
     inside: tuple[Expr, ...]
 

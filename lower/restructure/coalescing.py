@@ -9,7 +9,9 @@ ranges that have begun. Whether the ranges are in order is tested as it runs, an
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
@@ -32,8 +34,7 @@ COALESCING = Form(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges:
+class Ranges(Struct, frozen=True):
     """Ranges `start <= inner.var < stop`, one for each iteration of `outer`; nothing happens outside of `box`."""
 
     outer: Loop
@@ -45,8 +46,7 @@ class Ranges:
         return to_expr(linear(Binary("add", self.inner.start, self.inner.extent)), self.inner.var)
 
 
-@dataclass(frozen=True, slots=True)
-class Flat:
+class Flat(Struct, frozen=True):
     """Statements for ranges that are in order, and others before them: those that store whether they are to `ordered`,
     and those `first` that store which row each position is in. `depth` says of how many loops new locals have copies.
     """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from math import prod
+
+from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.operations import ScanSize

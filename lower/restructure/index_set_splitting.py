@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
@@ -67,8 +69,7 @@ def phased(program: Program, plan: Plan, target: Target) -> Plan:
     return replace(plan, nodes=cutter.cheapest(plan.nodes, {}, 1.0)[0])
 
 
-@dataclass(slots=True)
-class _Cutter:
+class _Cutter(Struct):
     program: Program
     plan: Plan
     boxes: dict[Loop, Box]

@@ -7,7 +7,8 @@ in memory, each of them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement

@@ -7,7 +7,9 @@ check, what any of them has made. Emission writes the last form and decides noth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
 from egraph_rules.explain.derivation import Step
@@ -42,8 +44,7 @@ from lower.storage.transposed_copy import TRANSPOSED_COPY, with_transposed_copie
 from lower.storage.used_extents import USED_EXTENTS, trimmed
 
 
-@dataclass(frozen=True, slots=True)
-class Nests:
+class Nests(Struct, frozen=True):
     """A program in normal form for a target, what is assumed of its integers, and from planning on, its plan."""
 
     program: Program
@@ -69,8 +70,7 @@ class Nests:
                 yield f"{buffer.name} is seen as an array of shape ({shape})"
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """A pass: what it may do, by the law that makes it right, and why it stands where it stands."""
 
     does: Form

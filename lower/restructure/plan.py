@@ -8,8 +8,9 @@ array statement over all its loops. Reductions `B[f] = B[f] op e` commute with t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import groupby
+
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
 from ir.analysis import dependence

@@ -9,9 +9,10 @@ vectors. This is unimodular loop permutation with distribution and fusion (Wolf 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 from itertools import product
+
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Relation, Statement, relations

@@ -8,8 +8,9 @@ done for arrays that stages hand on to each other: where an array is only read, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target

@@ -8,7 +8,8 @@ an update in place, a pass over what is in the caches, where reads through paddi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.analysis.conditions import conjunction

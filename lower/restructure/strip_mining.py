@@ -9,8 +9,10 @@ one; blocked forms of Floyd and Warshall's algorithm reorder them more (Venkatar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
@@ -37,8 +39,7 @@ _WIDEST = 8
 Dims = frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Strips:
+class Strips(Struct, frozen=True):
     """A loop in strips of several steps, how many loops around each new local have a copy of it, and the price."""
 
     nodes: tuple[Node, ...]
@@ -66,8 +67,7 @@ def in_strips(
     return Strips(writer.nodes(), writer.depth(), priced[width])
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
+class _Steps(Struct, frozen=True):
     """A loop whose steps change all elements of a buffer, and read of others just those at the step along some
     dimensions: `fixed` has these dimensions for each load."""
 

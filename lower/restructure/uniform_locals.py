@@ -8,7 +8,8 @@ vectorization", 2011).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer

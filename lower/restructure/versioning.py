@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Idle, Loop, Statement
@@ -37,8 +38,7 @@ _EXTREMES: tuple[tuple[str, Literal["min", "max"], Literal["ge", "le"]], ...] = 
 _BOUNDS: tuple[Bounds, ...] = ((0.0, math.inf), (0.0, 1.0), (-math.inf, 0.0), (1.0, math.inf))
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(Struct, frozen=True):
     """Bounds on what buffers hold, before statements and after each of them, and which instances are idle then."""
 
     bounds: Mapping[Buffer, Bounds]

@@ -10,9 +10,11 @@ none joins two iterations of one step; isl decides. What a step reads and writes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
@@ -49,8 +51,7 @@ SKEWING = Form(
 _TIMES = ((1, 1), (1, -1), (2, 1), (1, 2), (2, -1), (1, -2))  # the fewest steps first
 
 
-@dataclass(frozen=True, slots=True)
-class Wavefront:
+class Wavefront(Struct, frozen=True):
     """Statements in the iterations of a loop over `time`, and what comes before and after it.
 
     `copies` are new arrays, with whether they hold what a buffer held before; of `rows` it is said how many loops have
@@ -68,8 +69,7 @@ class Wavefront:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Nest:
+class Nest(Struct, frozen=True):
     """Statements with the same loops around them, of which those at `level` and inside of it make the time.
 
     `sequential` loops around run in order, others are axes. `arrays` are locals that nothing else accesses, whose

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target, target_named
 from ir.errors import LoopsatError
@@ -28,8 +30,7 @@ class CalibrationWarning(UserWarning):
     """Calibrated prices were asked for, and the table's are used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """What a machine does at best.
 
     `bandwidth`: pairs of a working set (bytes) and what is read and written in it (bytes/s), smallest set first.
@@ -48,8 +49,7 @@ class Machine:
         return max(moved / rate, flops / self.flops)
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Struct, frozen=True):
     """Measured prices: `target` in units of one element loaded; cost 1 takes `unit` seconds; `when` is an ISO date."""
 
     target: Target
@@ -62,8 +62,7 @@ class Calibration:
         return self.machine.call + self.unit * cost
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """What is known of a target here: the prices to use, and the calibration they come from, if one is kept.
 
     `note` says why a calibration that is there was not used.

@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import core as jax_core
-from jax.experimental import checkify
+from msgspec import Struct
 
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, LowerTypeError, LowerValueError, suggest
@@ -29,14 +28,17 @@ from lower.emission.donation import Donate, check_given_away
 from lower.emission.emitted import Emitted
 from lower.runtime import kept
 from lower.runtime.empty import has_empty, with_extents
-from lower.runtime.forward_only import forward_only
 from lower.runtime.platforms import device_of
 
 if TYPE_CHECKING:
+    from jax.experimental import checkify
+
     from ir.schedule import layout as layouts
     from lower.emission import function as emission
-    from lower.runtime import padded_array, sharding
+    from lower.runtime import forward_only, padded_array, sharding
 else:
+    checkify = later("jax.experimental.checkify")
+    forward_only = later("lower.runtime.forward_only")
     layouts = later("ir.schedule.layout")
     emission = later("lower.emission.function")
     padded_array = later("lower.runtime.padded_array")
@@ -164,7 +166,7 @@ class Kernel(Shown):
         """Results that refuse derivatives which they do not have, if somebody may ask for these."""
         loops = self._emitted.forward_only
         traced = bool(loops) and any(isinstance(a, jax_core.Tracer) for a in arguments)
-        return tuple(forward_only(results, self.func.name, loops) if traced else results)
+        return tuple(forward_only.forward_only(results, self.func.name, loops) if traced else results)
 
     def _key(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
         """The shapes and dtypes of arrays and floats, which decide about all that a call checks; None if more does."""
@@ -328,8 +330,7 @@ class Kernel(Shown):
 _ARRAY_TYPES: dict[type, bool] = {}  # those seen so far: asking JAX costs as much as the rest of a call's checks
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     """A kernel as it is kept: its source with what callers must know, and notes on it."""
 
     emitted: Emitted

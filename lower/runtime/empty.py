@@ -7,7 +7,8 @@ numbers for such sizes, nothing is written of loops that do not run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.nodes import Alloc, Buffer, Expr, For, Load, PrimFunc, Var, const
 from ir.traverse import free_vars, map_expr, map_stmt, substitute_expr, walk

@@ -10,7 +10,6 @@ import inspect
 import operator
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, Self, overload
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, Se
 import jax
 import numpy as np
 from jax import core as jax_core
+from msgspec import Struct
 
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
@@ -53,8 +53,7 @@ P = ParamSpec("P")
 _PYTHON = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64}
 
 
-@dataclass(frozen=True, repr=False)
-class Specialization(Shown):
+class Specialization(Shown, Struct, frozen=True, dict=True):
     """A function compiled for one signature: the program as read, what the search made of it, and the kernel."""
 
     func: PrimFunc
@@ -64,7 +63,7 @@ class Specialization(Shown):
     single: bool
     stores: tuple[int, ...]  # places of the arguments that the function stores to
     quick: bool  # whether arguments of this signature need neither checks nor conversion
-    searched: Callable[[], Result] = field(repr=False)
+    searched: Callable[[], Result]
 
     @cached_property
     def result(self) -> Result:
@@ -88,8 +87,7 @@ class Specialization(Shown):
         return tuple(results[k] for k in self.picked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
+class _Options(Struct, frozen=True):
     target: str | Target | None
     floats: Floats
     sizes: Sizes
@@ -99,8 +97,7 @@ class _Options:
     without: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Quick:
+class _Quick(Struct, frozen=True):
     """What runs for arguments like those of a call which has shown that they need no conversion.
 
     To compare arguments with those of the call before costs less than to look up what answers to them.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 from jax.sharding import Mesh
 
-from egraph_rules.cost.target import Target
+from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, expect
 from ir.floats import Floats, floats_named
 from ir.later import later
@@ -108,7 +108,7 @@ def compile(
     known = recalled(key, device)
     if known is not None:
         return known
-    wanted = pallas and not (checks or names)
+    wanted = pallas and not (checks or names) and prices.target.name != CPU.name  # which has no Pallas compiler
     here = device.platform in (platform, *_ALIASES.get(platform, ()))
     kernel = _pallas(func, prices.target, device, notes, Policy(policy, digits, off), here) if wanted else None
     if kernel is None:
@@ -162,7 +162,7 @@ def emit(
     func = entered(program, entry, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
     policy, digits, off = floats_named(floats), precision_named(precision), forms_of(without)
-    if pallas and not donate:
+    if pallas and not donate and prices.target.name != CPU.name:
         form, _ = choice.preferred(func, prices.target, Policy(policy, digits, off))
         if form is not None:
             return form.source

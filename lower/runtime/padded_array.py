@@ -8,7 +8,6 @@ decided elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.sharding import AxisType, NamedSharding, PartitionSpec, reshard
+from msgspec import Struct
 
 from ir.errors import LowerError
 
@@ -27,8 +27,7 @@ Number = bool | int | float
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["array"], meta_fields=["shape", "pad"])
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PaddedArray:
+class PaddedArray(Struct, frozen=True, eq=False):
     """An array of `shape` that is kept in a larger one, whose dimensions a mesh divides.
 
     `array` is the padded one, `pad` is what its padding holds (None: anything). Kernels over the same mesh take it as

@@ -8,8 +8,10 @@ whose accesses could leave the padded buffers, were their guards removed, are le
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from math import lcm
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.nodes import (
     SKIP,
@@ -39,8 +41,7 @@ from lower.analysis.linear_forms import linear
 Dim = tuple[str, int]  # a buffer's name and the number of a dimension
 
 
-@dataclass(frozen=True, slots=True)
-class Extended:
+class Extended(Struct, frozen=True):
     """A program over padded buffers.
 
     `dims`: padded dimensions with the extents they had; `loops`: loops that run over padding, by name, with the extents

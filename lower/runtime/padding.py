@@ -7,9 +7,11 @@ the guards that are needless then; the values taken are those for which most go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import reduce
 from math import isinf
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules import Floats, transforms
 from egraph_rules.search.erase import erase
@@ -47,8 +49,7 @@ _MAX_SEARCHES = 24
 _ANY_VALUES = Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS
 
 
-@dataclass(frozen=True, slots=True)
-class Padded:
+class Padded(Struct, frozen=True):
     """A program over padded buffers; `values` by parameter are what callers must put in the padding."""
 
     func: PrimFunc
@@ -56,16 +57,14 @@ class Padded:
     report: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Guard:
+class _Guard(Struct, frozen=True):
     """A branch on an extended loop; a guarded reduction costs more than any other mask."""
 
     loop: str
     reduces: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Attempt(Struct, frozen=True):
     """A program found for pad values, and the guards that are still in it."""
 
     func: PrimFunc
@@ -100,8 +99,7 @@ def padded(func: PrimFunc, parts: Mapping[Dim, int], unread: Iterable[str], *, k
 # Pad values ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """Attempts with pad values, from one for all buffers to one for each."""
 
     wide: Extended

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, overload
+
+from msgspec.structs import replace
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.cost.target import TPU, Target, target_named

@@ -7,7 +7,6 @@ dimension one that its axes divide. Owns specs, their checks, and the way of arr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import wraps
 from math import prod
 from typing import Any, cast
@@ -17,6 +16,8 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, suggest
@@ -37,8 +38,7 @@ Shardings = Mapping[str, "PartitionSpec | tuple[object, ...]"]
 Spec = tuple[tuple[str, ...], ...]  # the mesh axes of each dimension
 
 
-@dataclass(frozen=True)
-class MeshLayout:
+class MeshLayout(Struct, frozen=True):
     """A mesh and the axes of each dimension of each buffer parameter."""
 
     mesh: Mesh
@@ -124,8 +124,7 @@ def _axes(buffer: Buffer, entry: object, mesh: Mesh) -> tuple[str, ...]:
 # One program on the mesh ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Sharded:
+class Sharded(Struct, frozen=True):
     """A function whose sizes are numbers, as a program over padded arrays on a mesh."""
 
     layout: MeshLayout

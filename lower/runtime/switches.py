@@ -7,7 +7,8 @@ whether it is switched off (`Policy.takes`); what is not in the table cannot be 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from egraph_rules.authoring.tensor import FAMILY
 from egraph_rules.rules import FAMILIES as RULE_FAMILIES
@@ -84,8 +85,7 @@ MESH = (DISTRIBUTION, PARTIAL)
 FORMS = (*STRUCTURE, *INSTRUCTIONS, *MESH, *VALUES)
 
 
-@dataclass(frozen=True, slots=True)
-class Switches:
+class Switches(Struct, frozen=True):
     """What is switched off: families and names of rules of the search, and those of forms and tensor rules."""
 
     rules: tuple[str, ...] = ()

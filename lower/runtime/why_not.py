@@ -7,7 +7,8 @@ prices, which are told. What no decision was about found no place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from egraph_rules.cost.target import Target
 from egraph_rules.rules.registry import is_rule
@@ -101,21 +102,18 @@ def why_not(
     return "\n\n".join(asker.answer(form) for form in forms)
 
 
-@dataclass(slots=True)
-class _Asker:
+class _Asker(Struct, dict=True):
     """One program, lowered once with all decisions noted, and then without each form that is asked about."""
 
     func: PrimFunc
     target: Target
     floats: Floats
     off: frozenset[str]
-    emitted: Emitted
-    decisions: list[Taken]
 
-    def __init__(self, func: PrimFunc, target: Target, floats: Floats, off: frozenset[str]) -> None:
-        self.func, self.target, self.floats, self.off = func, target, floats, off
-        with noted() as self.decisions:
-            self.emitted = self._lowered(off)
+    def __post_init__(self) -> None:
+        with noted() as decisions:
+            self.emitted: Emitted = self._lowered(self.off)
+        self.decisions: list[Taken] = decisions
 
     def _lowered(self, off: frozenset[str]) -> Emitted:
         return emit_function(self.func, target=self.target, floats=self.floats, without=off)

@@ -8,7 +8,8 @@ what a value depends on must ask `depends_on`, as the variables in it do not tel
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
@@ -24,8 +25,7 @@ def depends_on(expr: Expr, loops: Sequence[Loop], depth: Mapping[Buffer, int]) -
     return free_vars(expr) | copies
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """`statements` that read `arrays` in place of locals, and those `first` that store to these."""
 
     statements: list[Statement]

@@ -7,7 +7,8 @@ aggregates for arrays: the parts at numbers are copied out before, and in again 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.analysis.coverage import reads_before_writing
 from ir.analysis.dependence import Loop, Statement

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, const

@@ -9,9 +9,9 @@ dimension is outside of the first of the two.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import islpy as isl
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Var, const

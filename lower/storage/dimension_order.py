@@ -7,9 +7,10 @@ the dimension goes last that array statements run along, where that makes up for
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from math import prod
+
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop

@@ -9,7 +9,8 @@ of one iteration whose value a store of it may change; others hold values worth 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Idle, Statement, common_loops, may_change, may_meet
 from ir.nodes import Buffer, Expr, Load

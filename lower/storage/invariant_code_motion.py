@@ -8,7 +8,9 @@ each iteration, that the loop gave it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Var
@@ -58,8 +60,7 @@ def _hoisted(program: Program, buffer: Buffer, users: Sequence[Statement]) -> bo
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Nest:
+class _Nest(Struct, frozen=True):
     """Statements in a loop at a level, of which `writers` fill the local."""
 
     level: int
@@ -68,8 +69,7 @@ class _Nest:
     writers: list[Statement]
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(Struct, frozen=True):
     """How a local varies with loops: by a dimension, or, where that is None, by a copy for each iteration."""
 
     dimension: int | None

@@ -8,7 +8,8 @@ stand a transposition and a reshape, which XLA computes as the array is read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.fold import folded

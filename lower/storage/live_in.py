@@ -8,9 +8,11 @@ with a few rows and columns of the table. `lower/storage/predicate_elimination.p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.coverage import uncovered
@@ -30,8 +32,7 @@ _SHORT = 40  # parts of an expression that is worked out for all elements of a t
 _SMALL = 8  # a copy by strips moves at most this part of a table
 
 
-@dataclass(frozen=True, slots=True)
-class Strip:
+class Strip(Struct, frozen=True):
     """The first or the last positions of a dimension, `low <= index < high`, and all of the others."""
 
     dimension: int
@@ -39,8 +40,7 @@ class Strip:
     high: int
 
 
-@dataclass(frozen=True, slots=True)
-class Borders:
+class Borders(Struct, frozen=True):
     """How a copy of a table begins and ends.
 
     It begins with what statements that ran before store, done `again` for it, or with `strips` of the table. Positions
@@ -77,8 +77,7 @@ class Borders:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class First:
+class First(Struct, frozen=True):
     """What a table holds at first, as a function of the place of an element."""
 
     place: tuple[Var, ...]

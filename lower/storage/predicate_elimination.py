@@ -8,8 +8,10 @@ step reads the row that it overwrites.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Unary, Var, const
@@ -23,8 +25,7 @@ Set = presburger.isl.Set
 _TAME = {"add", "sub", "min", "max", "neg", "abs", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"}
 
 
-@dataclass(frozen=True, slots=True)
-class Bare:
+class Bare(Struct, frozen=True):
     """What is left of the guards of a statement, and what it stores where one of the others does not hold: a condition
     each with the position in a dimension that is meant there."""
 

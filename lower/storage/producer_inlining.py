@@ -7,8 +7,9 @@ of which XLA works out equal parts once.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
+
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.nodes import Buffer, Const

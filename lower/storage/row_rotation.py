@@ -9,8 +9,10 @@ other rows, which no step has got to or which are finished, stay reads of the ta
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
@@ -22,8 +24,7 @@ from lower.nest.normalize import mapped
 _PAST = 4  # rows of a table that are handed on
 
 
-@dataclass(slots=True)
-class Carried:
+class Carried(Struct):
     """Statements of a step in terms of rows. `depth` says of each how many loops have one of their own; of tables that
     are not kept, `last` has the row that the last step leaves."""
 
@@ -34,8 +35,7 @@ class Carried:
     last: dict[Buffer, Buffer] = field(default_factory=dict[Buffer, Buffer])
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     """A table that step `time` stores to in row `at`; `rows[c]` is the row of c steps ago, the present one first.
 
     It is not `kept` where only those rows are looked at. What it holds at a place `first` may be known.

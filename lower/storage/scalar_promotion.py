@@ -7,7 +7,7 @@ no order but the one that was written is found. Undoing it is called DeLICM (Kru
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Statement, common_loops, may_meet
 from ir.nodes import Buffer, Load, Store

@@ -8,7 +8,9 @@ they held before the loop, are taken out of it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.nodes import Buffer, Expr, Load, Store, Var
@@ -28,8 +30,7 @@ _STATEMENTS = 16  # of a body that is copied
 _WORTH = 4  # times as many iterations stay
 
 
-@dataclass(frozen=True, slots=True)
-class _Delay:
+class _Delay(Struct, frozen=True):
     """After its store in iteration i a variable is `source` as it was `lag` iterations before.
 
     `places` are the loop variables of the store by dimension of the variable, None where the index is `fixed`.
@@ -258,8 +259,7 @@ def _final(delay: _Delay, level: int, var: Var, last: Expr) -> Statement:
     return Statement(writer.position, loops, (), Store(store.buffer, store.indices, delay.at(store.indices, var, back)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(Struct, frozen=True):
     """The body of a loop in its iteration `number`, at `value` of the loop's variable."""
 
     delays: Mapping[Buffer, _Delay]
@@ -314,8 +314,7 @@ class _Copy:
         return Load(load.buffer, tuple(substitute_expr(i, {var: back}) for i in load.indices))
 
 
-@dataclass(frozen=True, slots=True)
-class _Rest:
+class _Rest(Struct, frozen=True):
     """The body of a loop for the iterations in which all variables hold elements."""
 
     delays: Mapping[Buffer, _Delay]

@@ -8,10 +8,11 @@ A window that moves as diagonals do may leave the buffer where nothing is read f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import gcd
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Store, Var
@@ -22,8 +23,7 @@ from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, extrem
 Rows = tuple[tuple[int, ...], ...]  # each index of a copy as a combination of those of the buffer
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Skewed:
+class Skewed(Struct, frozen=True, eq=False):
     """A copy of `old` at `new`: index d is the combination `rows[d]` of the indices of `old`, plus `origin[d]`."""
 
     old: Buffer
@@ -56,8 +56,7 @@ class Skewed:
         return array_statement(store, around, axes, new)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class Spread(Struct, frozen=True, eq=False):
     """A copy of `old` at `new` whose elements at one dimension have two indices, of which the sum is the old one.
 
     The second, which comes last, counts `factor` times the values of a variable from `low` on.

@@ -8,8 +8,10 @@ afterwards, and what it only reads from earlier steps of its own is not copied a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from math import prod
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
@@ -52,21 +54,18 @@ def with_transposed_copies(program: Program, plan: Plan, target: Target) -> Plan
     return replace(plan, nodes=(*turner.first, *nodes), boxes=turner.boxes)
 
 
-@dataclass(slots=True)
-class _Turner:
+class _Turner(Struct, dict=True):
     program: Program
     plan: Plan
     target: Target
     boxes: dict[Loop, Box]
     first: list[Node] = field(default_factory=list[Node])
     kept: dict[tuple[Buffer, _Order], Buffer] = field(default_factory=dict[tuple[Buffer, _Order], Buffer])
-    constant: set[Buffer] = field(init=False)
-    new: Fresh = field(init=False)
 
     def __post_init__(self) -> None:
         every = [n.statement for n in inner_statements(self.plan.nodes)]
-        self.constant = set(self.program.func.buffers) - {s.buffer for s in every}
-        self.new = fresh_behind((*every, *self.program.statements), self.program.fresh)
+        self.constant: set[Buffer] = set(self.program.func.buffers) - {s.buffer for s in every}
+        self.new: Fresh = fresh_behind((*every, *self.program.statements), self.program.fresh)
 
     def nodes(self, nodes: Iterable[Node], around: tuple[Loop, ...]) -> tuple[Node, ...]:
         """Nodes within loops, with copies where these pay."""
@@ -211,8 +210,7 @@ class _Turner:
         return array_statement(Store(sink.buffer, sink.indices, source), around, axes, self.new)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lone:
+class _Lone(Struct, frozen=True):
     """The statement that alone stores to an array, and the elements from before the loop that it reads; None if it
     may read any."""
 

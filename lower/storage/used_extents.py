@@ -7,9 +7,9 @@ The bounds of what is accessed are inferred from the domains of statements, as f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import islpy as isl
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Statement, domain
 from ir.fold import folded

@@ -7,7 +7,9 @@ code, which says the same later only if no name in it was given another value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.nodes import Var
 from lower.array.values import Value
@@ -16,8 +18,7 @@ from lower.program.nodes import Name, names_read, substituted
 from lower.tensor.terms import NUMBERED, Term
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """A term over the axes in `order`, of which `kept` are those of the buffer's dimensions, since statement `at`.
 
     `best` is how it was written. `only`: no other statement than the next one that uses the buffer looks at it.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.engine import Engine, Row, kept
@@ -76,8 +77,7 @@ def _engine_of(rules: tuple[str, ...]) -> Engine:
 _engine = kept(_engine_of)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
     a set of axes; the freedoms granted where elements are floats, which alone have fast products of arrays, None for
     others; where a product with ones may be faster than a sum; what a sum over axes of so many terms and results costs
@@ -139,8 +139,7 @@ def _text(term: Term) -> str:
     return f"({term.op}{number}{''.join(' ' + _text(a) for a in term.args)})"
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(Struct, frozen=True):
     op: str
     number: int
     args: tuple[object, ...]

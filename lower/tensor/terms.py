@@ -7,13 +7,13 @@ transposes. A set of axes is an integer with a bit for each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ir.nodes import Binary, Expr, Unary
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A node. `op` is one of those below, `number` the leaf's place in the list of leaves or a set of axes.
 
     `Leaf n`; `Add`, `Sub`, `Mul`, `Div`, `Neg` by element; `Where m x`: x where m holds, else 0; `Flag m`: 1 where m

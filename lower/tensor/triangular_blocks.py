@@ -9,9 +9,10 @@ what it stores to sees the old contents, as it does otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
+
+from msgspec import Struct
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
@@ -34,8 +35,7 @@ Bound = int | str  # a number, or the name of one
 Range = tuple[int, int]  # first position and the one after the last, counted from the beginning of an axis
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(Struct, frozen=True):
     """A result made of `blocks` along `axis`: for each, the range of every axis of the contraction."""
 
     axis: Axis
@@ -123,8 +123,7 @@ def _price(
     return operations.contraction_in_blocks(target, result, blocks)
 
 
-@dataclass(slots=True)
-class _Table:
+class _Table(Struct):
     """Bounds of blocks: those that are the same for all are numbers, others names that a loop gives."""
 
     count: int

@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from egraph_rules import Result
 from egraph_rules.cost.target import TPU
@@ -53,8 +54,7 @@ class Compiled(Protocol):
     def func(self) -> PrimFunc: ...
 
 
-@dataclass(frozen=True, slots=True)
-class TpuReport:
+class TpuReport(Struct, frozen=True):
     """A program as the TPU compiler sees it, for one core of a v5e.
 
     `parameters` and `results` are types with layouts as in HLO (`f32[4096,256,4]{1,2,0:T(4,128)}`: dimensions from the
@@ -91,8 +91,7 @@ class TpuReport:
         return tuple(text for count, text in kinds if count)
 
 
-@dataclass(frozen=True, slots=True)
-class TpuJob:
+class TpuJob(Struct, frozen=True):
     """JAX source to compile: the name of its jitted function, and the shape and dtype of each array that it takes."""
 
     source: str
@@ -225,8 +224,7 @@ def _types(text: str) -> list[str]:
     return re.findall(r"\w+\[[\d,<=]*\](?:\{[^{}]*\})?", text)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A program with its static cost and what the compiler said of it."""
 
     func: PrimFunc
@@ -234,8 +232,7 @@ class Candidate:
     found: TpuReport | LowerError
 
 
-@dataclass(frozen=True, slots=True)
-class TpuChoice:
+class TpuChoice(Struct, frozen=True):
     """`best` of the candidates (in the order of their static cost), and in `reason` why it is that one."""
 
     best: PrimFunc

@@ -7,7 +7,9 @@ few prices scaled, one decision at a time; sources that differ are candidates fo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.floats import DEFAULT_FLOATS, Floats
@@ -25,8 +27,7 @@ DECISIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Lowering:
+class Lowering(Struct, frozen=True):
     """A way to lower a program: under which prices, by what name, and what it reports in place of the usual way."""
 
     name: str

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from msgspec import Struct
 
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target
@@ -32,8 +32,7 @@ DOUBTS = 3  # turns after which a slow call is believed to be slow
 PATIENCE = 8.0  # slow calls that take this many times as long as the fastest have few turns
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Struct, frozen=True):
     """Seconds that one run takes: the median and the quartiles of `runs` samples."""
 
     median: float
@@ -53,8 +52,7 @@ def milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.3f}" if seconds >= 1e-4 else f"{seconds * 1e3:.5f}"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """Something to time. `run` may return JAX arrays that are not ready; `context` is entered off the clock."""
 
     name: str
@@ -73,8 +71,7 @@ def wall(call: Call) -> float:
         return time.perf_counter() - began
 
 
-@dataclass(slots=True)
-class Race:
+class Race(Struct, dict=True):
     """Calls that take turns; each turn runs a call `runs` times, of which the last `counted` count.
 
     Slow calls run once a turn, and those that take more than `patience` times as long as the fastest have few turns.
@@ -86,10 +83,10 @@ class Race:
     counted: int = 3
     patience: float = PATIENCE
     timer: Timer = wall
-    turns: list[list[list[float]]] = field(init=False)  # of each call, of each turn: the seconds that count
 
     def __post_init__(self) -> None:
-        self.turns = [[] for _ in self.calls]
+        # of each call, of each turn: the seconds that count
+        self.turns: list[list[list[float]]] = [[] for _ in self.calls]
 
     def turn(self) -> None:
         """One turn for each call that still has a chance."""
@@ -176,8 +173,7 @@ def in_place(kernel: Kernel, inputs: Inputs) -> dict[str, Any]:
 # What is known of a kernel -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """Figures of one kernel on given inputs.
 
     `cost` is in elements moved, `predicted` and `compile_seconds` (XLA only, without tracing) in seconds. `traffic` are
@@ -199,8 +195,7 @@ class Profile:
     flops: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """One of several programs that do the same, and its kernel."""
 
     name: str
@@ -240,8 +235,7 @@ def profiles(
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
+class _Facts(Struct, frozen=True):
     """What XLA tells of a compiled kernel."""
 
     seconds: float

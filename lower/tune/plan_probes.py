@@ -7,10 +7,11 @@ As in `lower.tune.probes`, a price is what one of two programs has more of. Here
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
 from ir.nodes import PrimFunc
@@ -26,8 +27,7 @@ WIDTH = 32  # elements along each axis of array statements in a loop: few, but t
 DEEP, SHALLOW, SIDE = 512, 64, 512  # what is summed over in products, and their sides
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Two programs that tell a figure, given the figures of the pairs before it.
 
     The difference of their times does, or, for what is paid on top of a program, the ratio: the cost model counts an

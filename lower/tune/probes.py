@@ -10,13 +10,14 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import CPU, Target, target_named
@@ -163,8 +164,7 @@ PAIRS = (
 Samples = Mapping[str, Sequence[float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(Struct, frozen=True):
     """Prices that explain times: cost 1 takes `unit` seconds. Figures that are `hidden` could not be told from free."""
 
     target: Target
@@ -304,8 +304,7 @@ def _machine(seconds: Mapping[str, float]) -> Machine:
 # All of it -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """A calibration, and the figures in it that could not be told from free."""
 
     calibration: Calibration

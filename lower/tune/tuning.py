@@ -11,11 +11,12 @@ import datetime
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 import jax
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import astuple, replace
 
 from egraph_rules import Result
 from egraph_rules.cost.target import Target
@@ -48,8 +49,7 @@ def _nothing(what: str) -> None:
     """For those who do not watch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """A candidate: its program's rank by cost (0 is cheapest), its times, or why it has none.
 
     `lowering` names how it is lowered, where that is not the usual way, and `differs` says which forms that gave.
@@ -64,8 +64,7 @@ class Trial:
     differs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Tuned:
+class Tuned(Struct, frozen=True):
     """What tuning found: `best` is the program to use, lowered with `prices`; `trials` are all candidates.
 
     Trials begin with the programs by cost, each in its usual lowering, and others follow; `chosen` is the index of the
@@ -187,8 +186,7 @@ def _device(target: str) -> Any:
 # Measuring -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Contest:
+class _Contest(Struct, dict=True):
     """Candidates of one search, as far as they have been prepared and timed."""
 
     result: Result
@@ -196,19 +194,17 @@ class _Contest:
     timer: Timer
     step: Step
     expected: Reference | None = None
-    floats: Floats = field(init=False)
-    off: frozenset[str] = field(init=False)  # names and families of forms that are switched off
-    race: Race = field(init=False)
-    trials: list[Trial] = field(init=False)
     targets: dict[int, Target] = field(default_factory=lambda: dict[int, Target]())  # of trials in unusual lowerings
     timed: list[int] = field(default_factory=lambda: list[int]())  # the trials that race
     sources: dict[str, int] = field(default_factory=lambda: dict[str, int]())
 
     def __post_init__(self) -> None:
-        self.race = Race([], timer=self.timer)
+        self.race: Race = Race([], timer=self.timer)
         settings = self.result.settings
-        self.floats, self.off = settings.floats, switched_off(settings.without).forms
-        self.trials = [Trial(rank, func, cost) for rank, (func, cost) in enumerate(self.result.variants)]
+        self.floats: Floats = settings.floats
+        # names and families of forms that are switched off
+        self.off: frozenset[str] = switched_off(settings.without).forms
+        self.trials: list[Trial] = [Trial(rank, func, cost) for rank, (func, cost) in enumerate(self.result.variants)]
 
     def run(self, make: Callable[[], Inputs], repeat: int, seconds: float) -> bool:
         """Measure on the inputs that are made; false if an interrupt ended it."""
@@ -298,8 +294,7 @@ def fastest(trials: tuple[Trial, ...]) -> int:
 # Remembering ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a choice is kept, and for what it holds."""
 
     name: str

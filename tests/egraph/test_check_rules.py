@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from wrong_rules import (
     WRONG,
     add_sub_same,

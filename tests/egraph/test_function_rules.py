@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, reject
+from msgspec.structs import replace
 
 from compare import assert_refines
 from egraph_rules import Term, Truth, defined, optimize, prove, rule, simplify

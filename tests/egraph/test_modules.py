@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU, TPU, Target

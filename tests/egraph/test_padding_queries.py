@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from egraph_rules import padding_of, suggest_padding
 from egraph_rules.cost.target import CPU

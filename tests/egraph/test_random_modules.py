@@ -4,10 +4,10 @@ and against what is made of it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from compare import assert_refines
 from egraph_rules import optimize

@@ -6,10 +6,11 @@ end as cheap or cheaper, by the same prices, and mean the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from compare import assert_refines
 from egraph_rules import optimize

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import programs as texts
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from egraph_rules import Floats, Number, Result, Rule, Term, defined, optimize, rewrite, rule
 from egraph_rules.authoring.proposal import Here

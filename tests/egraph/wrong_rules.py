@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from egraph_rules.authoring.parts import SKIP as SKIP_PART
 from egraph_rules.authoring.parts import (

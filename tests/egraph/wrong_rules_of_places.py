@@ -6,8 +6,8 @@ As in `wrong_statement_rules`, whose list they join: each without its condition 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from msgspec.structs import replace
 from wrong_statement_rules import (
     apart,
     at_least_once,

@@ -7,8 +7,10 @@ checker must refute it; the right one does, and must pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
+
+from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.authoring.rule import Rule

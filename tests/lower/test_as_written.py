@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import checkify
+from msgspec.structs import replace
 
 from egraph_rules import optimize, transforms
 from ir import PrimFunc, interpret, parse, specialize, to_script

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU

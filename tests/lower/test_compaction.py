@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, GPU, Target
 from ir import PrimFunc, parse

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, GPU, Target
 from ir import PrimFunc, parse

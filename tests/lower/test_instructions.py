@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import loopsat
 from egraph_rules import optimize, register, unregister

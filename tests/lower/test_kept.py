@@ -7,12 +7,12 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import loopsat
 from egraph_rules.engine.phases import DEFAULT_BUDGET

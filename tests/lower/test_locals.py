@@ -3,11 +3,10 @@
 # ruff: noqa: E501, ISC004
 from __future__ import annotations
 
-from dataclasses import replace
-
 import jax
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse

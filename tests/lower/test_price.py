@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU, GPU, TPU, Target

@@ -6,12 +6,12 @@ import importlib
 import json
 import pkgutil
 import re
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import lower
 from egraph_rules.cost.target import CPU, TPU, Target

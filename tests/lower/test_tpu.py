@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from egraph_rules import Result, optimize
 from egraph_rules.cost.prices import Prices

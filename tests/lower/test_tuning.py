@@ -6,12 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache as cache_of_calls
 from pathlib import Path
 
 import jax
 import pytest
+from msgspec.structs import replace
 
 from egraph_rules import Floats, Result, optimize
 from egraph_rules.cost.target import CPU, Target

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import jax
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, GPU, Target
 from ir.nodes import PrimFunc

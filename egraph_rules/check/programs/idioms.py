@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from egraph_rules.check.programs.calling import with_calls
 from egraph_rules.check.programs.repeating import repeated_terms

@@ -7,8 +7,10 @@ that forget that a statement changes what another one reads are wrong on such pr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from egraph_rules.check.programs.writer import INDEX, Scope, Writer, number
 from ir.dtypes import DType
@@ -42,8 +44,7 @@ _PARAMETERS = frozenset(("n", "p"))
 P = TypeVar("P", Expr, Stmt, Load)
 
 
-@dataclass(slots=True)
-class Tangle:
+class Tangle(Struct):
     """Writes statements whose parts meet; what was written before is often written again."""
 
     w: Writer

@@ -7,7 +7,8 @@ parts are changed alike more often than not, since patterns ask for equal ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import (

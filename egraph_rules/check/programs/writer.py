@@ -7,7 +7,9 @@ program does out of bounds it promises nothing for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import (
@@ -45,8 +47,7 @@ def number(value: int) -> Expr:
     return const(value, INDEX)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Names around a place: integers with their values (first, one past the last), other values, and local buffers."""
 
     ranges: tuple[tuple[Var, int, int], ...] = ()
@@ -58,8 +59,7 @@ class Scope:
         return replace(self, ranges=(*self.ranges, (var, low, high)))
 
 
-@dataclass(slots=True)
-class Writer:
+class Writer(Struct):
     """Writes one program: `source` decides. `C` and `I` are never written; `I` holds indices, `L` is local."""
 
     source: Source

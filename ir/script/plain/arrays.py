@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from ir.nodes import Buffer, Cast, Const, Expr
 from ir.presburger.polynomials import Polynomial, polynomial, written
@@ -20,8 +21,7 @@ Indices = tuple[Number, ...]
 Proof = Callable[[Number, Number], bool]  # whether the first number is known to be at most the second
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class View:
+class View(Struct, frozen=True, eq=False):
     """Elements of a buffer: `place` gives for indices of the view those of the buffer."""
 
     buffer: Buffer
@@ -30,8 +30,7 @@ class View:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Elementwise:
+class Elementwise(Struct, frozen=True, eq=False):
     """An array that is nowhere stored: `element` gives its elements; `None` for what `np.empty` leaves open."""
 
     shape: tuple[Number, ...]
@@ -39,8 +38,7 @@ class Elementwise:
     undefined: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class Selection(Struct, frozen=True, eq=False):
     """The items of an array where another one is true, which has the first of its dimensions."""
 
     array: View | Elementwise
@@ -74,8 +72,7 @@ def _widens(cast: Cast) -> bool:
     return source.is_signed and dtype.is_signed and source.bits <= dtype.bits
 
 
-@dataclass(slots=True)
-class Slicing:
+class Slicing(Struct):
     """Subscripts of arrays. Bounds of slices that are not numbers must be proven not to be negative."""
 
     source: Source
@@ -145,15 +142,13 @@ class Slicing:
         return bound if self.at_most(bound, extent) else self.numbers.binary("min", bound, extent, node)
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
+class _Axis(Struct, frozen=True):
     start: Number
     step: int
     source: int | None  # which index of the result it follows
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
+class _Cut(Struct, frozen=True):
     shape: tuple[Number, ...]
     axes: tuple[_Axis, ...]
     numbers: Numbers

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 Path = tuple[tuple[int, int], ...]  # list by list from the outermost one: which list, and which statement of it
 
 
-@dataclass(slots=True)
-class _Uses:
+class _Uses(Struct):
     assigned: list[Path] = field(default_factory=lambda: list[Path]())
     read: list[Path] = field(default_factory=lambda: list[Path]())
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     """One walk over a function; lists of statements are known by the identity of their syntax."""
 
     lists: dict[int, list[ast.stmt]] = field(default_factory=lambda: dict[int, list[ast.stmt]]())
@@ -91,8 +90,7 @@ def _home(name: str, uses: _Uses, walk: _Walk, body: list[ast.stmt]) -> int:
     return id(body)
 
 
-@dataclass(slots=True)
-class _Reads:
+class _Reads(Struct):
     """Whether a name may be read before it is assigned, where loops run at least once."""
 
     name: str

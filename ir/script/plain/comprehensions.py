@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, const
@@ -27,8 +28,7 @@ _Body = Callable[[Sequence[_Place]], None]
 _STARTS: dict[str, bool | int] = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 
-@dataclass(frozen=True, slots=True)
-class Comprehensions:
+class Comprehensions(Struct, frozen=True):
     """Writes the loops of comprehensions in one function."""
 
     read: Evaluator

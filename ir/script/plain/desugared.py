@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from ir.script.plain.loops.counting import at_place
 from ir.script.scope import Source
@@ -28,8 +29,7 @@ def desugared(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
     return node
 
 
-@dataclass(frozen=True, slots=True)
-class _Desugared:
+class _Desugared(Struct, frozen=True):
     source: Source
 
     def list(self, nodes: list[ast.stmt]) -> list[ast.stmt]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import numbers
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TypeVar
+
+from msgspec import Struct
 
 import ir.presburger.sets as pb
 from ir.arith import shortest
@@ -44,8 +45,7 @@ _Part = TypeVar("_Part", bound=Array)
 MAX_LINKS = 60  # of a sum or product that is one expression
 
 
-@dataclass(slots=True)
-class Evaluator:
+class Evaluator(Struct):
     """Reads expressions of one function, into one program."""
 
     frame: Frame

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from ir.dtypes import DType
 from ir.nodes import Buffer
@@ -18,15 +19,13 @@ from ir.script.scope import Source
 from ir.traverse import has_loads
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Named:
+class Named(Struct, frozen=True, eq=False):
     """Something that is no number and no array: a module, function, dtype or string, which is only looked at."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cell:
+class Cell(Struct, frozen=True, eq=False):
     """A name whose value changes."""
 
     buffer: Buffer | None
@@ -57,8 +56,7 @@ class Caller(Protocol):
     def product(self, a: Array, b: Array, node: ast.AST) -> Value: ...
 
 
-@dataclass(slots=True)
-class Frame:
+class Frame(Struct):
     """One function at one of its calls: what its names mean."""
 
     function: FunctionType

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import FunctionType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.script.plain import hints
 from ir.script.plain.cells import captured_in, cells_of, local_names
@@ -19,8 +21,7 @@ from ir.script.reading import definition_of
 from ir.script.scope import Source
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """A function as it was read."""
 
     source: Source
@@ -33,8 +34,7 @@ class _Read:
     first: frozenset[ast.expr]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Inner:
+class Inner(Struct, frozen=True, eq=False):
     """A function that is defined within another one, whose names it reads as they are when it is called."""
 
     name: str
@@ -130,8 +130,7 @@ def _outer(function: FunctionType, node: ast.expr) -> object:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A function to be put in place: what its names mean, its statements, and its parameters."""
 
     frame: Frame

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import islpy as isl
+from msgspec import Struct, field
 
 import ir.presburger.sets as pb
 from ir.dtypes import DType
@@ -36,8 +36,7 @@ class NeedsValue(Again):
         self.names = names
 
 
-@dataclass(slots=True)
-class CellType:
+class CellType(Struct):
     """What a cell holds; the bounds of integers are those of all values assigned to it."""
 
     dtype: DType
@@ -46,8 +45,7 @@ class CellType:
     high: int | None = None
 
 
-@dataclass(slots=True)
-class Learned:
+class Learned(Struct):
     """What one translation finds out and the next one uses: the types of cells, and which names of arrays stand for a
     new array after each step of a loop.
     """
@@ -89,8 +87,7 @@ def _example(cell: CellType) -> Number:
     return Weak(value, cell.low, cell.high) if cell.weak and cell.dtype is not DType.BOOL else value
 
 
-@dataclass(slots=True)
-class _Lines:
+class _Lines(Struct):
     """Statements of one list, and what is to be wrapped around those from a place on."""
 
     done: list[Stmt] = field(default_factory=lambda: list[Stmt]())
@@ -105,8 +102,7 @@ class _Lines:
         return seq(*done)
 
 
-@dataclass(slots=True)
-class Program:
+class Program(Struct):
     """The statements written so far, and the place that the next one goes to."""
 
     learned: Learned

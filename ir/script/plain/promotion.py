@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ir.dtypes import DType, from_name
 from ir.nodes import COMPARE_OPS, Binary, BinaryOp, Cast, Const, Expr, Select, Unary, UnaryOp, const
@@ -23,8 +23,7 @@ from ir.traverse import node_count
 _SHORT = 8  # nodes of an operand that a square may write twice
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Weak:
+class Weak(Struct, frozen=True, eq=False):
     """A Python int or float that is known as the program runs; ints lie between `low` and `high`, where known."""
 
     expr: Expr
@@ -62,8 +61,7 @@ def narrowest(low: int | None, high: int | None) -> DType:
     return DType.INT32 if fits else DType.INT64
 
 
-@dataclass(slots=True)
-class Numbers:
+class Numbers(Struct):
     """Builds typed nodes as NumPy and Python would compute. `node` is the syntax that errors and spans point at."""
 
     source: Source

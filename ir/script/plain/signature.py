@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ir.dtypes import DType
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayType:
+class ArrayType(Struct, frozen=True):
     """An array; a size that may differ from call to call has a name instead of a number."""
 
     shape: tuple[int | str, ...]
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarType:
+class ScalarType(Struct, frozen=True):
     """A number that the kernel is given at each call; a `weak` one is a Python number, whose dtype gives way."""
 
     dtype: DType
     weak: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """A value that is part of the program: another value makes another program."""
 
     value: object

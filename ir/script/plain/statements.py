@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import FunctionType
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
@@ -34,8 +36,7 @@ from ir.traverse import buffers_written, walk
 MAX_CALLS = 20  # helpers within helpers
 
 
-@dataclass(slots=True)
-class Body:
+class Body(Struct, dict=True):
     """Writes the statements of one function at one of its calls."""
 
     frame: Frame
@@ -44,18 +45,13 @@ class Body:
     callers: tuple[Function, ...] = ()
     level: int = 0  # the depth at which names may be given other arrays: of the function, or of the body of a loop
     carriers: dict[tuple[Key, str], View] = field(default_factory=lambda: dict[tuple[Key, str], View]())
-    read: Evaluator = field(init=False)
-    arrays: ArrayStores = field(init=False)
-    iterables: Iterables = field(init=False)
-    comprehensions: Comprehensions = field(init=False)
-    whiles: Whiles = field(init=False)
 
     def __post_init__(self) -> None:
-        self.read = Evaluator(self.frame, self.program, self)
-        self.arrays = ArrayStores(self.read, self.sizes)
-        self.iterables = Iterables(self.read, lambda value, node: self._settled("items", value, node))
-        self.comprehensions = Comprehensions(self.read, self.arrays, self.iterables, self._bind)
-        self.whiles = Whiles(self.read)
+        self.read: Evaluator = Evaluator(self.frame, self.program, self)
+        self.arrays: ArrayStores = ArrayStores(self.read, self.sizes)
+        self.iterables: Iterables = Iterables(self.read, lambda value, node: self._settled("items", value, node))
+        self.comprehensions: Comprehensions = Comprehensions(self.read, self.arrays, self.iterables, self._bind)
+        self.whiles: Whiles = Whiles(self.read)
 
     @property
     def source(self) -> Source:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Undef, Var, const
@@ -34,8 +35,7 @@ _STARTS = {"prod": 1, "all": True}  # of nothing; that of others is 0
 _INDICES = ("i", "j", "k", "l")
 
 
-@dataclass(slots=True)
-class ArrayStores:
+class ArrayStores(Struct):
     """Writes loops over arrays for one function."""
 
     read: Evaluator

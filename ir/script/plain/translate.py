@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from types import FunctionType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.errors import ParseError, Span
@@ -29,8 +31,7 @@ _MAX_PASSES = 1000
 OPEN_FROM = 2  # sizes below that are numbers: arrays of one element are broadcast, and empty ones have no last element
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(Struct, frozen=True):
     """A plain Python function as a program: `results` are the buffers that it returns, `single` not in a tuple."""
 
     func: PrimFunc

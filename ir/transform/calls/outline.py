@@ -11,9 +11,10 @@ from __future__ import annotations
 import keyword
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.conditions import negate
 from ir.analysis.effects import EffectAnalysis, Effects, get, unite
@@ -100,8 +101,7 @@ def _check_name(module: Module, name: str) -> None:
 # Parting -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(Struct, frozen=True):
     """A stage and what is left, each as statements in order; `local` are the buffers allocated around them."""
 
     stage: tuple[Stmt, ...]

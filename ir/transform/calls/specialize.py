@@ -7,10 +7,11 @@ chosen where calls take sections of it. Of a buffer that a call takes twice the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.instructions import is_instruction
 from ir.naming import fresh
@@ -38,8 +39,7 @@ def specialized(entry: PrimFunc, where: Callable[[CallStmt], bool] = lambda call
     return entry if body is entry.body else replace(entry, body=body)
 
 
-@dataclass
-class _Call:
+class _Call(Struct, dict=True):
     """One call at a place (`path` leads to it), and the callee that it is to have."""
 
     entry: PrimFunc

@@ -8,12 +8,13 @@ same in all iterations. That two places are equal is proven by isl, for the valu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations, permutations
 from typing import NoReturn
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 import ir.presburger.sets as pb
 from ir.analysis.legality import check_order
@@ -166,8 +167,7 @@ def _instances(body: Stmt, domain: isl.Set, made: Callable[[Block, CallStmt], St
             return body
 
 
-@dataclass(slots=True)
-class _Match:
+class _Match(Struct):
     """What the names of an instruction's body stand for in a nest, as far as the two have been compared."""
 
     domain: isl.Set

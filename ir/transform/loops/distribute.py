@@ -5,7 +5,7 @@ Kennedy and McKinley, "Loop Distribution with Arbitrary Control Flow", 1990, for
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ir.analysis.legality import Violation, check_order
 from ir.naming import fresh

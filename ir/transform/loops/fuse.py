@@ -7,9 +7,10 @@ of the first. Whether any pair of instances minds is for `legality` to say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.legality import check_order
 from ir.analysis.stages import conflict, with_allocations_first
@@ -41,8 +42,7 @@ def merge_adjacent_loops(func: PrimFunc, loops: Sequence[str], *, reassociate: b
     return Changed(func, (loops[0],))
 
 
-@dataclass(frozen=True, slots=True)
-class _Stage:
+class _Stage(Struct, frozen=True):
     """A statement of a sequence that is a loop, or a loop inside blocks that hold nothing else."""
 
     stmt: Stmt

@@ -6,9 +6,9 @@ Peeling cuts off single iterations, which are written out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import islpy as isl
+from msgspec.structs import replace
 
 from ir.naming import fresh
 from ir.nodes import FALSE, TRUE, Binary, Block, Expr, For, If, PrimFunc, Select, Stmt, Unary, const, seq

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import islpy as isl
+from msgspec.structs import replace
 
 from ir.analysis.legality import check_order
 from ir.nodes import SKIP, TRUE, Expr, For, If, PrimFunc, Stmt, Var, const

@@ -6,7 +6,7 @@ interchange those of one line are independent (Wolfe, "Loop Skewing: The Wavefro
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ir.naming import fresh
 from ir.nodes import For, PrimFunc

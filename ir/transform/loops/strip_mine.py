@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import islpy as isl
+from msgspec.structs import replace
 
 from ir.naming import fresh
 from ir.nodes import Binary, Const, Expr, For, PrimFunc, const

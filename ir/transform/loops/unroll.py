@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from math import prod
+
+from msgspec.structs import replace
 
 from ir.fold import computed
 from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Load, PrimFunc, Select, Stmt, Store, Var, const, seq

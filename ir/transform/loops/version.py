@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ir.analysis.defined import is_defined
 from ir.dtypes import DType

@@ -9,9 +9,10 @@ runs in a copy of the tile's own loops. Consumers move in `reverse_compute_at`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.effects import EffectAnalysis, Effects, Regions, get, read_regions, unite
 from ir.analysis.legality import Event, domain_of, events
@@ -126,8 +127,7 @@ def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed
     return done.changed if followed is None else followed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Placed:
+class _Placed(Struct, frozen=True, eq=False):
     """A function with a stage at the start of a loop's body, in the allocations of the buffers that it computes."""
 
     changed: Changed
@@ -312,8 +312,7 @@ def _without_own_assumptions(stage: Stmt, own: set[Buffer]) -> Stmt:
     return map_stmt(stage, on_stmt=on_stmt)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Move:
+class _Move(Struct, frozen=True, eq=False):
     """A producer on its way into a loop, and what may stand against it."""
 
     func: PrimFunc
@@ -461,8 +460,7 @@ class _Move:
                 refuse("parallel", message, parallel.span, help="compute into a copy first (cache_write)")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Demand:
+class _Demand(Struct, frozen=True, eq=False):
     """Which instances of a stage are needed for given elements of its buffers."""
 
     block: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.analysis.legality import Event, domain_of, events
 from ir.analysis.stages import accesses, at, element, precedes, primed, values_at
@@ -96,8 +97,7 @@ def _refuse_bound(path: Sequence[Stmt], store: Store) -> None:
             refuse("bound-value", message, let.span, help=f"write the load in place of {let.var.name}")
 
 
-@dataclass(slots=True, eq=False)
-class _Inliner:
+class _Inliner(Struct, eq=False):
     """One walk that drops the producer and its buffer, and replaces its loads."""
 
     func: PrimFunc

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.defined import is_defined
 from ir.analysis.legality import check_order, domain_of, events
@@ -95,8 +96,7 @@ def decompose_reduction(func: PrimFunc, block: str, loop: str, *, reassociate: b
     return Changed(with_body(func, path, result), (name,))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Init:
+class _Init(Struct, frozen=True, eq=False):
     """An initialisation: the path from the loop to where it stands, itself, and the rest of that place.
 
     `conds` are the conditions under which it runs, `values` what the names bound on the path stand for.
@@ -228,8 +228,7 @@ def _around(path: tuple[Stmt, ...]) -> tuple[tuple[Expr, ...], dict[Var, Expr]]:
     return tuple(conds), values
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Decomposition:
+class _Decomposition(Struct, frozen=True, eq=False):
     """The loop at the end of a path with an initialisation before it, in a block called `name`."""
 
     func: PrimFunc

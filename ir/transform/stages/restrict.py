@@ -7,10 +7,11 @@ of one iteration are dropped, and what used their variable uses its value.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.analysis.legality import Event
 from ir.bounds.ranges import Context, between, fold, range_of
@@ -42,8 +43,7 @@ from ir.program.edit import plus
 from ir.traverse import node_count, stmt_children, substitute, substitute_expr, walk_expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class Kept(Struct, frozen=True, eq=False):
     """Instances of one store that stay, as params sets over its loops and what is known outside.
 
     `chosen` tells them from the other instances; `domain` are those of them that there were before.
@@ -62,8 +62,7 @@ class Kept:
 _Inside = tuple[int, frozenset[str]]  # stores and loops in a statement
 
 
-@dataclass(slots=True)
-class Restriction:
+class Restriction(Struct):
     """Rebuilds a statement. `kept` lists its stores in program order, with what stays of each.
 
     `scope` says how names are written where the statement will stand; `name` names loops that change; `forms` are
@@ -216,8 +215,7 @@ class Restriction:
             self.values[var] = value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scan:
+class Scan(Struct, frozen=True, eq=False):
     """A range of integers as a loop runs over it; `vanishes` if it is empty where there is nothing to scan."""
 
     first: Expr

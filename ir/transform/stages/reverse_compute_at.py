@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import islpy as isl
+from msgspec.structs import replace
 
 from ir.analysis.effects import EffectAnalysis, get
 from ir.analysis.legality import check_order, domain_of, events

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.legality import Event, check_order, domain_of, events
 from ir.analysis.stages import (
@@ -84,8 +85,7 @@ def _inputs(func: PrimFunc, stage: Stmt, block: str) -> list[Buffer]:
     return sorted(local, key=lambda b: -max(k for k, w in enumerate(written) if w == b))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Fusion:
+class _Fusion(Struct, frozen=True, eq=False):
     """A consumer to be computed where its input `buffer` is stored."""
 
     func: PrimFunc

@@ -9,10 +9,11 @@ into a nest of its own. Whether the result means the same is decided by `ir.anal
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, NoReturn
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.accesses import accesses_in, nests_with, plain, refuse_two, same_place, separate_loops, touches
 from ir.analysis.inversion import Nest, domain_of, points_of
@@ -141,8 +142,7 @@ def _rewrite(func: PrimFunc, name: str, buffer: Buffer, reassociate: bool) -> tu
 _Way = Literal["place", "sink", "split"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
+class _Result(Struct, frozen=True):
     """The main nest, and what was split off before and after it."""
 
     before: Stmt

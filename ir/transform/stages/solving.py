@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.analysis.legality import Event, domain_of, events
 from ir.nodes import Block, Expr, Load, PrimFunc, Seq, Stmt, Store, Var, const
@@ -62,8 +62,7 @@ def event_of(path: Sequence[Stmt]) -> Event:
     return next(e for e in events(alone) if e.store is not None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Inverse:
+class Inverse(Struct, frozen=True, eq=False):
     """Loop variables of a place as functions of the coordinates of the element that it accesses.
 
     `domain` is its exact iteration domain, `image` the elements, both over what stands around. Coordinates are the

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.stages import accesses
 from ir.nodes import (
@@ -47,8 +48,7 @@ def compacted(body: Stmt, buffer: Buffer, region: isl.Set | None, known: isl.Set
     return Alloc(small, _Rewriter(buffer, small, axes, _touching(body, buffer)).stmt(body, known, {}))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Axis:
+class _Axis(Struct, frozen=True, eq=False):
     """The first coordinate kept, as a function and as it is written, and how many there are at most."""
 
     low: isl.PwAff
@@ -96,8 +96,7 @@ def _touching(stmt: Stmt, buffer: Buffer) -> set[int]:
     return found | {id(stmt)} if found or accesses(stmt, buffer) else found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rewriter:
+class _Rewriter(Struct, frozen=True, eq=False):
     """Shifts the indices of one buffer; differences that are constant are computed."""
 
     old: Buffer

@@ -6,7 +6,8 @@ contains it. `root` is everything there but the assumptions at the start, which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.effects import EffectAnalysis, get
 from ir.naming import fresh
@@ -87,8 +88,7 @@ def cache_write(func: PrimFunc, block: str, buffer: str, scope: str) -> Changed:
 # Where ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Stage:
+class _Stage(Struct, frozen=True):
     """The statement `whole` at the level of a buffer, between what comes `before` and `after` it there.
 
     `inside` leads from it to the block; `outside` from the function body to the statement that holds all three.

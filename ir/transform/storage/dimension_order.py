@@ -6,7 +6,8 @@ map of a parameter from its original indices is recorded with the function, as a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.naming import fresh
 from ir.nodes import Alloc, Buffer, Load, Module, PrimFunc, Stmt, Store, seq
@@ -71,8 +72,7 @@ def transform_layout(
     return module
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """One transformation, for every function that it changes; padding that is `standing` none of them writes."""
 
     index_map: IndexMap

@@ -7,7 +7,9 @@ pass such a buffer, and others do not, has a form for each.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.naming import fresh
 from ir.nodes import Alloc, Buffer, CallStmt, Module, PrimFunc, Stmt, seq
@@ -68,8 +70,7 @@ def _with_places(module: Module, home: PrimFunc, buffer: Buffer) -> Module:
     return replace(module, funcs=(*funcs[:at], *made.values(), *funcs[at:]))
 
 
-@dataclass
-class _Change:
+class _Change(Struct):
     module: Module
     index_map: IndexMap
     pad_value: object
@@ -169,8 +170,7 @@ class _Change:
         return new
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """One buffer in the new layout."""
 
     old: Buffer

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import islpy as isl
+from msgspec import Struct
 
 from ir.nodes import FALSE, SKIP, TRUE, Assume, Binary, Buffer, Const, Expr, For, If, Load, Stmt, Store, Undef, Var
 from ir.presburger import readback
@@ -14,8 +14,7 @@ from ir.program.edit import nest
 from ir.transform.storage.padding import grid
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A region of a buffer: loops over the whole buffer, and the conditions to be in the region or not."""
 
     buffer: Buffer

@@ -6,9 +6,8 @@ and its inverse, array expansion (Feautrier, "Array Expansion", 1988).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import islpy as isl
+from msgspec.structs import replace
 
 from ir.analysis.defined import is_defined
 from ir.analysis.effects import EffectAnalysis, get

@@ -7,7 +7,8 @@ to other elements of the same array is then a value at hand, and the array is st
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ir.naming import fresh
 from ir.nodes import SKIP, Alloc, Buffer, Const, Evaluate, Expr, If, Let, Load, Seq, Stmt, Store, Var, seq
@@ -17,8 +18,7 @@ from ir.traverse import all_exprs, free_vars, has_loads, loads, walk
 MOST = 64  # elements of an array that are kept
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
+class _Access(Struct, frozen=True):
     """An element that is used, by its numbers; `certain`: a store that is done whenever the code runs."""
 
     element: tuple[int, ...]

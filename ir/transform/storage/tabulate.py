@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import islpy as isl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.legality import update_of
 from ir.fold import shortened
@@ -91,8 +92,7 @@ def tabulated(stmt: Stmt, domain: isl.Set, taken: set[str]) -> Stmt:
             return stmt
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     """A local buffer for the values of a term, whose coordinates run from `first` on."""
 
     term: Expr

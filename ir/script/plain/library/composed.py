@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.nodes import BinaryOp, Expr, UnaryOp
@@ -17,8 +18,7 @@ from ir.script.plain.promotion import Number, Numbers, Weak
 _SMALL = 1.0  # below it exp(x) - 1 loses digits
 
 
-@dataclass(frozen=True, slots=True)
-class Operations:
+class Operations(Struct, frozen=True):
     """Operations on numbers for one place in the source."""
 
     numbers: Numbers

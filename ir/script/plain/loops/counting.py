@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
 
 _Node = TypeVar("_Node", bound=ast.AST)
 HINT = (
@@ -54,8 +55,7 @@ class Steps(ast.expr):
         def __init__(self, limit: ast.expr) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Counter:
+class _Counter(Struct, frozen=True):
     """A name, by how much it changes in each step, and which of the loop's tests compares it to what."""
 
     name: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from ir.naming import fresh
 from ir.script.plain.loops.counting import Steps, at_place, counted, ending
@@ -20,8 +21,7 @@ Exit = Literal["break", "continue", "return"]
 _EXITS: dict[type[ast.stmt], Exit] = {ast.Break: "break", ast.Continue: "continue", ast.Return: "return"}
 
 
-@dataclass(slots=True)
-class Structured:
+class Structured(Struct):
     """A function body without exits, but for one `return` at its end."""
 
     body: list[ast.stmt]
@@ -42,8 +42,7 @@ def structured(
     return _Exits(node, source, is_bound, captured).run()
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a list of statements stands: the flags of its loop, and whether anything runs after it."""
 
     stopped: str = ""
@@ -52,8 +51,7 @@ class _Place:
     function_goes_on: bool = False  # whether something follows in the function
 
 
-@dataclass(slots=True)
-class _Exits:
+class _Exits(Struct):
     node: ast.FunctionDef
     source: Source
     is_bound: Callable[[ast.expr], bool]

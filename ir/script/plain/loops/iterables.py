@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.nodes import Buffer, Expr, Let, seq
 from ir.script.plain.arrays import Array, Elementwise, View, is_number, same
@@ -24,8 +26,7 @@ MAX_ITEMS = 64  # of a tuple that a loop runs over, written out one after the ot
 _RANGES = ("range", "loopsat.prange")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Items:
+class Items(Struct, frozen=True, eq=False):
     """`count` items, of which `item` gives that for a value of the loop's variable, which starts at `first`."""
 
     count: Number
@@ -38,8 +39,7 @@ class Items:
     fixed: frozenset[Buffer] = frozenset()  # what the loop must not store to, for the number of items to stay
 
 
-@dataclass(frozen=True, slots=True)
-class Iterables:
+class Iterables(Struct, frozen=True):
     """Reads what a loop runs over."""
 
     read: Evaluator

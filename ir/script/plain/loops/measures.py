@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import islpy as isl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 import ir.presburger.sets as pb
 from ir.dtypes import DType
@@ -47,8 +48,7 @@ _Compare = Callable[[isl.PwAff, isl.PwAff], isl.Set]
 _ROUNDS = (1, 2)  # after how many steps the measure has halved
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """A loop takes at most as many steps as `value` is before it, or `rounds` times its bits if it does not fall
     by one.
 
@@ -62,8 +62,7 @@ class Measure:
     more: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
+class _Path(Struct, frozen=True):
     """What is known along a path, what cells and names hold at its end, and whether it did more than leave the loop."""
 
     facts: isl.Set
@@ -125,8 +124,7 @@ def _of_lowest_bit(expr: Binary, value: isl.PwAff, a: isl.PwAff, b: isl.PwAff) -
     return known
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """Runs statements on symbols; loads of what is no cell, or changes, are numbers of which nothing is known."""
 
     changing: frozenset[Buffer]

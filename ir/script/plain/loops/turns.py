@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.nodes import For, Stmt, const, seq
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 MAX_STATES = 8  # of what names of arrays stand for in a loop, each of which is written out
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
+class Cycle(Struct, frozen=True):
     """After how many steps names stand for what they will again, and after how many more they do."""
 
     before: int

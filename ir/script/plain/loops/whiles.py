@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Stmt, Var
@@ -22,8 +23,7 @@ _MAX_TRIED = 20_000  # steps of a counter for each of which a condition is looke
 _MAX_STEPS = 2**20  # of a bound that is a number: a loop takes all of them
 
 
-@dataclass(frozen=True, slots=True)
-class Whiles:
+class Whiles(Struct, frozen=True):
     """Finds bounds for the `while` loops of one function."""
 
     read: Evaluator
