@@ -62,6 +62,9 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk, walk_expr
 
+_NOT_ASKED = object()
+Said = dict[str, tuple[tuple[Stmt, ...], bool]]  # by rules: what they propose, and whether there was a conflict
+
 
 class Contexts:
     """All contexts of one search, and the questions about them. Ids are stable and equal derivations share one.
@@ -118,7 +121,7 @@ class Contexts:
         self._answers: dict[Hashable, object] = {}
         self._interned = effects.interned
         self._serials: dict[int, int] = {}
-        self.proposed: dict[Hashable, tuple[tuple[Stmt, ...], bool]] = {}  # by rules, and whether there was a conflict
+        self._proposed: dict[tuple[int, int, int], Said] = {}
         self.by_domain: dict[Hashable, object] = {}  # what rules have found out about values of variables
         self.questions = 0
         self.conflicts = 0  # splits where some location was both known and dead
@@ -221,6 +224,10 @@ class Contexts:
     def identity(self, stmt: Stmt) -> int:
         """What equal statements share, and no other gets as long as these contexts live."""
         return id(self._interned.of(stmt))
+
+    def proposed_at(self, facts: int, permissions: int, stmt: Stmt) -> Said:
+        """What rules have proposed at a place so far."""
+        return self._proposed.setdefault((facts, permissions, self.identity(stmt)), {})
 
     def serial(self, stmt: Stmt) -> int:
         """The number of a statement in the order in which they were asked for, the same in each run."""
@@ -478,12 +485,13 @@ class Contexts:
 
     def ask(self, key: Hashable, question: Callable[[], object], otherwise: object) -> object:
         """The answer to a question, asked once and within the budget; `otherwise` where there is none by then."""
-        if key not in self._answers:
+        found = self._answers.get(key, _NOT_ASKED)
+        if found is _NOT_ASKED:
             if self.over():
                 return otherwise
             self.questions += 1
-            self._answers[key] = pb.within_budget(question, otherwise, self.operations)
-        return self._answers[key]
+            self._answers[key] = found = pb.within_budget(question, otherwise, self.operations)
+        return found
 
     def truth(self, facts: int, cond: Expr) -> bool | None:
         """Whether a condition always (True) or never (False) holds; None when neither is proven."""
