@@ -37,7 +37,7 @@ from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
-from ir.analysis.effects import EffectAnalysis, LoopSets, before, steady_buffers
+from ir.analysis.effects import EffectAnalysis, LoopSets, before, between, steady_buffers
 from ir.analysis.evaluated import Evaluated, may_fail
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
@@ -391,8 +391,8 @@ class Contexts:
         # accumulator reads it.
         read = sets.anywhere({b: r for b, r in body.reads.items() if b in body.may}, steady_buffers(loop))
         in_late = {b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in read.items()}
-        between = before(name, mid).intersect(before(mid, late))
-        written = sets.others({b: r for b, r in unseen.items() if b in body.reads}, between, sets.must, mid)
+        order = between(name, mid, late)
+        written = sets.others({b: r for b, r in unseen.items() if b in body.reads}, order, sets.must, mid)
         exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
         # Which iteration is the last to read does not matter to anybody, and takes many pieces to say.
         read_later = {b: few(pb.forget(r, (late,)), 2) for b, r in exposed.items()}
