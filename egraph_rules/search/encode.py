@@ -14,6 +14,7 @@ from typing import assert_never, cast
 from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
 from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Said
+from egraph_rules.contexts.facts import Priority
 from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.contexts.values import MAX_FOLLOWED, MOST_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
@@ -84,6 +85,7 @@ class Expander:
     _settling: dict[str, Settles] = field(init=False)
     _speculating: frozenset[str] = field(init=False)
     _cuts: frozenset[str] = field(init=False)  # rules that cut loops
+    _joins: frozenset[str] = field(init=False)  # rules that join them
     _instructs: bool = field(init=False)  # whether rules propose instances of instructions
     _drops_dead: bool = field(init=False)  # whether a rule says that what only writes dead elements does nothing
     _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
@@ -95,6 +97,7 @@ class Expander:
         self._settling = {r.name: r.settles for r in self.rules if r.settles is not None}
         self._speculating = frozenset(r.name for r in self.rules if r.speculates)
         self._cuts = frozenset(r.name for r in self.rules if r.cuts)
+        self._joins = frozenset(r.name for r in self.rules if r.joins)
         self._instructs = any(r.instruction is not None for r in self.rules)
         self._drops_dead = any(r.name == "noop.dead" for r in self.rules)
         self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
@@ -254,9 +257,12 @@ class Expander:
             return False, others
         settled = False
         here = Here(self.contexts, facts, permissions)
+        again = self.contexts.facts(facts).priority is Priority.PERMISSIONS
         said = self.contexts.proposed_at(facts, permissions, part.stmt)
         for name, propose in self._statement_rules:
             if name in self._cuts and self.deferred:  # what they say is known to be something, and is for later
+                continue
+            if name in self._joins and again:  # most of it has been looked at, and it comes to the next search
                 continue
             for new in () if self._is_held_back(name) else self._said(said, name, propose, part.stmt, here):
                 if name in self._cuts and not self.cuts:
