@@ -111,6 +111,7 @@ class Contexts:
         self._values_at: dict[int, dict[Buffer, list[tuple[Expr, isl.Set]]]] = {}  # by facts: values and where
         self._live: list[Regions] = [{}]
         self._boxes: dict[Buffer, isl.Set] = {}
+        self._rests: dict[tuple[Buffer, int], tuple[isl.Set, isl.Set]] = {}  # and the regions that have the identity
         self._permitted: dict[Hashable, tuple[int, Regions]] = {}  # by the identity of regions, which live as long
         self._live_in_loops: dict[tuple[int, int], Regions] = {}
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
@@ -305,7 +306,14 @@ class Contexts:
 
     def _dead(self, live: Regions, buffers: Collection[Buffer]) -> Regions:
         """What may be spoiled of some buffers."""
-        return {b: self._box(b).subtract(r) for b, r in live.items() if b in buffers}
+        return {b: self._rest(b, r) for b, r in live.items() if b in buffers}
+
+    def _rest(self, buffer: Buffer, live: isl.Set) -> isl.Set:
+        """What a region leaves of a buffer; it is met wherever the permissions are that it is part of."""
+        found = self._rests.get((buffer, id(live)))
+        if found is None:
+            found = self._rests[buffer, id(live)] = self._box(buffer).subtract(live), live
+        return found[0]
 
     def _assume(self, facts: int, cond: Expr, truth: bool) -> int:
         f = self._facts[facts]
@@ -594,7 +602,7 @@ class Contexts:
     @staticmethod
     def _is_told(f: Facts, load: Load) -> bool:
         """Whether some condition is known to hold of an element, which it can only if that is no undef."""
-        if next(told(f, load), None) is not None:
+        if told(f, load):
             return True
         named = elements(f, (load,))
         return named is not None and load in named

@@ -12,7 +12,7 @@ from egraph_rules.contexts.spoiling import same_regions
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents
 from ir.fold import folded
-from ir.nodes import Buffer, Const, Expr, For, Stmt, Store, Var
+from ir.nodes import Buffer, Const, Expr, For, Load, Stmt, Store, Var
 from ir.presburger import sets as pb
 from ir.traverse import all_exprs, loads, walk
 
@@ -61,7 +61,8 @@ class Facts:
 
     `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: expressions that depend
     on data or are not quasi-affine, with their truth. `scope`: variables bound around here, outermost first. `trips`:
-    the loops around here; they matter to cost, not to proofs. `bound` tells places inside of bindings apart.
+    the loops around here; they matter to cost, not to proofs. `bound` tells places inside of bindings apart. `told` keeps
+    what is known to hold of elements (`egraph_rules.contexts.elements.told`).
     """
 
     domain: isl.Set
@@ -74,6 +75,7 @@ class Facts:
     bound: int = 0
     _spots: dict[tuple[Expr, ...], isl.Set | None] = field(init=False, default_factory=dict, repr=False)
     _conditions: dict[Buffer, list[tuple[Expr, isl.Set]]] = field(init=False, default_factory=dict, repr=False)
+    told: dict[tuple[Load, frozenset[Buffer]], tuple[Expr, ...]] = field(init=False, default_factory=dict, repr=False)
 
     def spot(self, indices: tuple[Expr, ...]) -> isl.Set | None:
         """The element that indices name, wherever they are evaluated; None where one is not quasi-affine."""
