@@ -89,7 +89,9 @@ class Expr(Node):
 
     # Operators build nodes, also `==`, which object's signature does not foresee; what is no operand is no equal.
     def __eq__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return binary("eq", self, other) if isinstance(other, (Expr, int, float)) else NotImplemented
+        if isinstance(other, Expr):  # tables ask all the time
+            return Binary("eq", self, other)
+        return binary("eq", self, other) if isinstance(other, (int, float)) else NotImplemented
 
     def __ne__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
         return binary("ne", self, other) if isinstance(other, (Expr, int, float)) else NotImplemented

@@ -187,6 +187,7 @@ def rewrite(
     settles: Settles | None = None,
     speculates: bool = False,
     cuts: bool = False,
+    joins: bool = False,
 ) -> Callable[[Proposal], Rule]:
     """Make a `Rule` of a function from a statement and its place to equal statements.
 
@@ -195,7 +196,9 @@ def rewrite(
     A rule that `speculates` makes arms of a branch that are of use only where their condition fails: where it holds,
     they are looked into as they were.
     One that `cuts` makes several loops of one, each with facts of its own, so that alternatives multiply: it is asked
-    about the best program that the others have found. `floats` are the freedoms that it takes.
+    about the best program that the others have found. One that `joins` makes one loop of several, which is as much to
+    look at as they were: where known contents have yielded to permissions it is asked in the search after, about what
+    has come of that. `floats` are the freedoms that it takes.
 
     Raises:
         RuleError: no reason is given.
@@ -203,7 +206,10 @@ def rewrite(
 
     def build(function: Proposal) -> Rule:
         name = name_of(function, family, because)
-        return Rule(name, law, because, floats, "", propose=function, settles=settles, speculates=speculates, cuts=cuts)
+        return Rule(
+            name, law, because, floats, "", propose=function,
+            settles=settles, speculates=speculates, cuts=cuts, joins=joins,
+        )  # fmt: skip
 
     return build
 

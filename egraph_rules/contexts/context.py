@@ -37,7 +37,7 @@ from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
-from ir.analysis.effects import EffectAnalysis, LoopSets, before, steady_buffers
+from ir.analysis.effects import EffectAnalysis, LoopSets, before, between, steady_buffers
 from ir.analysis.evaluated import Evaluated, may_fail
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
@@ -61,6 +61,9 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk, walk_expr
+
+_NOT_ASKED = object()
+Said = dict[str, tuple[tuple[Stmt, ...], bool]]  # by rules: what they propose, and whether there was a conflict
 
 
 class Contexts:
@@ -108,6 +111,7 @@ class Contexts:
         self._values_at: dict[int, dict[Buffer, list[tuple[Expr, isl.Set]]]] = {}  # by facts: values and where
         self._live: list[Regions] = [{}]
         self._boxes: dict[Buffer, isl.Set] = {}
+        self._rests: dict[tuple[Buffer, int], tuple[isl.Set, isl.Set]] = {}  # and the regions that have the identity
         self._permitted: dict[Hashable, tuple[int, Regions]] = {}  # by the identity of regions, which live as long
         self._live_in_loops: dict[tuple[int, int], Regions] = {}
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
@@ -118,7 +122,7 @@ class Contexts:
         self._answers: dict[Hashable, object] = {}
         self._interned = effects.interned
         self._serials: dict[int, int] = {}
-        self.proposed: dict[Hashable, tuple[tuple[Stmt, ...], bool]] = {}  # by rules, and whether there was a conflict
+        self._proposed: dict[tuple[int, int, int], Said] = {}
         self.by_domain: dict[Hashable, object] = {}  # what rules have found out about values of variables
         self.questions = 0
         self.conflicts = 0  # splits where some location was both known and dead
@@ -222,6 +226,10 @@ class Contexts:
         """What equal statements share, and no other gets as long as these contexts live."""
         return id(self._interned.of(stmt))
 
+    def proposed_at(self, facts: int, permissions: int, stmt: Stmt) -> Said:
+        """What rules have proposed at a place so far."""
+        return self._proposed.setdefault((facts, permissions, self.identity(stmt)), {})
+
     def serial(self, stmt: Stmt) -> int:
         """The number of a statement in the order in which they were asked for, the same in each run."""
         return self._serials.setdefault(self.identity(stmt), len(self._serials))
@@ -298,7 +306,14 @@ class Contexts:
 
     def _dead(self, live: Regions, buffers: Collection[Buffer]) -> Regions:
         """What may be spoiled of some buffers."""
-        return {b: self._box(b).subtract(r) for b, r in live.items() if b in buffers}
+        return {b: self._rest(b, r) for b, r in live.items() if b in buffers}
+
+    def _rest(self, buffer: Buffer, live: isl.Set) -> isl.Set:
+        """What a region leaves of a buffer; it is met wherever the permissions are that it is part of."""
+        found = self._rests.get((buffer, id(live)))
+        if found is None:
+            found = self._rests[buffer, id(live)] = self._box(buffer).subtract(live), live
+        return found[0]
 
     def _assume(self, facts: int, cond: Expr, truth: bool) -> int:
         f = self._facts[facts]
@@ -384,8 +399,8 @@ class Contexts:
         # accumulator reads it.
         read = sets.anywhere({b: r for b, r in body.reads.items() if b in body.may}, steady_buffers(loop))
         in_late = {b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in read.items()}
-        between = before(name, mid).intersect(before(mid, late))
-        written = sets.others({b: r for b, r in unseen.items() if b in body.reads}, between, sets.must, mid)
+        order = between(name, mid, late)
+        written = sets.others({b: r for b, r in unseen.items() if b in body.reads}, order, sets.must, mid)
         exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
         # Which iteration is the last to read does not matter to anybody, and takes many pieces to say.
         read_later = {b: few(pb.forget(r, (late,)), 2) for b, r in exposed.items()}
@@ -478,12 +493,13 @@ class Contexts:
 
     def ask(self, key: Hashable, question: Callable[[], object], otherwise: object) -> object:
         """The answer to a question, asked once and within the budget; `otherwise` where there is none by then."""
-        if key not in self._answers:
+        found = self._answers.get(key, _NOT_ASKED)
+        if found is _NOT_ASKED:
             if self.over():
                 return otherwise
             self.questions += 1
-            self._answers[key] = pb.within_budget(question, otherwise, self.operations)
-        return self._answers[key]
+            self._answers[key] = found = pb.within_budget(question, otherwise, self.operations)
+        return found
 
     def truth(self, facts: int, cond: Expr) -> bool | None:
         """Whether a condition always (True) or never (False) holds; None when neither is proven."""
@@ -586,7 +602,7 @@ class Contexts:
     @staticmethod
     def _is_told(f: Facts, load: Load) -> bool:
         """Whether some condition is known to hold of an element, which it can only if that is no undef."""
-        if next(told(f, load), None) is not None:
+        if told(f, load):
             return True
         named = elements(f, (load,))
         return named is not None and load in named

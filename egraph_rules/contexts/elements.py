@@ -5,14 +5,14 @@ Only comparisons count that are known to hold: to evaluate one, its elements mus
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
 from ir.analysis import contents as held
 from ir.dtypes import DType
-from ir.nodes import COMPARE_OPS, Binary, Buffer, Const, Expr, Load, Var
+from ir.nodes import COMPARE_OPS, Binary, Buffer, Const, Expr, Load, Unary, Var
 from ir.presburger import sets as pb
 from ir.presburger.opaque import values_of
 from ir.shown import text_order
@@ -77,11 +77,19 @@ def assured(facts: Facts, cond: Expr) -> bool:
     return any(_implies(known, cond) for load in loads(cond) for known in told(facts, load))
 
 
-def told(facts: Facts, load: Load, asked: frozenset[Buffer] = frozenset()) -> Iterator[Expr]:
+def told(facts: Facts, load: Load, asked: frozenset[Buffer] = frozenset()) -> Sequence[Expr]:
     """The conditions that are known to hold of an element, of none of a buffer that is `asked` about already."""
     known = [] if load.buffer in asked else facts.conditions_on(load.buffer)
-    asked |= {load.buffer}
-    spot = place(facts, load.indices, asked) if known else None
+    if not known:
+        return ()
+    key = load, asked
+    if key not in facts.told:
+        facts.told[key] = tuple(_told(facts, load, known, asked | {load.buffer}))
+    return facts.told[key]
+
+
+def _told(facts: Facts, load: Load, known: Sequence[tuple[Expr, isl.Set]], asked: frozenset[Buffer]) -> Iterator[Expr]:
+    spot = place(facts, load.indices, asked)
     for cond, region in known:
         here = held.at(cond, load.indices)
         if spot is None or here is None or not spot.is_subset(region):
@@ -98,13 +106,24 @@ def decided(
     facts: Facts, cond: Expr, asked: frozenset[Buffer] = frozenset(), defined: Iterable[Load] = ()
 ) -> bool | None:
     """Whether a condition follows from what is known of the elements that it reads; None if that does not tell."""
-    known = elements(facts, (cond,), asked, defined)
+    known = elements(facts, (cond,), asked, defined) if _is_named(cond) else None
     if known is None:
         return None
     holds, values = pb.condition(known.named(cond)), facts.domain.intersect(known.values)
     if values.is_empty():
         return None
     return True if values.is_subset(holds.must) else False if values.is_disjoint(holds.may) else None
+
+
+def _is_named(cond: Expr) -> bool:
+    """Whether some comparison in a condition is one of numbers that may have names: floats have none."""
+    match cond:
+        case Binary(op="and" | "or", lhs=a, rhs=b):
+            return _is_named(a) or _is_named(b)
+        case Unary(op="not", operand=a):
+            return _is_named(a)
+        case _:
+            return not (isinstance(cond, Binary) and cond.lhs.dtype.is_float)
 
 
 def _implies(known: Expr, cond: Expr) -> bool:

@@ -14,7 +14,7 @@ from egraph_rules.contexts.spoiling import same_regions
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents
 from ir.fold import folded
-from ir.nodes import Buffer, Const, Expr, For, Stmt, Store, Var
+from ir.nodes import Buffer, Const, Expr, For, Load, Stmt, Store, Var
 from ir.presburger import sets as pb
 from ir.traverse import all_exprs, loads, walk
 
@@ -79,6 +79,11 @@ class Facts(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _conditions(self) -> dict[Buffer, list[tuple[Expr, isl.Set]]]:
+        return {}
+
+    @cached_property
+    def told(self) -> dict[tuple[Load, frozenset[Buffer]], tuple[Expr, ...]]:
+        """What `elements.told` found of elements."""
         return {}
 
     def spot(self, indices: tuple[Expr, ...]) -> isl.Set | None:

@@ -19,7 +19,7 @@ from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents
 from ir.analysis.definedness import is_defined
-from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before
+from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before, later_by
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, For, If, Load, Select, Seq, Stmt, Store, Undef, const
 from ir.presburger import readback
@@ -145,8 +145,7 @@ def _left(f: Facts, loop: For, body: Effects, told: tuple[Buffer, Expr, isl.Set]
 def _at(sets: LoopSets, region: isl.Set, back: int, domain: isl.Set) -> isl.Set:
     """A region of the iteration so many before this one."""
     previous = f"{sets.name}'"
-    order = pb.symbol(sets.name).eq_set(pb.symbol(previous).add(pb.number(back)))
-    return sets.other(region, order, domain, previous)
+    return sets.other(region, later_by(sets.name, previous, back), domain, previous)
 
 
 def _tidied(expr: Expr) -> Expr:

@@ -91,4 +91,4 @@ def there(region: isl.Set, box: isl.Set, domain: isl.Set) -> isl.Set:
 
     Loops take away what other iterations write: of what is left, most of the pieces would be neither.
     """
-    return region if region.n_basic_set() <= _WHOLE else region.intersect(box).intersect_params(domain).coalesce()
+    return region if region.n_basic_set() <= _WHOLE else region.intersect(box.intersect_params(domain)).coalesce()

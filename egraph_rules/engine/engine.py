@@ -96,7 +96,8 @@ class Engine:
                     raise _no_room(folder, error) from error
                 commands.append(f'(input {table} "{path}")')
                 rows.clear()
-        self.run("".join(commands))
+        if commands:
+            self.run("".join(commands))
 
     def saturate(self, schedule: str) -> tuple[bool, dict[str, int]]:
         """Run a schedule; returns whether it changed anything, and matches by rule name."""
@@ -121,8 +122,9 @@ class Engine:
 
     def sizes(self, names: Iterable[str]) -> int:
         """How many rows some tables have together."""
-        frozen = self._egraph.freeze().functions
-        return sum(len(frozen[name].rows) for name in names)
+        (output,) = self.run("(print-size)")
+        sizes = dict(output.sizes)  # pyright: ignore[reportAttributeAccessIssue]
+        return sum(sizes[name] for name in names)
 
     def _read(self, sort: str, value: egglog.Value) -> object:
         """A Python value for primitive sorts; e-class ids stay opaque. Remembered, since reading one costs 3 µs."""

@@ -87,20 +87,19 @@ class Rounds(Struct):
     waiting: Counter[str] = field(default_factory=lambda: Counter[str]())
     _made: int = 0
 
-    def run(self, first: str) -> tuple[bool, Counter[str]]:
-        """The schedule `first`, then a round of rules; whether they changed anything, and their matches."""
-        changed, matches = self.engine.saturate(first)
+    def run(self) -> tuple[bool, Counter[str]]:
+        """A round of rules; whether they changed anything, and their matches."""
         _, counted = self.engine.saturate(f"(run {_COUNT})")
         self.waiting.update({name.removesuffix(" counted"): n for name, n in counted.items() if n})
         ready = self._ready()
-        more, found = self.engine.saturate(f"(run {self._ruleset(ready)})")
+        changed, found = self.engine.saturate(f"(run {self._ruleset(ready)})")
         for name in ready:
             del self.waiting[name]
-        return changed or more, Counter(matches) + Counter(found)
+        return changed, Counter(found)
 
     def _ready(self) -> list[str]:
         """The rules of the next round, those that add least first, as long as what they may add fits."""
-        room = self.ceiling - self.engine.sizes(self.tables)
+        room = self.ceiling - self.engine.sizes(self.tables) if self.waiting else 0
         ready: list[str] = []
         self.full = False
         for name in sorted(self.waiting, key=lambda n: (self.waiting[n] * self.engine.growth[n], n)):

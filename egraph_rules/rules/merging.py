@@ -25,6 +25,7 @@ from ir.traverse import has_loads, seq, walk
     law="for i in n: s; u; for i in n: t  =  for i in n: (s; t); u   where no t minds u or a later s",
     because="t changes places with u and with s of later iterations only, and neither touches what the other writes",
     family="loops",
+    joins=True,
 )
 def merged(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Merge loops over one range that share a buffer, as many as can be."""

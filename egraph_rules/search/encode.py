@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TypeVar, assert_never, cast
+from typing import assert_never, cast
 
 from msgspec import Struct, field
 
 from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
 from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
-from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
+from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Said
+from egraph_rules.contexts.facts import Priority
 from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.contexts.values import MAX_FOLLOWED, MOST_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
@@ -53,7 +54,6 @@ from ir.nodes import (
 from ir.transform.calls.tensorize import true_instances
 from ir.traverse import all_exprs, free_vars, substitute, walk, walk_expr
 
-T = TypeVar("T")
 _MOST_ASKED = 8  # choices in an arm that might be taken for the other; each would have a context under each before it
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
 
@@ -90,6 +90,8 @@ class Expander(Struct, dict=True):
         self._speculating: frozenset[str] = frozenset(r.name for r in self.rules if r.speculates)
         # rules that cut loops
         self._cuts: frozenset[str] = frozenset(r.name for r in self.rules if r.cuts)
+        # rules that join them
+        self._joins: frozenset[str] = frozenset(r.name for r in self.rules if r.joins)
         # whether rules propose instances of instructions
         self._instructs: bool = any(r.instruction is not None for r in self.rules)
         # whether a rule says that what only writes dead elements does nothing
@@ -253,10 +255,14 @@ class Expander(Struct, dict=True):
             return False, others
         settled = False
         here = Here(self.contexts, facts, permissions)
+        again = self.contexts.facts(facts).priority is Priority.PERMISSIONS
+        said = self.contexts.proposed_at(facts, permissions, part.stmt)
         for name, propose in self._statement_rules:
             if name in self._cuts and self.deferred:  # what they say is known to be something, and is for later
                 continue
-            for new in self._limited(name, self._said(name, propose, part.stmt, here)):
+            if name in self._joins and again:  # most of it has been looked at, and it comes to the next search
+                continue
+            for new in () if self._is_held_back(name) else self._said(said, name, propose, part.stmt, here):
                 if name in self._cuts and not self.cuts:
                     self.deferred = True
                     break
@@ -272,16 +278,16 @@ class Expander(Struct, dict=True):
                     settled |= name in self._settling and self._settling[name](part.stmt, other.stmt, self._instructs)
         return settled, others
 
-    def _said(self, name: str, propose: Proposal, stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    def _said(self, said: Said, name: str, propose: Proposal, stmt: Stmt, here: Here) -> Iterable[Stmt]:
         """What a rule proposes at a place; places of an earlier search with these contexts are not looked at again."""
-        key = name, here.facts, here.permissions, self.contexts.identity(stmt)
-        if key not in self.contexts.proposed:
+        found = said.get(name)
+        if found is None:
             conflicts = self.contexts.conflicts
-            found = tuple(self._truly(new, here) for new in propose(stmt, here))
-            self.contexts.proposed[key] = found, self.contexts.conflicts > conflicts
-        else:
-            self.contexts.conflicts += self.contexts.proposed[key][1]
-        yield from self.contexts.proposed[key][0]
+            proposed = tuple(self._truly(new, here) for new in propose(stmt, here))
+            said[name] = proposed, self.contexts.conflicts > conflicts
+            return proposed
+        self.contexts.conflicts += found[1]
+        return found[0]
 
     def _truly(self, new: Stmt, here: Here) -> Stmt:
         """What a rule proposes; where it has looked into an instance of an instruction, that may be none any more."""
@@ -297,13 +303,13 @@ class Expander(Struct, dict=True):
                 self.tables["same"].append((inside, old.number, permissions, new.number))
                 self._done.setdefault((inside, new.number, permissions), 0)
 
-    def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
-        """Proposals of a rule, as long as it has not made too many; whether there is time is asked once a place."""
+    def _is_held_back(self, name: str) -> bool:
+        """Whether a rule has made too many proposals; whether there is time is asked once a place."""
         limit = self.cuts if name in self._cuts and self.cuts else self.limit
-        if self.matches[name] >= limit:
-            self.held_back[name] = limit
-        else:
-            yield from proposals
+        if self.matches[name] < limit:
+            return False
+        self.held_back[name] = limit
+        return True
 
     def _expand_sequence(self, facts: int, part: Part, permissions: int, question: bool) -> None:
         first, second = part.parts
@@ -444,7 +450,7 @@ class Expander(Struct, dict=True):
             return
         here = Here(self.contexts, facts, NO_PERMISSION)
         for name, propose in self._expr_rules:
-            for new in self._limited(name, propose(expr, here)):
+            for new in () if self._is_held_back(name) else propose(expr, here):
                 # Where the expression always faults anything equals it, a number that its dtype does not hold as well.
                 other = self.numbering.expr(new) if _is_in_range(new) else number
                 if other != number:

@@ -44,7 +44,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import substitute_expr
+from ir.traverse import children, substitute_expr, with_children
 
 Tables = dict[str, list[tuple[Cell, ...]]]
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -88,6 +88,10 @@ class Numbering(Struct):
         if known is None:  # the expression is kept, so that its identity stays its own
             known = self._by_identity[id(expr)] = expr, self._numbered(expr)
         return known[1]
+
+    def _shared(self, expr: Expr, names: dict[Var, Expr]) -> Expr:
+        """An expression under other names, as the object that stands for all equal ones: tables find it at once."""
+        return self.exprs[self.expr(substitute_expr(expr, names))]
 
     def _numbered(self, expr: Expr) -> int:
         match cast(AnyExpr, expr):
@@ -151,7 +155,7 @@ class Numbering(Struct):
         if found is not None:
             return found, False
         number = self._numbers[key] = len(self.exprs)
-        self.exprs.append(expr)
+        self.exprs.append(with_children(expr, tuple(self.exprs[self.expr(c)] for c in children(expr))))
         if not isinstance(expr, Var):
             # A variable whose value is known stays itself: `B[io, ii]` is a better program than `B[io, io]`.
             self.tables["e_type"].append((number, expr.dtype.value))
@@ -178,13 +182,13 @@ class Numbering(Struct):
             case Seq(stmts=stmts):
                 return self._sequence([self._stmt(s, names, depth) for s in stmts])
             case Store(buffer=buffer, indices=indices, value=value):
-                places = tuple(substitute_expr(i, names) for i in indices)
-                value = substitute_expr(value, names)
+                places = tuple(self._shared(i, names) for i in indices)
+                value = self._shared(value, names)
                 new: Stmt = Store(buffer, places, value, stmt.span)
                 cells = (self.buffer(buffer), self.indices(places), self.expr(value))
                 return Part(*self._add("p_store", new, *cells))
             case If(cond=cond, then=yes, other=no):
-                cond = substitute_expr(cond, names)
+                cond = self._shared(cond, names)
                 a, b = self._stmt(yes, names, depth), self._stmt(no, names, depth)
                 new = If(cond, a.stmt, b.stmt, stmt.span)
                 return Part(*self._add("p_if", new, self.expr(cond), a.number, b.number), (a, b))
@@ -192,7 +196,7 @@ class Numbering(Struct):
                 return self._loop(loop, names, depth)
             case Let(var=var, value=value, body=body):
                 level = Var(f"%{depth}", var.dtype)
-                value = substitute_expr(value, names)
+                value = self._shared(value, names)
                 inner = self._stmt(body, {**names, var: level}, depth + 1)
                 new = Let(level, value, inner.stmt, stmt.span)
                 cells = (self.expr(value), inner.number)
@@ -225,7 +229,7 @@ class Numbering(Struct):
 
     def _loop(self, loop: For, names: dict[Var, Expr], depth: int) -> Part:
         level = Var(f"%{depth}", loop.var.dtype)
-        start, extent = substitute_expr(loop.start, names), substitute_expr(loop.extent, names)
+        start, extent = self._shared(loop.start, names), self._shared(loop.extent, names)
         inner = self._stmt(loop.body, {**names, loop.var: level}, depth + 1)
         new = For(level, start, extent, inner.stmt, loop.kind, loop.annotations, loop.span)
         cells = (self.expr(start), self.expr(extent), inner.number)

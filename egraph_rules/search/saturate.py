@@ -68,8 +68,8 @@ def _several(rounds: Rounds, patience: Patience, expander: Expander, folder: str
     """Some rounds of rules; whether they changed anything, and their matches."""
     changed, matches = False, Counter[str]()
     for _ in range(ROUNDS):
-        _fold(rounds.engine, expander, folder)
-        more, found = rounds.run(PUSH_ONLY)
+        _push(rounds.engine, expander, folder)
+        more, found = rounds.run()
         matches.update(found)
         changed |= more
         if not (more or rounds.waiting) or patience.over():
@@ -77,8 +77,11 @@ def _several(rounds: Rounds, patience: Patience, expander: Expander, folder: str
     return changed, matches
 
 
-def _fold(engine: Engine, expander: Expander, folder: str) -> None:
-    """Give values to operations on known values before rules look at them: forms of numbers would multiply."""
+def _push(engine: Engine, expander: Expander, folder: str) -> None:
+    """Push contexts to the end.
+
+    Operations on known values get theirs before rules look at them: forms of numbers would multiply.
+    """
     answered = -1
     while expander.folds > answered:
         engine.saturate(PUSH_ONLY)

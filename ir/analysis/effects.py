@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import assert_never, cast
 
 import islpy as isl
@@ -379,17 +379,24 @@ def _either_holds(promise: isl.Set, otherwise: isl.Set) -> isl.Set:
     return promise if promise.plain_is_universe() else promise.union(otherwise)
 
 
-class LoopSets(Struct, frozen=True):
-    """Sets that relate iterations of a loop. `may`/`must` are the domain of `name`; fresh names stand for others."""
+class LoopSets(Struct, frozen=True, dict=True):
+    """Sets that relate iterations of a loop. `may`/`must` are the domain of `name`; fresh names stand for others.
+
+    What other iterations touch is remembered: it is asked wherever the loop, or one over the same range, is met.
+    """
 
     name: str
     may: isl.Set
     must: isl.Set
 
-    @classmethod
-    def of(cls, loop: For) -> LoopSets:
-        domain = pb.loop_domain(loop.var, loop.start, loop.extent)
-        return cls(loop.var.name, domain.may, domain.must)
+    @cached_property
+    def _known(self) -> dict[Hashable, tuple[Callable[[isl.Set], isl.Set], isl.Set, isl.Set]]:
+        """By the identity of sets, which are kept."""
+        return {}
+
+    @staticmethod
+    def of(loop: For) -> LoopSets:
+        return _loop_sets(loop.var, loop.start, loop.extent)
 
     def whole(self, regions: Regions, domain: isl.Set) -> Regions:
         """Union over all iterations."""
@@ -412,18 +419,36 @@ class LoopSets(Struct, frozen=True):
         return _apply(regions, self._elsewhere(order, domain, stand_in)) if regions else {}
 
     def _elsewhere(self, order: isl.Set, domain: isl.Set, stand_in: str) -> Callable[[isl.Set], isl.Set]:
+        key = id(order), id(domain), stand_in
+        if key not in self._known:
+            self._known[key] = self._union(order, domain, stand_in), order, domain
+        return self._known[key][0]
+
+    def _union(self, order: isl.Set, domain: isl.Set, stand_in: str) -> Callable[[isl.Set], isl.Set]:
         related = pb.rename(domain, {self.name: stand_in}).intersect(order)
+        known: dict[int, tuple[isl.Set, isl.Set]] = {}
 
         @cache
         def exist() -> isl.Set:
             return pb.forget(related, (stand_in,))
 
         def union(region: isl.Set) -> isl.Set:
+            if id(region) not in known:
+                known[id(region)] = region, computed(region)
+            return known[id(region)][1]
+
+        def computed(region: isl.Set) -> isl.Set:
             if not pb.depends(region, self.name):  # all of them say the same: there is one, or none
                 return region.intersect_params(exist())
             return pb.forget(pb.rename(region, {self.name: stand_in}).intersect_params(related), (stand_in,))
 
         return union
+
+
+@pb.remembered
+def _loop_sets(var: Var, start: Expr, extent: Expr) -> LoopSets:
+    domain = pb.loop_domain(var, start, extent)
+    return LoopSets(var.name, domain.may, domain.must)
 
 
 def stored_places(stmt: Stmt) -> dict[Buffer, set[tuple[Expr, ...]]]:
@@ -454,6 +479,18 @@ def _mentions(indices: Iterable[Expr], names: Collection[str]) -> bool:
 def before(first: str, second: str) -> isl.Set:
     """`first < second`, as a params set."""
     return pb.symbol(first).lt_set(pb.symbol(second))
+
+
+@cache
+def between(first: str, name: str, last: str) -> isl.Set:
+    """`first < name < last`, as a params set."""
+    return before(first, name).intersect(before(name, last))
+
+
+@cache
+def later_by(name: str, first: str, steps: int) -> isl.Set:
+    """`name = first + steps`, as a params set."""
+    return pb.symbol(name).eq_set(pb.symbol(first).add(pb.number(steps)))
 
 
 def _loop(loop: For, body: Effects, scope: Mapping[str, Var]) -> Effects:

@@ -58,6 +58,14 @@ class _Use:
 
 
 _USE = _Use()
+_REMEMBERED: list[Callable[[], None]] = []  # what forgets the answers of each function that remembers some
+
+
+def remembered(function: Callable[P, T]) -> Callable[P, T]:
+    """Remember what a function gives for equal arguments until the outermost call of an `exclusive` one begins."""
+    known = lru_cache(maxsize=4096)(function)
+    _REMEMBERED.append(known.cache_clear)
+    return cast("Callable[P, T]", known)
 
 
 def exclusive(function: Callable[P, T]) -> Callable[P, T]:
@@ -71,8 +79,8 @@ def exclusive(function: Callable[P, T]) -> Callable[P, T]:
     def alone(*args: P.args, **kwargs: P.kwargs) -> T:
         with _USE.lock:
             if _USE.depth == 0:
-                for remembered in (_plain_affine, _plain_condition, _plain_loop_domain, _plain_region):
-                    remembered.cache_clear()
+                for forget_all in _REMEMBERED:
+                    forget_all()
             _USE.depth += 1
             try:
                 return function(*args, **kwargs)
@@ -189,7 +197,7 @@ def affine(expr: Expr, opaque: Opaque | None = None) -> isl.PwAff | None:
     return result
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _plain_affine(expr: Expr) -> isl.PwAff | None:
     """`affine` without names for parts, remembered: the same few indices are asked about all the time."""
     return _affine(expr, None)
@@ -363,7 +371,7 @@ def condition(expr: Expr, opaque: Opaque | None = None) -> Condition:
     return _plain_condition(expr) if opaque is None else _condition(expr, opaque)
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _plain_condition(expr: Expr) -> Condition:
     return _condition(expr, None)
 
@@ -442,7 +450,7 @@ def loop_domain(var: Var, start: Expr, extent: Expr, opaque: Opaque | None = Non
     return _plain_loop_domain(var, start, extent) if opaque is None else _loop_domain(var, start, extent, opaque)
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _plain_loop_domain(var: Var, start: Expr, extent: Expr) -> Condition:
     return _loop_domain(var, start, extent, None)
 
@@ -460,7 +468,7 @@ def point(indices: Iterable[Expr], opaque: Opaque | None = None) -> isl.Set | No
     return _plain_region(_point, tuple(indices)) if opaque is None else _point(indices, opaque)
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _plain_region(of: Callable[[Iterable[Expr], Opaque | None], T], exprs: tuple[Expr, ...]) -> T:
     return of(exprs, None)
 

@@ -115,8 +115,9 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
             engine.run(f"(rounds {_text(product)})")
         rounds = Rounds(engine, tuple(ARITY), _CEILING, _CEILING)
         for _ in range(_ROUNDS):
-            changed, _ = rounds.run(_FACTS)
-            if not (changed or rounds.waiting) or engine.sizes(ARITY) > _NODES:
+            told, _ = engine.saturate(_FACTS)
+            changed, _ = rounds.run()
+            if not (told or changed or rounds.waiting) or engine.sizes(ARITY) > _NODES:
                 break
         engine.saturate(_FACTS)
         extractor = _Extractor(engine.tables((*ARITY, "axes")), facts, target)

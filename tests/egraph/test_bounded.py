@@ -159,7 +159,6 @@ def test_no_round_of_a_search_passes_the_node_budget() -> None:
 
 
 TERMS = "(ruleset nothing)(datatype M (N i64) (A M M))(relation named (M i64))"
-NOTHING = "(run nothing)"
 LAWS = (
     '(rule ((= e (A x y))) ((union e (A y x))) :name "swapped")',
     '(rewrite (A (A x y) z) (A x (A y z)) :name "right")',
@@ -191,7 +190,7 @@ def test_rounds_stay_below_their_ceiling_and_quiet_rules_go_on(ceiling: int) -> 
     engine = engine_of(10)
     rounds = Rounds(engine, ("A", "N", "named"), ceiling, matches=100)
     for _ in range(12):
-        rounds.run(NOTHING)
+        rounds.run()
         assert engine.sizes(("A", "N", "named")) <= ceiling
     assert rounds.full
     assert rounds.waiting
@@ -204,7 +203,7 @@ def test_rounds_that_fit_give_what_rules_give() -> None:
     rounds = Rounds(bounded, ("A", "N", "named"), 10_000, matches=4)
     free.saturate("(saturate (run all))")
     while True:
-        changed, _ = rounds.run(NOTHING)
+        changed, _ = rounds.run()
         if not changed and not rounds.waiting:
             break
     assert rounds.rested
