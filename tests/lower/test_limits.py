@@ -149,6 +149,16 @@ def test_loops_up_to_scalars_of_any_dtype(dtype: str, loop: str) -> None:
     agrees(func, A=np.arange(9, dtype=np.int32), B=np.arange(9, dtype=np.int32) ** 2, n=5)
 
 
+@pytest.mark.parametrize(
+    "extent",
+    ["T.min(n, T.uint8(9))", "T.cast(n * n, 'int32') % 8", "T.cast(T.sqrt(T.cast(n, 'float32')), 'int32')", "n >> 1"],
+)
+def test_sizes_that_are_any_functions_of_scalars(extent: str) -> None:
+    params = 'A: T.Buffer((9,), "int32"), B: T.Buffer((9,), "int32"), n: T.uint8'
+    func = read(params, f"T.assume(n < 18)\nfor i in T.serial({extent}):\n    A[i] = B[i] + 1")
+    agrees(func, A=np.arange(9, dtype=np.int32), B=np.arange(9, dtype=np.int32) ** 2, n=17)
+
+
 @pytest.mark.parametrize("given", [("A", "B"), ("A",)])
 def test_a_negative_extent_is_none(given: tuple[str, ...]) -> None:
     text = 'n: T.int32, A: T.Buffer((n - 3, 2), "int32"), B: T.Buffer((n - 3,), "int32")'
