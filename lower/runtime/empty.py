@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from ir.fold import folded
 from ir.nodes import Alloc, Buffer, Expr, For, Load, PrimFunc, Var, const
 from ir.traverse import free_vars, map_expr, map_stmt, substitute_expr, walk
 from lower.analysis.linear_forms import linear
@@ -22,9 +23,10 @@ def has_empty(func: PrimFunc, extents: Iterable[Expr], sizes: Mapping[Var, int])
     values: Mapping[Var, Expr] = {v: const(n, v.dtype) for v, n in sizes.items()}
     for extent in (*_extents(func), *extents):
         names = free_vars(extent)
-        form = linear(substitute_expr(extent, values)) if names and names <= sizes.keys() else None
-        if form is not None and form.is_const and form.const <= 0:
-            return True
+        if names and names <= sizes.keys():
+            length = linear(folded(substitute_expr(extent, values)))
+            if length.is_const and length.const <= 0:
+                return True
     return False
 
 
