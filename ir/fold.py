@@ -22,6 +22,8 @@ def fold(expr: Expr) -> Expr:
         case Binary(lhs=Const(dtype=dtype), rhs=Const()) | Unary(operand=Const(dtype=dtype)) if dtype.is_integer:
             found = computed(expr)
             return expr if found is None else Const(found.value, found.dtype, expr.span)
+        case Cast(dtype=dtype, operand=Const(dtype=source, value=value)) if dtype.is_integer and source.is_integer:
+            return Const(int(fold_cast(value, source, dtype)), dtype, expr.span)
         case _:
             return expr
 

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.algebra import Atoms, Monomial, Polynomial
 from ir.dtypes import DType
-from ir.naming import unused
+from ir.naming import fresh, unused
 from ir.nodes import Binary, Cast, Const, Expr, For, Let, Load, Select, Stmt, Store, Undef, Var, const
 from ir.presburger import sets as pb
+from ir.program.calls import names_mentioned
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, map_stmt, walk_expr
 
 _LAW = "for i: for j: s[a(i) + b(i, j)]  =  for i: let t = a(i): for j: s[t + b(i, j)]"
@@ -44,7 +45,7 @@ def _hoisted(stmt: For, *, symbolic: bool) -> Iterator[Stmt]:
     if len(loops) < 2 or not _is_plain(loops, body):
         return
     indices = [index for s in flat(body) for access in _accesses(s) for index in access]
-    work = _Hoisting(tuple(loop.var for loop in loops))
+    work = _Hoisting(tuple(loop.var for loop in loops), names_mentioned(stmt))
     new: dict[Expr, Expr] = {}
     for index in dict.fromkeys(indices):
         if index.dtype is stmt.var.dtype and index.dtype.is_signed and not (symbolic and pb.affine(index) is not None):
@@ -58,7 +59,7 @@ def _hoisted(stmt: For, *, symbolic: bool) -> Iterator[Stmt]:
     uses = Counter(new[index] for index in indices if index in new)
     for form, count in uses.items():
         if count > 1:
-            name = Var("index", form.dtype)
+            name = Var(unused("index", work.taken, first=2), form.dtype)
             yield work.around(loops, Let(name, form, _replaced(replaced, {form: name})))
             return
 
@@ -99,6 +100,7 @@ class _Hoisting(Struct):
     """Bindings for each level of a nest: level 0 is before it, level k inside of its k-th loop."""
 
     loops: tuple[Var, ...]
+    taken: set[str]  # names that the nest mentions, and those of bindings
     bindings: dict[int, list[tuple[Var, Expr]]] = field(default_factory=lambda: dict[int, list[tuple[Var, Expr]]]())
 
     def hoisted(self, index: Expr) -> Expr:
@@ -149,9 +151,7 @@ class _Hoisting(Struct):
         for name, known in bound:
             if known.same(value):
                 return name
-        taken = {name.name for names in self.bindings.values() for name, _ in names}
-        name = unused(stem, taken, first=2)
-        bound.append((Var(name, dtype), value))
+        bound.append((Var(fresh(stem, self.taken, first=2), dtype), value))
         return bound[-1][0]
 
     def around(self, loops: list[For], body: Stmt) -> Stmt:

@@ -108,6 +108,12 @@ class Accessor:
         """A static number: a Python number while tracing, of any size."""
         return as_expr(form.const) if form.is_const else self.translator.size(to_expr(form, ZERO))
 
+    def length(self, extent: Linear) -> JaxExpr:
+        """How many elements an array has along an axis: none where its extent is below zero."""
+        least = self.bounds.at_least(extent)
+        sure = (least is not None and least >= 0) or not self.is_static(extent)
+        return self.size(extent) if sure else call("max", self.size(extent), 0)
+
     def load(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
         """`name[indices]` as an array over the axes that the indices use."""
         if not shape:
@@ -160,12 +166,12 @@ class Accessor:
             else:
                 marks.append(self.mark(g, g.start, g.size))
         kept = [g for g in view if g.axes]
-        widths: list[Arg] = [(self.size(g.span), self.size(g.span)) if g in moved else (0, 0) for g in kept]
+        widths: list[Arg] = [(self.length(g.span), self.length(g.span)) if g in moved else (0, 0) for g in kept]
         code: JaxExpr = call("jnp.pad", indexed(Name(name), marks), tuple(widths))
         for d, g in enumerate(kept):
             if g in moved:
                 start = self.size(g.start + g.span)
-                code = call("lax.dynamic_slice_in_dim", code, start, self.size(g.span), d)
+                code = call("lax.dynamic_slice_in_dim", code, start, self.length(g.span), d)
         return ordered(_reversed(code, view), [g.axes[0] for g in kept], self.order)
 
     def _wide(self, name: str, code: JaxExpr, pads: Pads, mode: str, view: Sequence[Group]) -> JaxExpr:
@@ -341,7 +347,7 @@ class Accessor:
         for d, (g, pad) in enumerate(zip(view, pads, strict=True)):
             start, size = g.start + pad[0], g.size + pad[0] + pad[1]
             if g.axes and not self.is_static(start):
-                code = call("lax.dynamic_slice_in_dim", code, self.size(start), self.size(g.span), d)
+                code = call("lax.dynamic_slice_in_dim", code, self.size(start), self.length(g.span), d)
                 marks.append(_every(g.step))
             else:
                 marks.append(self.mark(g, start, size))
@@ -354,11 +360,11 @@ class Accessor:
 
     def window(self, name: str, view: Sequence[Group]) -> Value:
         """The part of a buffer that a view which `moves` shows."""
-        starts, spans = (tuple(map(self.size, sizes)) for sizes in ([g.start for g in view], [g.span for g in view]))
+        starts, spans = tuple(self.size(g.start) for g in view), tuple(self.length(g.span) for g in view)
         code = call("lax.dynamic_slice", name, starts, spans)
         axes = [axis for g in view for axis in g.axes]
         if len(axes) < len(view):
-            code = method(code, "reshape", *(self.size(a.extent) for a in axes))
+            code = method(code, "reshape", *(self.length(a.extent) for a in axes))
         return ordered(_reversed(code, view), axes, self.order)
 
     def pads(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> bool:
@@ -428,9 +434,9 @@ class Accessor:
         for g in view:
             for k, axis in enumerate(g.axes):
                 block = None if k == 0 else g.blocks[k - 1]
-                sizes.append(self.size(axis.extent) if block is None else as_expr(block))
+                sizes.append(self.length(axis.extent) if block is None else as_expr(block))
                 whole = block is None or axis.extent.equals(block)
-                marks.append(ALL if whole else between(None, self.size(axis.extent)))
+                marks.append(ALL if whole else between(None, self.length(axis.extent)))
         if any(len(g.axes) > 1 for g in view):
             code = indexed(method(code, "reshape", *sizes), marks)
         return ordered(_reversed(code, view), axes, self.order)

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
-from ir.traverse import has_loads
+from ir.traverse import free_vars, has_loads
 from lower.array.calls import call_code
 from lower.array.views import Axis
 from lower.program.build import ALL, NEW_AXIS, as_expr, call, dotted, infix, method
-from lower.program.nodes import Attribute, Infix, JaxExpr, Literal, Name, Operator, Subscript, substituted, walk
+from lower.program.nodes import Attribute, Infix, JaxExpr, Lambda, Literal, Name, Operator, Subscript, substituted, walk
 from lower.program.nodes import Unary as Signed
 
 
@@ -94,6 +94,13 @@ TRUNCDIV = '''
 def truncdiv(a, b):
     """Integer quotient rounded toward zero."""
     return lax.div(*jnp.broadcast_arrays(a, b))
+'''
+
+AS_NUMBER = '''
+def as_number(size):
+    """A size that JAX works out from numbers, as a Python number while tracing."""
+    with jax.ensure_compile_time_eval():
+        return int(size())
 '''
 
 
@@ -229,7 +236,6 @@ class Translator:
         self.order = tuple(order)
         self.at_least = at_least  # whether an integer is known to be no less than a number
         self.derivatives = derivatives
-        self._sizing = False  # whether what is translated is the size of an array, which must not be traced
         self._taken: tuple[tuple[Callable[[], Value | None], bool], ...] = ()  # for what is translated, if they hold
         self.load = load
         self.variable = variable
@@ -237,11 +243,12 @@ class Translator:
         self.precision = precision  # of products of arrays
 
     def size(self, expr: Expr) -> JaxExpr:
-        """An integer as a Python number while tracing: unsigned ones wrap by a remainder."""
-        before, self._sizing = self._sizing, True
-        code = self.expr(expr).code
-        self._sizing = before
-        return code
+        """An integer as a Python number while tracing, if it is made of such: JAX traces functions of these, too."""
+        value = self.expr(expr)
+        if value.static or has_loads(expr) or not all(self.variable(v).static for v in free_vars(expr)):
+            return value.code
+        self.helpers.add("as_number")
+        return call("as_number", Lambda((), value.code))
 
     def expr(self, expr: Expr) -> Value:
         match cast(AnyExpr, expr):
@@ -353,9 +360,6 @@ class Translator:
         exact = dtype.is_signed and op not in ("truncdiv", "truncmod", "pow", "shl", "shr")
         if python and op in ("and", "or"):
             return Value(infix(a.code, "and" if op == "and" else "or", b.code), static=True, weak=True)
-        if python and not exact and self._sizing and op in ("add", "sub", "mul"):
-            wrapped = infix(infix(a.code, _INFIX[op], b.code), "%", as_expr(int(dtype.max) + 1))
-            return Value(wrapped, static=True, weak=True)
         if python and not exact:
             python = False
             a, b = typed(a, dtype), typed(b, dtype)

@@ -51,6 +51,7 @@ RESERVED = {
     "loop_between_jvp",
     "chosen",
     "with_all_given",
+    "as_number",
     "chosen_of_two",
     "chosen_of_two_jvp",
     "windows_at",

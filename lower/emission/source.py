@@ -10,7 +10,7 @@ from ruff_api import FormatOptions, format_string
 from ir.naming import lengthened
 from lower.array.exact_values import EXACT_HELPERS
 from lower.array.moving_windows import WINDOWS_AT
-from lower.array.values import TRUNCDIV
+from lower.array.values import AS_NUMBER, TRUNCDIV
 from lower.emission.in_place_conditional import BETWEEN, CHOSEN, GIVEN
 from lower.instructions.argmax import FIRST_BEST, LAST_BEST
 from lower.instructions.cholesky import CHOLESKY
@@ -40,6 +40,7 @@ WIDTH = 120  # of source lines
 LONG = 10_000  # characters of a line that the formatter, which is recursive, may not have the stack for
 LIBRARY = {
     "truncdiv": TRUNCDIV,
+    "as_number": AS_NUMBER,
     "windows": WINDOWS,
     "windows_at": WINDOWS_AT,
     "banded": BANDED_SOURCE,

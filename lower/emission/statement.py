@@ -222,7 +222,7 @@ class StatementWriter(StoreWriter):
         if scan.by_row:
             term = function_of(scan.term, inside, op, (*deciding, along), self.names, self.scope, self.translator)
             axes = (along,)
-            size, least = self.accessor.size(along.extent), typed(nothing, dtype).code
+            size, least = self.accessor.length(along.extent), typed(nothing, dtype).code
             self.helpers |= {"reduce_rows", "reduce_ranges", "prefix_sums", "with_all_given", "loop_between"}
             code = call("reduce_rows", COMBINERS[op], term, starts, stops, size, least)
         else:
@@ -244,7 +244,7 @@ class StatementWriter(StoreWriter):
         later = tuple(a for a in deciding if a in job.reduced())
         masks = [g for g in outside if free_vars(g) & {a.var for a in later}]
         if later or masks:
-            value = reduction(op, value, self._mask(masks), later, dtype, self.translator, self.accessor.size)
+            value = reduction(op, value, self._mask(masks), later, dtype, self.translator, self.accessor.length)
         kept = tuple(a for a in job.axes if a not in job.reduced() and a is not along)
         self._use(replace(job, axes=kept, guards=()))
         value = ordered(value.code, value.axes, kept)

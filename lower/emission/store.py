@@ -385,7 +385,7 @@ class StoreWriter(ValueWriter):
         new = typed(value, self.job.buffer.dtype)
         dtype = dtype_code(self.job.buffer.dtype)
         if not value.axes and isinstance(value.code, Literal):
-            full = call("jnp.full", tuple(map(self.accessor.size, _counts(place))), value.code, dtype)
+            full = call("jnp.full", tuple(map(self.accessor.length, _counts(place))), value.code, dtype)
             return Part(tuple(spans), dtype, full, value.code, shape)
         code = self._laid_out(place, new, fill=False)
         if len(new.axes) < len(place.axes) and not place.grouped:
@@ -456,7 +456,7 @@ class StoreWriter(ValueWriter):
         new = self._laid_out(place, value, fill=False)
         if len(place.axes) == len(place.view):
             return new
-        return method(new, "reshape", *(self.accessor.size(g.span) for g in place.view))
+        return method(new, "reshape", *(self.accessor.length(g.span) for g in place.view))
 
     def _laid_out(self, place: Place, value: Value, fill: bool) -> JaxExpr:
         """A value in the layout of the place: broadcast where needed (always with `fill`), reversed, axes merged."""
@@ -471,8 +471,8 @@ class StoreWriter(ValueWriter):
         if place.reversed:
             code = call("jnp.flip", code, place.reversed)
         if place.grouped or (fill and any(g.dims > 1 for g in place.view)):
-            sizes = self.shape if fill else _counts(place)
-            code = method(code, "reshape", *map(self.accessor.size, sizes))
+            sizes = map(self.accessor.size, self.shape) if fill else map(self.accessor.length, _counts(place))
+            code = method(code, "reshape", *sizes)
         return code
 
     def _full(self, value: Value) -> JaxExpr:

@@ -351,7 +351,7 @@ class ValueWriter:
             names = [a.var for a in value.axes]
             at = names.index(w.joint.var)
             more = {k: n for k, n in (("dilation", w.dilation), ("stride", w.stride)) if n > 1}
-            code = call("windows", COMBINERS[op], value.code, self.accessor.size(w.tap.extent), at, **more)
+            code = call("windows", COMBINERS[op], value.code, self.accessor.length(w.tap.extent), at, **more)
             value = Value(code, (*value.axes[:at], w.kept, *value.axes[at + 1 :]))
             self.helpers.add("windows")
         self._note(f"windows over {axis_names([w.tap for w in apart.windows])}")
@@ -530,7 +530,7 @@ class ValueWriter:
         writer = SumWriter(
             self.translator,
             self._finite,
-            self.accessor.size,
+            self.accessor.length,
             self.target,
             self._named,
             self._known,
@@ -555,7 +555,7 @@ class ValueWriter:
         if reduced:
             self._note(f"{op} reduction over {axis_names(reduced)}")
         value = self.translator.expr(expr)
-        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
+        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.length)
 
     def _masks(self, guards: Sequence[Expr], mask: Value | None, reduced: Sequence[Axis]) -> list[tuple[Expr, Value]]:
         """Conditions with their code: one for all guards over the same axes, if any of them varies along `reduced`."""
@@ -663,7 +663,7 @@ class ValueWriter:
         return Value(Name(self.scope.define(name, total.code)), total.axes)
 
     def _extents(self, axes: Sequence[Axis]) -> tuple[JaxExpr, ...]:
-        return tuple(self.accessor.size(a.extent) for a in axes)
+        return tuple(self.accessor.length(a.extent) for a in axes)
 
 
 def _is_zero(number: bool | int | float) -> bool:

@@ -34,6 +34,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.program.calls import of_dtype
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.nest.existence import without_names
@@ -48,6 +49,7 @@ BEST_OF_GROUPS = Form(
 )
 
 _Local = Callable[[str, DType, tuple[Expr, ...]], Buffer]
+_Variable = Callable[[str, DType], Var]
 _BETTER: dict[BinaryOp, BinaryOp] = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
 
@@ -62,15 +64,15 @@ class _Search(Struct, frozen=True):
     beside: tuple[Store, ...]
 
 
-def as_extremes(loop: For, policy: Policy, local: _Local) -> Stmt | None:
+def as_extremes(loop: For, policy: Policy, local: _Local, variable: _Variable) -> Stmt | None:
     """Extremes and what is read at their places, for such a search; None for other loops.
 
-    `local` makes a buffer with a name, a dtype and a shape.
+    `local` makes a buffer with a name, a dtype and a shape, and `variable` one that nothing else is called like.
     """
     search = _search(loop)
     if search is None or not policy.may(BEST_OF_GROUPS, search.value.dtype):
         return None
-    return seq(*_extremes(search, local))
+    return seq(*_extremes(search, local, variable))
 
 
 def _search(loop: For) -> _Search | None:
@@ -113,14 +115,23 @@ def _fits(search: _Search) -> bool:
     return same and apart and any(has_loads(i) and loop.var in free_vars(i) for i in best.indices)
 
 
-def _extremes(search: _Search, local: _Local) -> Iterator[Stmt]:
+def _with_room(dtype: DType) -> DType:
+    """A dtype that also has the numbers next to a range of a dtype."""
+    if dtype.bits < 32:
+        return DType.INT32
+    return dtype if dtype.is_signed else DType.INT64
+
+
+def _extremes(search: _Search, local: _Local, variable: _Variable) -> Iterator[Stmt]:
     loop, best, value = search.loop, search.best, search.value
     first = search.op in ("gt", "lt")  # else the last of those that are as good replaces others
-    end = folded(binary("add", loop.start, loop.extent) if first else binary("sub", loop.start, 1))
+    wide = _with_room(loop.var.dtype)
+    start, extent, here = (of_dtype(e, wide) for e in (loop.start, loop.extent, loop.var))
+    end = folded(binary("add", start, extent) if first else binary("sub", start, 1))  # where there is no element
     chosen = [d for d, index in enumerate(best.indices) if loop.var in free_vars(index)]
-    groups = {d: Var(f"{best.buffer.name}_{d}", DType.INT32) for d in chosen}
+    groups = {d: variable(f"{best.buffer.name}_{d}", DType.INT32) for d in chosen}
     shape, own = tuple(best.buffer.shape[d] for d in chosen), tuple(best.indices[d] for d in chosen)
-    place, before = local(f"{loop.var.name}_best", loop.var.dtype, shape), local("before", best.dtype, shape)
+    place, before = local(f"{loop.var.name}_best", wide, shape), local("before", best.dtype, shape)
     at, where = tuple(groups.values()), tuple(groups.get(d, index) for d, index in enumerate(best.indices))
 
     def each_group(stmt: Stmt) -> Stmt:
@@ -139,9 +150,9 @@ def _extremes(search: _Search, local: _Local) -> Iterator[Stmt]:
     yield each(search.conditions, Store(best.buffer, best.indices, extreme))
     known = Load(place, own)
     is_best = [Binary("eq", value, best), *([Binary(search.op, value, Load(before, own))] if first else [])]
-    nearest = Binary("min" if first else "max", known, loop.var)
+    nearest = Binary("min" if first else "max", known, here)
     yield each([*search.conditions, *is_best], Store(place, own, nearest))
     found = Load(place, at)
     for s in search.beside:
-        there = substitute_expr(s.value, {loop.var: found})
+        there = substitute_expr(s.value, {loop.var: of_dtype(found, loop.var.dtype)})
         yield each_group(If(Binary("ne", found, end), Store(s.buffer, where, there), SKIP))

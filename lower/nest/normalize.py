@@ -46,6 +46,7 @@ from ir.program.blocks import lower_blocks
 from ir.transform.calls.tensorize import Differs
 from ir.traverse import (
     all_exprs,
+    bound_var,
     buffers_written,
     has_load,
     has_loads,
@@ -54,6 +55,7 @@ from ir.traverse import (
     map_stmt,
     nesting,
     shape_vars,
+    walk,
     walk_expr,
 )
 from lower.analysis.freedoms import Form, Policy
@@ -200,6 +202,7 @@ class _Builder:
         self.checks = checks
         func = program.func
         program.names |= {p.name for p in func.params} | {v.name for v in shape_vars(func)}
+        self.variables = program.names | {v.name for s in walk(func.body) for v in bound_var(s)}
 
     def visit(
         self,
@@ -376,7 +379,13 @@ class _Builder:
             asked = as_existence(loop, lambda: self._local("found", DType.BOOL, loops))
             if asked is not None:
                 return asked
-        return as_extremes(loop, policy, lambda name, dtype, shape: self._local(name, dtype, loops, shape))
+        return as_extremes(
+            loop, policy, lambda name, dtype, shape: self._local(name, dtype, loops, shape), self._variable
+        )
+
+    def _variable(self, name: str, dtype: DType) -> Var:
+        """A variable with a name that nothing in the function has."""
+        return Var(fresh(name, self.variables), dtype)
 
     def _local(self, name: str, dtype: DType, loops: tuple[Loop, ...], shape: tuple[Expr, ...] = ()) -> Buffer:
         """A new local, with contents of its own for each iteration of loops."""

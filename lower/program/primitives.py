@@ -197,6 +197,10 @@ def truncdiv(a: Array, b: Array) -> Array:
     return np.where(a % b != 0, np.where((a < 0) != (b < 0), a // b + 1, a // b), a // b).astype(a.dtype)
 
 
+def as_number(size: Callable[[], Any]) -> int:
+    return int(size())
+
+
 def prefix_sums(x: Array) -> Array:
     return np.cumsum(x, axis=-1, dtype=x.dtype)
 
@@ -361,7 +365,7 @@ def sticky(x: Array, cut: int) -> Array:
 LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        truncdiv, prefix_sums, linear_scan, in_turn, pairwise_sums, doubling_sums, filtered,
+        truncdiv, as_number, prefix_sums, linear_scan, in_turn, pairwise_sums, doubling_sums, filtered,
         filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, reduce_ranges, reduce_rows,
         cholesky_factor, loop_between, chosen, first_best, last_best, rounded, late, added, subtracted, multiplied,
         divided, lesser, greater, as_bfloat16, as_float16, sticky,

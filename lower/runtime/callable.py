@@ -27,7 +27,7 @@ from lower.analysis.linear_forms import linear
 from lower.emission.donation import Donate, check_given_away
 from lower.emission.emitted import Emitted
 from lower.runtime import kept
-from lower.runtime.empty import has_empty, with_extents
+from lower.runtime.empty import broken, has_empty, with_extents
 from lower.runtime.platforms import device_of
 
 if TYPE_CHECKING:
@@ -207,6 +207,8 @@ class Kernel(Shown):
             names = self._emitted.names
             sizes = {v: int(bound[names[v.name]]) for v in self.func.scalars if v in self._sizes}
             self._check_shapes(bound, sizes)
+            for claim in broken(self.func.as_written, sizes) if self._emitted.checks else ():
+                _insist(claim, False)  # of code for other sizes nothing is known, not even that it can be traced
             self._empty[key] = None
             if len(sizes) == len(self._sizes) and has_empty(self.func, self._emitted.extents, sizes):
                 func = with_extents(specialize(self.func, {v.name: n for v, n in sizes.items()}))

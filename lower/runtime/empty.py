@@ -7,11 +7,16 @@ numbers for such sizes, nothing is written of loops that do not run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
+import numpy as np
 from msgspec.structs import replace
 
-from ir.nodes import Alloc, Buffer, Expr, For, Load, PrimFunc, Var, const
-from ir.traverse import free_vars, map_expr, map_stmt, substitute_expr, walk
+from ir.errors import InterpretError
+from ir.nodes import Alloc, Assert, Assume, Buffer, Expr, For, Load, PrimFunc, Seq, Var, const
+from ir.program.blocks import lower_blocks
+from ir.semantics.machine import Machine
+from ir.traverse import free_vars, has_loads, map_expr, map_stmt, walk
 from lower.analysis.linear_forms import linear
 
 
@@ -20,13 +25,30 @@ def has_empty(func: PrimFunc, extents: Iterable[Expr], sizes: Mapping[Var, int])
 
     Only what they alone decide counts.
     """
-    values: Mapping[Var, Expr] = {v: const(n, v.dtype) for v, n in sizes.items()}
+    machine = _knowing(sizes)
     for extent in (*_extents(func), *extents):
         names = free_vars(extent)
-        form = linear(substitute_expr(extent, values)) if names and names <= sizes.keys() else None
-        if form is not None and form.is_const and form.const <= 0:
-            return True
+        if names and names <= sizes.keys() and not has_loads(extent):
+            with suppress(InterpretError):
+                if machine.integer(extent, "the extent") <= 0:
+                    return True
     return False
+
+
+def broken(func: PrimFunc, sizes: Mapping[Var, int]) -> Iterator[Assert | Assume]:
+    """The statements of a function that claim of sizes alone what is false for these ones."""
+    machine = _knowing(sizes)
+    body = lower_blocks(func).body
+    for stmt in body.stmts if isinstance(body, Seq) else (body,):
+        if isinstance(stmt, Assert | Assume) and free_vars(stmt.cond) <= sizes.keys() and not has_loads(stmt.cond):
+            with suppress(InterpretError):
+                if not machine.holds(stmt.cond):
+                    yield stmt
+
+
+def _knowing(sizes: Mapping[Var, int]) -> Machine:
+    """An interpreter that knows sizes."""
+    return Machine(False, np.random.default_rng(0), scalars=dict(sizes))
 
 
 def with_extents(func: PrimFunc) -> PrimFunc:

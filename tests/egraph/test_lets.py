@@ -161,6 +161,12 @@ def test_terms_of_any_size_are_computed_at_their_loops_in_wrapping_arithmetic():
     assert operations(found, **SIZES) == (N_I * N_J + N_I + 1, N_I * N_J * N_K + N_I * N_J)
 
 
+@pytest.mark.parametrize("name", ["first", "index", "stride", "term"])
+def test_names_of_terms_are_not_those_of_scalars(name: str):
+    func = read((HEAD + BODY).replace("n_k", name))
+    assert "uint32" in to_script(applied(func, transforms.hoist_index_terms()))
+
+
 def test_a_schedule_takes_and_replays_the_step():
     sch = Schedule(DOCUMENT)
     sch.apply(transforms.hoist_index_terms(floats=["reassociate"]))

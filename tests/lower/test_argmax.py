@@ -133,6 +133,21 @@ def test_the_best_of_groups_that_data_choose_takes_no_steps(name: str) -> None:
     assert not any("loop" in line for line in check(GROUPS, body))
 
 
+@pytest.mark.parametrize("compare", ["<", "<="])
+def test_places_of_the_best_next_to_the_range_of_a_narrow_dtype(compare: str) -> None:
+    at = "T.cast(i, 'int32')"
+    body = f"for i in T.serial(T.uint8(0), T.uint8(40)):\n    g = T.max(T.min(G[{at}], 4), 0)\n    if A[{at}] {compare} M[g]:\n        M[g] = A[{at}]\n        P[g] = {at}"
+    assert not any("loop" in line for line in check(GROUPS, body))
+
+
+def test_groups_in_rows_of_a_loop_that_is_called_like_an_axis_of_groups() -> None:
+    params = GROUPS + ', W: T.Buffer((3, 5), "int32"), R: T.Buffer((3, 5), "int32")'
+    check(
+        params,
+        "for W_1, i in T.grid(3, 40):\n    g = T.max(T.min(G[i], 4), 0)\n    if A[i] > W[W_1, g]:\n        W[W_1, g] = A[i]\n        R[W_1, g] = i + W_1",
+    )
+
+
 @pytest.mark.parametrize(
     "beside",
     ["P[g] = P[g] + 1", "P[T.min(g + 1, 4)] = i", "P[g] = M[g]", "P[g] = i\n        Q[g] = 1.0\n        G[i] = 0"],

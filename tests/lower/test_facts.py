@@ -11,6 +11,7 @@ import pytest
 
 from egraph_rules import optimize, transforms
 from ir import PrimFunc, interpret, parse
+from ir.errors import LowerError
 from ir.semantics.inputs import random_inputs
 from lower import compile, emit
 from lower.runtime.callable import Kernel
@@ -92,6 +93,20 @@ def test_a_check_does_not_rest_on_what_it_checks() -> None:
     assert "truncdiv(" in compile(func).source
     with pytest.raises(Exception, match="an assumption does not hold"):
         compile(func, checks=True)(np.full(8, -3, np.int32))
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_sizes_of_which_something_false_is_assumed_are_told_before_code_for_others_is_traced(searched: bool) -> None:
+    func = read(
+        'A: T.Buffer((20,), "int32"), B: T.Buffer((6,), "int32"), n: T.int32',
+        "T.assume(n <= 6)\nfor i in range(n):\n    B[i] = A[i * 2]",
+    )
+    kernel = compile(optimize(func).best if searched else func, checks=True)
+    a, b = np.arange(20, dtype=np.int32), np.zeros(6, np.int32)
+    assert np.asarray(kernel(a, b, 3)[0]).tolist() == [0, 2, 4, 0, 0, 0]
+    for _ in range(2):
+        with pytest.raises(LowerError, match="n <= 6"):
+            kernel(a, b, 7)
 
 
 SIZES = "m: T.int32, n: T.int32, "

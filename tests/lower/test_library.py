@@ -121,6 +121,12 @@ def test_plain_sorts_are_found(function: FunctionType, dtype: DType) -> None:
     assert_agrees(func, compile(best), {"A": np.random.default_rng(0).integers(-9, 9, 37).astype(dtype.numpy)})
 
 
+def test_loops_of_a_sort_that_never_run_are_no_sort_of_anything() -> None:
+    selection = next(f for f in SORTED_IN_PLACE if f.__name__ == "selection")
+    func = translate(selection, {"A": ArrayType((1,), DType.FLOAT32)}).func
+    assert not instructions_in(loopsat.optimize(func).best)
+
+
 def test_a_sort_the_other_way_round_is_a_sort_that_is_flipped() -> None:
     text = """
     for i in range(20):

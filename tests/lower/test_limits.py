@@ -1,5 +1,6 @@
 """Programs at the limits of what Python and JAX take: deep and long values, large counts and extents, empty arrays."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 from typing import Any
@@ -147,6 +148,33 @@ def test_loops_up_to_scalars_of_any_dtype(dtype: str, loop: str) -> None:
     params = f'A: T.Buffer((9,), "int32"), B: T.Buffer((9,), "int32"), n: T.{dtype}'
     func = read(params, f"T.assume(n >= 1)\nT.assume(n <= 9)\n{loop}")
     agrees(func, A=np.arange(9, dtype=np.int32), B=np.arange(9, dtype=np.int32) ** 2, n=5)
+
+
+@pytest.mark.parametrize(
+    "extent",
+    ["T.min(n, T.uint8(9))", "T.cast(n * n, 'int32') % 8", "T.cast(T.sqrt(T.cast(n, 'float32')), 'int32')", "n >> 1"],
+)
+def test_sizes_that_are_any_functions_of_scalars(extent: str) -> None:
+    params = 'A: T.Buffer((9,), "int32"), B: T.Buffer((9,), "int32"), n: T.uint8'
+    func = read(params, f"T.assume(n < 18)\nfor i in T.serial({extent}):\n    A[i] = B[i] + 1")
+    agrees(func, A=np.arange(9, dtype=np.int32), B=np.arange(9, dtype=np.int32) ** 2, n=17)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i, k in T.grid(T.min(n, 4), T.min(n + 1, 4)):\n    y[i] = y[i] + T.tanh(x[i + k])",
+        "for i in T.serial(T.max(n - 1, 0), T.min(n, 4)):\n    y[3] = y[3] + x[2]",
+        "for i, k in T.grid(T.min(n, 4), T.min(n, 4)):\n    if i < n:\n        y[k] = x[7 - k]",
+        "for i in T.serial(T.max(n - 1, 0), T.min(n + 5, 8)):\n    for k in T.serial(5, T.min(n, 8)):\n        y[i] = y[i] + Y[i, k] * y[k]",
+        "for k in T.serial(2, T.min(2 * n, 8)):\n    for j, i in T.grid(T.min(n, 8), T.min(2 * n, 8)):\n        if i < 3:\n            Y[k, j] = Y[i, k] * x[j]",
+    ],
+)
+@pytest.mark.parametrize("n", [-3, 2])
+def test_loops_up_to_a_scalar_below_zero_do_nothing(body: str, n: int) -> None:
+    params = 'x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32"), Y: T.Buffer((8, 8), "float32"), n: T.int32'
+    values = np.arange(64, dtype=np.float32).reshape(8, 8) % 5
+    agrees(read(params, body), x=values[1], y=values[2], Y=values, n=n)
 
 
 @pytest.mark.parametrize("given", [("A", "B"), ("A",)])

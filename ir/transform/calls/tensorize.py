@@ -248,8 +248,11 @@ class _Match(Struct):
         inside = pb.loop_domain(b.var, b.start, b.extent).may
         self.values[a.var] = of_dtype(plus(b.var, minus(start, b.start)), a.var.dtype)
         self.inner[b.var] = substitute_expr(b.start, self.inner)
-        self.domain = self.domain.intersect(inside)
+        around, self.domain = self.domain, self.domain.intersect(inside)
+        if pb.within_budget(self.domain.is_empty, False):
+            raise Differs(f"no iteration of the loop {b.var.name} runs")  # so that its body might be any
         self.stmt(a.body, b.body)
+        self.domain = around
 
     # Expressions -----------------------------------------------------------------------------------------------------
 
