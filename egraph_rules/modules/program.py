@@ -17,7 +17,7 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
-from egraph_rules.modules.choice import Choice, Conversion, Offers, Opening, cheapest
+from egraph_rules.modules.choice import Choice, Choosing, Conversion, Offers, Opening, cheapest
 from egraph_rules.modules.graph import Between, Graph, graph_of
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
@@ -230,8 +230,9 @@ class ModuleSearch:
         Variants that a choice takes are searched for, form by form, until all together might be little cheaper. What
         others would cost at the least is more: that is the optimum but for a `GAP`, as far as those bounds are exact.
         """
+        choosing = Choosing(graph, offers)
         while True:
-            choice = cheapest(graph, offers)
+            choice = choosing.cheapest()
             if choice is None or choice.price > limit:
                 return None
             left = _open(choice, offers)
