@@ -16,6 +16,7 @@ import islpy as isl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from egraph_rules.modules.stages import used
 from ir.analysis.effects import EffectAnalysis, Effects, get
 from ir.dtypes import DType
 from ir.instructions import is_instruction
@@ -27,7 +28,6 @@ from ir.nodes import (
     Evaluate,
     If,
     Let,
-    Load,
     PrimFunc,
     Select,
     Seq,
@@ -237,13 +237,12 @@ class _Flow(Struct):
                 return {b: _use(self.effects[key], p) for p, b in pairs}
         elif next(calls_in(stmt), None) is None and all(not isinstance(s, If) for s in walk(stmt)):
             found = EffectAnalysis().of(lower_statement(stmt))
-            return {b: _use(found, b) for b in _buffers(stmt)}
+            return {b: _use(found, b) for b in used(stmt)}
         if isinstance(stmt, CallStmt):
             return {
-                b: _Use(pb.whole(len(b.shape)), pb.whole(len(b.shape)), pb.nothing(len(b.shape)))
-                for b in _buffers(stmt)
+                b: _Use(pb.whole(len(b.shape)), pb.whole(len(b.shape)), pb.nothing(len(b.shape))) for b in used(stmt)
             }
-        return {b: self._within(stmt, b) for b in _buffers(stmt)}
+        return {b: self._within(stmt, b) for b in used(stmt)}
 
     def _within(self, stmt: Stmt, buffer: Buffer) -> _Use:
         """What all parts of a loop or branch do to a buffer, which perhaps none of them does."""
@@ -276,12 +275,6 @@ def _use(effects: Effects, buffer: Buffer) -> _Use:
 
     everything, nothing = pb.whole(len(buffer.shape)), pb.nothing(len(buffer.shape))
     return pb.within_budget(known, _Use(everything, everything, nothing))
-
-
-def _buffers(stmt: Stmt) -> set[Buffer]:
-    """Buffers that a statement and those that it calls may access."""
-    found = {e.buffer for e in all_exprs(stmt) if isinstance(e, Load)} | buffers_written(stmt)
-    return found | {section.buffer for call in calls_in(stmt) for _, section in passed(call)}
 
 
 def _is_guarded(func: PrimFunc) -> bool:

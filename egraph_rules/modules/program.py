@@ -19,8 +19,9 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
-from egraph_rules.modules.choice import Choice, Conversion, Offers, Opening, cheapest
+from egraph_rules.modules.choice import Choice, Choosing, Conversion, Offers, Opening, cheapest
 from egraph_rules.modules.graph import Between, Graph, graph_of
+from egraph_rules.modules.joining import joined
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.stages import staged, unstaged
@@ -163,7 +164,10 @@ class ModuleSearch(Struct, dict=True):
         """The cheapest module found."""
         began = time.perf_counter()
         entry = self.checked(verify)
-        graph = graph_of(told(specialized(staged(entry, alone=bool(tuple(free) or maps)))), free)
+        names = tuple(free)
+        graph = graph_of(
+            told(self._joined(specialized(staged(entry, alone=bool(names or maps))), (*names, *maps))), names
+        )
         choices = self.choices(graph, storages(graph, self.target, maps, self.instructions))
         found = [(self._price(a.entry), a) for a in self._alternatives(entry, graph, choices)]
         price, best = self._taken(found)
@@ -173,6 +177,16 @@ class ModuleSearch(Struct, dict=True):
         module = Module((*callees(best.entry), best.entry, *best.packs), self.module.name)
         before = self._price(without_calls(entry))
         return ModuleResult(module, entry.name, best.layouts, price, before, report, self.module)
+
+    def _joined(self, entry: PrimFunc, apart: Collection[str]) -> PrimFunc:
+        """A function of which not all callees are to be inlined, with those inlined where that pays."""
+        if _is_small(without_calls(entry)):
+            return entry
+
+        def pays(func: PrimFunc, parts: Sequence[PrimFunc]) -> bool:
+            return self.pricer.best(func)[1] < sum(self.pricer.best(part)[1] for part in parts)
+
+        return joined(entry, pays, apart)
 
     def _taken(self, found: Sequence[tuple[float, Alternative]]) -> tuple[float, Alternative]:
         """The cheapest program, without other layouts unless these save enough and nobody objects."""
@@ -230,8 +244,9 @@ class ModuleSearch(Struct, dict=True):
         Variants that a choice takes are searched for, form by form, until all together might be little cheaper. What
         others would cost at the least is more: that is the optimum but for a `GAP`, as far as those bounds are exact.
         """
+        choosing = Choosing(graph, offers)
         while True:
-            choice = cheapest(graph, offers)
+            choice = choosing.cheapest()
             if choice is None or choice.price > limit:
                 return None
             left = _open(choice, offers)
@@ -327,7 +342,7 @@ class ModuleSearch(Struct, dict=True):
         plain = {name: BufferLayout(name, Storage.plain(b.buffer)) for name, b in graph.between.items()}
         as_it_is = choices[0]
         inline = without_calls(entry)
-        small = sum(isinstance(s, Store) for s in walk(inline.body)) <= INLINED
+        small = _is_small(inline)
         for choice in choices if graph.calls else ():
             kept = "as they are" if choice is as_it_is else "as chosen"
             chosen = {name: BufferLayout(name, storage) for name, storage in choice.written.items()}
@@ -346,6 +361,11 @@ class ModuleSearch(Struct, dict=True):
     def _best(self, func: PrimFunc) -> PrimFunc:
         """The cheapest equivalent of a whole program; where nothing else prices it, as any function."""
         return self.pricer.best(func)[0] if self.whole is None else self.search(func, self.whole).best
+
+
+def _is_small(func: PrimFunc) -> bool:
+    """Whether a program is searched as a whole."""
+    return sum(isinstance(s, Store) for s in walk(func.body)) <= INLINED
 
 
 def _as_they_are(graph: Graph, offers: Offers) -> Choice | None:

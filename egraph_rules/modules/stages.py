@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.naming import fresh
@@ -77,14 +77,14 @@ def unstaged(func: PrimFunc) -> PrimFunc:
 class _Stages(Struct):
     entry: PrimFunc
     taken: set[str]
-    made: list[PrimFunc] = field(default_factory=lambda: list[PrimFunc]())
+    made: int = 0
 
     def stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
             case Seq(stmts=stmts):
                 return seq(*map(self.stmt, stmts), span=stmt.span)
             case Alloc(buffer=buffer, body=Seq(stmts=stmts)) if _users(buffer, stmts) == 1:
-                return self.stmt(seq(*(replace(stmt, body=s) if _uses(buffer, s) else s for s in stmts)))
+                return self.stmt(seq(*(replace(stmt, body=s) if buffer in used(s) else s for s in stmts)))
             case Alloc(body=body) if not _is_stage(body):
                 return replace(stmt, body=self.stmt(body))
             case Let(body=body):
@@ -97,16 +97,20 @@ class _Stages(Struct):
                 return stmt
 
     def _called(self, stmt: Stmt) -> CallStmt:
-        written = buffers_written(stmt)
-        own = {s.buffer for s in walk(stmt) if isinstance(s, Alloc)}
-        used = dict.fromkeys(b for b in _buffers(stmt) if b not in own)
-        buffers = [*(b for b in used if b not in written), *(b for b in used if b in written)]
-        bound = {v for s in walk(stmt) for v in bound_var(s)}
-        scalars = dict.fromkeys(e for e in all_exprs(stmt) if isinstance(e, Var) and e not in bound)
-        name = fresh(f"{self.entry.name}_{len(self.made) + 1}", self.taken)
-        params = (*buffers, *scalars)
-        self.made.append(PrimFunc(name, params, stmt, ((_STAGE, True),), stmt.span).vouched())
-        return CallStmt(self.made[-1], (*map(Section.whole, buffers), *scalars), stmt.span)
+        self.made += 1
+        return called(stmt, f"{self.entry.name}_{self.made}", self.taken)
+
+
+def called(stmt: Stmt, name: str, taken: set[str]) -> CallStmt:
+    """The call of a function that is a statement; `unstaged` puts that in its place again."""
+    written = buffers_written(stmt)
+    own = {s.buffer for s in walk(stmt) if isinstance(s, Alloc)}
+    used = dict.fromkeys(b for b in _buffers(stmt) if b not in own)
+    buffers = [*(b for b in used if b not in written), *(b for b in used if b in written)]
+    bound = {v for s in walk(stmt) for v in bound_var(s)}
+    scalars = dict.fromkeys(e for e in all_exprs(stmt) if isinstance(e, Var) and e not in bound)
+    func = PrimFunc(fresh(name, taken), (*buffers, *scalars), stmt, ((_STAGE, True),), stmt.span).vouched()
+    return CallStmt(func, (*map(Section.whole, buffers), *scalars), stmt.span)
 
 
 def _is_stage(stmt: Stmt) -> bool:
@@ -121,14 +125,13 @@ def _is_stage(stmt: Stmt) -> bool:
             return isinstance(stmt, Store)
 
 
-def _uses(buffer: Buffer, stmt: Stmt) -> bool:
-    return any(b == buffer for b in _buffers(stmt)) or any(
-        s.buffer == buffer for call in calls_in(stmt) for _, s in passed(call)
-    )
+def used(stmt: Stmt) -> set[Buffer]:
+    """Buffers that a statement, or what it calls, may access."""
+    return {*_buffers(stmt), *(s.buffer for call in calls_in(stmt) for _, s in passed(call))}
 
 
 def _users(buffer: Buffer, stmts: Sequence[Stmt]) -> int:
-    return sum(_uses(buffer, s) for s in stmts)
+    return sum(buffer in used(s) for s in stmts)
 
 
 def _goes_around(stmt: For | If) -> bool:

@@ -27,7 +27,7 @@ from ir.transform.storage.padding import grid
 from ir.traverse import has_undef, results_of, shape_vars, walk
 
 MARGIN = 0.1  # what other layouts must save; prices that are nearer to each other say nothing
-GAP = 0.02  # how far the price of a choice may be from what it might be at the least, as a part of it
+GAP = 0.05  # how far the price of a choice may be from what it might be at the least: half of what a `MARGIN` is
 Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price
 Search = Callable[[PrimFunc], Found]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import pairwise
 from typing import assert_never, cast
 
 import islpy as isl
@@ -44,6 +45,8 @@ from ir.presburger.facts import bound_to
 from ir.program.calls import of_dtype
 from ir.traverse import all_exprs, free_vars, has_loads, loads, substitute, walk, walk_expr
 
+Bounds = tuple[Expr, Expr]  # a start and an extent
+
 _MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save
 
 
@@ -62,6 +65,78 @@ def _useful_part(loop: For, here: Here) -> Iterator[Stmt]:
     domain = pb.loop_domain(loop.var, loop.start, loop.extent)
     if pb.within_budget(lambda: domain.exact, False):
         yield from _shortened(loop, here, lambda: here.domain.intersect(domain.may).intersect(_useful(loop.body)))
+
+
+@rewrite(
+    law="for i in a .. b: s  =  for i in a .. c: s; for i in c .. d: s; for i in d .. b: s",
+    because="the same iterations run in the same order",
+    family="loops",
+    cuts=True,
+)
+def around_gap(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Cut out the middle of a loop whose iterations leave out some or all of what those at both ends do, as in what
+    fills borders. What is left there of inner loops has a gap of its own."""
+    if not isinstance(stmt, For) or stmt.kind != "serial" or not _is_guarded(stmt.body):
+        return
+    if not here.effects(stmt.body).may:
+        return  # assumptions cost nothing
+    bounds = here.once(("gap", here.contexts.identity(stmt)), lambda: pb.within_budget(lambda: _gap(stmt, here), None))
+    if bounds is not None:
+        yield seq(*(replace(stmt, start=start, extent=extent) for start, extent in bounds))
+
+
+def _gap(loop: For, here: Here) -> Sequence[Bounds] | None:
+    """Bounds of what is before, in and after the middle of a loop, where that is most of it."""
+    inside = here.domain.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+    places, inner, body = inside, list[str](), loop.body
+    while isinstance(body, For):
+        inner.append(body.var.name)
+        places, body = places.intersect(pb.loop_domain(body.var, body.start, body.extent).may), body.body
+    idle = pb.forget(places.subtract(_useful(body)), inner)
+    scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
+    bounds = cut_around(idle, inside, loop.var, scope, here)
+    if bounds is None or len(bounds) < 3:
+        return None
+    most, count = folded(bounds[1][1]), folded(loop.extent)
+    some = isinstance(most, Const) and isinstance(count, Const) and 2 * most.value < count.value
+    return None if some else bounds
+
+
+def cut_around(
+    region: isl.Set, inside: isl.Set, var: Var, scope: Mapping[str, Expr], here: Here
+) -> Sequence[Bounds] | None:
+    """Starts and extents of what of a loop is before, in and after a region of its iterations (those `inside`); None
+    where that is no interval, or nothing or all of them. `scope` has what bounds may mention."""
+    if region.is_empty() or inside.is_subset(region):
+        return None
+    if not here.domain.is_subset(pb.forget(region, (var.name,))):
+        return None  # in some states there is no such iteration, so that the parts have no bounds
+    low, high = _ends(region, var.name)
+    first, last = _ends(inside, var.name)
+    if low is None or high is None or first is None or last is None:
+        return None
+    at = pb.symbol(var.name)
+    if not inside.intersect(at.ge_set(low)).intersect(at.le_set(high)).is_subset(region):
+        return None
+    cuts = [first, low, high.add(pb.number(1)), last.add(pb.number(1))]
+    if any(c.coalesce().n_piece() > 1 for c in cuts):
+        return None
+    parts: list[Bounds] = []
+    for begin, end in pairwise(cuts):
+        count = end.sub(begin)
+        if not here.domain.is_subset(count.eq_set(pb.number(0))):
+            bounds = (readback.expression(f.coalesce(), scope, here.domain) for f in (begin, count))
+            start, extent = (of_dtype(e, var.dtype) for e in bounds)
+            parts.append((start, extent))
+    return parts
+
+
+def _ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | None]:
+    """The least and the greatest value of a variable, as functions of the others."""
+    line = pb.line(region, name)
+    if line is None:
+        return None, None
+    return readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
 
 
 @rewrite(
@@ -170,10 +245,10 @@ def _strided(loop: For, useful: isl.Set) -> For | None:
 
 
 def _is_guarded(stmt: Stmt) -> bool:
-    """Whether a branch stands around everything that a statement does."""
+    """Whether a branch stands around everything that a statement does, so that it may do nothing."""
     match stmt:
         case If(then=then, other=other):
-            return not (then != SKIP and other != SKIP) or (_is_guarded(then) and _is_guarded(other))
+            return SKIP in (then, other) or _is_guarded(then) or _is_guarded(other)
         case For(body=body) | Let(body=body) | Alloc(body=body) | Block(body=body):
             return _is_guarded(body)
         case Seq(stmts=stmts):
@@ -357,4 +432,13 @@ def _around(loops: Sequence[For], body: Stmt) -> Stmt:
     return reduce(lambda inner, loop: replace(loop, body=inner), reversed(loops), body)
 
 
-LOOP_RULES = (useful_iterations, one_iteration, needed_iterations, single_iteration, no_iteration, whole_range, filled)
+LOOP_RULES = (
+    useful_iterations,
+    around_gap,
+    one_iteration,
+    needed_iterations,
+    single_iteration,
+    no_iteration,
+    whole_range,
+    filled,
+)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial, reduce
-from itertools import pairwise
 
 import islpy as isl
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from egraph_rules.rules.affine import affine_form
+from egraph_rules.rules.loops import Bounds, cut_around
 from ir.analysis.legality import carried
 from ir.dtypes import DType
 from ir.fold import fold
@@ -433,9 +433,6 @@ def _apart(store: Store, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
 # Loops split where a condition changes --------------------------------------------------------------------------------
 
 
-_Bounds = tuple[Expr, Expr]  # a start and an extent
-
-
 @rewrite(
     law="for i in a .. b: s  =  for i in a .. c: s; for i in c .. d: s; for i in d .. b: s",
     because="the same iterations run in the same order, and each part knows on which side of a condition it is",
@@ -545,14 +542,14 @@ def _leaves(element: Load, var: Var, here: Here) -> bool:
     return False
 
 
-def _parts(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Sequence[_Bounds] | None:
+def _parts(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Sequence[Bounds] | None:
     """Bounds of the parts of a loop, as `_split` has them, if that takes few steps to find."""
     ranges = tuple((f.var, f.start, f.extent) for f in (loop, *around))
     question = partial(_split, loop, cond, around, here)
     return here.once(("split", ranges, cond), lambda: pb.within_budget(question, None))
 
 
-def _split(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Sequence[_Bounds] | None:
+def _split(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Sequence[Bounds] | None:
     """Starts and extents of a loop before, in and after the interval where a condition holds; None if there is none.
 
     With loops `around` the condition, that is where it holds in all of their iterations.
@@ -565,37 +562,8 @@ def _split(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Sequence
     places = reduce(lambda region, d: region.intersect(d.may), domains[1:], inside)
     fails = pb.forget(places.subtract(holds.must), [f.var.name for f in around])
     true = inside.subtract(fails)
-    if true.is_empty() or inside.is_subset(true):
-        return None
-    if not here.domain.is_subset(pb.forget(true, (loop.var.name,))):
-        return None  # in some states the condition never holds, so that the parts have no bounds
-    low, high = _ends(true, loop.var.name)
-    first, last = _ends(inside, loop.var.name)
-    if low is None or high is None or first is None or last is None:
-        return None
-    at = pb.symbol(loop.var.name)
-    if not inside.intersect(at.ge_set(low)).intersect(at.le_set(high)).is_subset(true):
-        return None
     scope: dict[str, Expr] = {v.name: v for e in (loop.start, loop.extent, cond) for v in free_vars(e)}
-    cuts = [first, low, high.add(pb.number(1)), last.add(pb.number(1))]
-    if any(c.coalesce().n_piece() > 1 for c in cuts):
-        return None
-    parts: list[_Bounds] = []
-    for begin, end in pairwise(cuts):
-        count = end.sub(begin)
-        if not here.domain.is_subset(count.eq_set(pb.number(0))):
-            bounds = (readback.expression(f.coalesce(), scope, here.domain) for f in (begin, count))
-            start, extent = (of_dtype(e, loop.var.dtype) for e in bounds)
-            parts.append((start, extent))
-    return parts
-
-
-def _ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | None]:
-    """The least and the greatest value of a variable, as functions of the others."""
-    line = pb.line(region, name)
-    if line is None:
-        return None, None
-    return readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
+    return cut_around(true, inside, loop.var, scope, here)
 
 
 SPLITTING_RULES = (by_layout, by_period, coalesced, unrolled, at_condition)

@@ -23,7 +23,7 @@ import islpy as isl
 from ir.analysis.invariants import Side, keeps
 from ir.dtypes import DType
 from ir.fold import shortened
-from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Stmt, Store, Undef, Var
+from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Select, Stmt, Store, Unary, Undef, Var
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.traverse import free_vars, has_undef, loads, node_count, substitute_expr, walk
@@ -273,3 +273,22 @@ def of_store(store: Store, spot: isl.Set) -> Contents:
         return {}
     own = touching(value, len(store.indices), {store.buffer: spot}) if is_function(value) else None
     return {(store.buffer, value): spot if own is None else spot.subtract(own)}
+
+
+def of_choice(store: Store, spot: isl.Set) -> Contents:
+    """The numbers that are known right after a store of one of several values, where conditions on places pick them."""
+    found: Contents = {}
+    for value, where in _numbers(store.value, pb.always()):
+        region = spot.intersect_params(where)
+        key = store.buffer, value
+        found[key] = found[key].union(region) if key in found else region
+    return found
+
+
+def _numbers(value: Expr, where: isl.Set) -> Iterator[tuple[Const | Undef, isl.Set]]:
+    """The numbers among what a choice may be, and when it is surely that."""
+    if isinstance(value, (Const, Undef)):
+        yield value, where
+    elif isinstance(value, Select):
+        yield from _numbers(value.then, where.intersect(pb.condition(value.cond).must))
+        yield from _numbers(value.other, where.intersect(pb.condition(Unary("not", value.cond)).must))

@@ -303,6 +303,8 @@ class EffectAnalysis:
             return Effects(reads=reads, may={stmt.buffer: pb.whole(len(stmt.indices))})
         told = stmt.buffer in self._followed or not held.is_function(stmt.value)
         known = held.of_store(stmt, spot) if told else {}
+        if isinstance(stmt.value, Select):
+            known = known | held.of_choice(stmt, spot)
         return Effects(reads=reads, may={stmt.buffer: spot}, must={stmt.buffer: spot}, established=known)
 
 

@@ -16,6 +16,7 @@ from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import CPU, Target
 from egraph_rules.engine.phases import Budget
 from egraph_rules.rules import FAMILIES, all_rules, merging, splitting
+from egraph_rules.rules.loops import around_gap
 from egraph_rules.rules.registry import active_rules
 from ir import PrimFunc, interpret, parse, to_script
 from ir.errors import RuleError
@@ -152,6 +153,43 @@ def f(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
     assert optimize(func).best == func
 
 
+@pytest.mark.parametrize(
+    ("indices", "guard", "left"),
+    [
+        ("i", "i < 3 or i >= 98", 0),
+        ("i", "i == 0 or i == 99", 0),
+        ("i, j", "i == 0 or i == 99 or j < 2 or j == 99", 0),
+        ("i, j", "not (1 <= i and i < 99 and 1 <= j and j < 99)", 0),
+        ("i", "i < 40 or i >= 50", 1),  # most iterations are needed
+        ("i", "i % 50 == 0 or i == 7", 1),  # there is more than one gap
+    ],
+)
+def test_what_fills_a_border_visits_no_more_than_that(indices: str, guard: str, left: int) -> None:
+    shape = "100" if indices == "i" else "100, 100"
+    func = read(f"""
+def f(A: T.Buffer(({shape},), "float32"), B: T.Buffer(({shape},), "float32")):
+    for {indices} in T.grid({shape}):
+        if {guard}:
+            B[{indices}] = A[{indices}] + 1.0
+""")
+    found = best(func)
+    assert count(found, If) == left and "if_then_else" not in str(found)
+
+
+def test_a_loop_whose_ends_do_different_things_has_a_gap() -> None:
+    func = read("""
+def f(B: T.Buffer((n,), "float32"), n: T.int32):
+    T.assume(n > 10)
+    for i in T.serial(n):
+        if i < 2:
+            B[i] = 1.0
+        elif i >= n - 3:
+            B[i] = 2.0
+""")
+    found = best(func)
+    assert count(found, If) == 0 and count(found, For) == 2
+
+
 def test_conditions_on_data_or_without_an_interval_stay() -> None:
     func = read("""
 def f(A: T.Buffer((100,), "float32"), B: T.Buffer((1,), "float32"), C: T.Buffer((100,), "int32")):
@@ -201,7 +239,9 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer(
     assert count(best(func, FEW_LOOPS), For) == 2
 
 
-@pytest.mark.parametrize("item", some((*splitting.SPLITTING_RULES, *merging.MERGING_RULES), 1), ids=lambda r: r.name)
+@pytest.mark.parametrize(
+    "item", some((*splitting.SPLITTING_RULES, *merging.MERGING_RULES, around_gap), 1), ids=lambda r: r.name
+)
 @few(2)
 @given(func=programs())
 def test_random_programs_keep_their_meaning(item: Rule, func: PrimFunc) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from compare import assert_refines
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU, TPU, Target
 from egraph_rules.modules.assemble import assembled
@@ -22,8 +23,9 @@ from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.modules.variants import GAP
 from ir import interpret, parse, verify
 from ir.errors import LoopsatError, OptionError, ScheduleError
-from ir.nodes import Const, Module, Undef
-from ir.program.calls import calls_in
+from ir.nodes import Const, Load, Module, Select, Store, Undef
+from ir.program.calls import calls_in, without_calls
+from ir.traverse import walk
 from lower import compile
 
 CHAIN = """
@@ -467,6 +469,56 @@ def main(X: T.Buffer((12,), "float32"), Y: T.Buffer((12,), "float32")):
     use(H, Y)
 """)
     assert all(s.is_plain for s in storages(graph_of(module["main"]), CPU, {})["H"])
+
+
+def padded_layers(count: int, last: str) -> Module:
+    """Layers that pad what they get, compute on that, and crop it."""
+    plain, room = "T.Buffer((24,), 'int32')", "T.Buffer((26,), 'int32')"
+    text = f"""
+@T.prim_func
+def pad(A: {plain}, P: {room}):
+    for i in range(26):
+        P[i] = T.if_then_else(i >= 1 and i < 25, A[i - 1], 0)
+
+@T.prim_func
+def double(P: {room}, Q: {room}):
+    for i in range(26):
+        Q[i] = P[i] * 2
+
+@T.prim_func
+def crop(Q: {room}, B: {plain}):
+    for i in range(24):
+        B[i] = Q[i + 1]
+
+@T.prim_func
+def main(X: {plain}, Y: {plain}):
+"""
+    names = ["X", *(f"H{k}" for k in range(count - 1)), "Y"]
+    lines = [f"{h} = T.alloc_buffer((24,), 'int32')" for h in names[1:-1]]
+    lines += [f"{b}{k} = T.alloc_buffer((26,), 'int32')" for k in range(count) for b in "PQ"]
+    for k, (a, b) in enumerate(pairwise(names)):
+        lines += [f"pad({a}, P{k})", f"double(P{k}, Q{k})", f"crop(Q{k}, {b})"]
+    return parse(text + "".join(f"    {line}\n" for line in (*lines, last)))
+
+
+def test_crops_meet_pads_in_modules_that_are_not_searched_as_a_whole() -> None:
+    """Also those of other calls: that what they get has zeros around it is known from one to the next."""
+    module = padded_layers(8, "pass")
+    result = optimize(module)
+    best = without_calls(result.best["main"])
+    assert_refines(without_calls(module["main"]), best, np.random.default_rng(0), runs=2)
+    stores = [s for s in walk(best.body) if isinstance(s, Store)]
+    assert len(stores) == 9 and sum(isinstance(s.value, (Load, Select)) for s in stores) == 1  # the first pad
+
+
+def test_what_is_read_again_stays_between_calls() -> None:
+    """A crop that somebody else reads too, and buffers for which the caller gives maps."""
+    module = padded_layers(8, "crop(Q3, H0)")
+    result = optimize(module)
+    before, after = without_calls(module["main"]), without_calls(result.best["main"])
+    assert_refines(before, after, np.random.default_rng(0), runs=2)
+    given = optimize(padded_layers(8, "pass"), maps={"H1": [lambda i: [i // 4, i % 4]]})
+    assert "H1" in given.layouts
 
 
 @pytest.mark.fuzz

@@ -15,6 +15,7 @@ from egraph_rules.cost.target import CPU, Target
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import storages
 from egraph_rules.modules.graph import Graph, graph_of
+from egraph_rules.modules.joining import joined
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.modules.stages import staged, unstaged
@@ -207,6 +208,25 @@ def forced(graph: Graph, target: Target) -> Iterator[tuple[str, Storage, dict[st
         if between.is_free or between.one_way or (between.writers and not between.is_result):
             for storage in ways[name][1:]:
                 yield name, storage, {n: w[:1] for n, w in ways.items()} | {name: [storage]}
+
+
+@pytest.mark.parametrize("count", [24, pytest.param(1000, marks=pytest.mark.fuzz)])
+def test_calls_joined_with_those_that_move_what_they_leave_do_the_same(count: int) -> None:
+    made = 0
+    for seed, module in well_formed(range(count)):
+        main = module["main"]
+        try:
+            expected = interpret(main, *arrays(seed))
+        except InterpretError:
+            continue  # products may overflow
+        apart = specialized(staged(main, alone=True))
+        given = told(joined(apart, lambda func, parts: True, ()))
+        made += len([*calls_in(given.body)]) < len([*calls_in(apart.body)])
+        inlined = without_calls(given)
+        verify(inlined, allow_stray_loads=True)
+        found = interpret(inlined, *arrays(seed), sanitize=True)
+        np.testing.assert_array_equal(found, expected, err_msg=str(seed))
+    assert made >= count // 20
 
 
 @pytest.mark.parametrize("count", [3, pytest.param(40, marks=pytest.mark.fuzz)])

@@ -611,6 +611,22 @@ def relaid(w: Writer) -> Stmt:
     return For(flat, number(0), number(max(count - shift, 0)), body)
 
 
+def borders(w: Writer) -> Stmt:
+    """Nests that store to some places at both ends of an axis, or a place too many or too few."""
+    target, axis = w.written(), w.source.integer(0, len(w.shape) - 1)
+
+    def body(scope: Scope, here: tuple[Expr, ...], flat: Expr) -> Stmt:
+        first, last = w.source.pick(0, 1, 1, 2), w.shape[axis] - w.source.pick(1, 1, 2, 0)
+        low, high = here[axis] < first, here[axis] >= last
+        store: Stmt = Store(target, here, w.source.pick(w.constant(), w.value(scope, 1)))
+        again: Stmt = Store(target, here, w.constant())
+        other = w.source.pick(SKIP, again)
+        return w.source.pick(If(low | high, store, SKIP), seq(If(low, store, SKIP), If(high, again, SKIP)),
+                             If(low, store, If(high, again, SKIP)), If(low | high, store, other))  # fmt: skip
+
+    return nest(w, body)
+
+
 def over_bits(w: Writer) -> Stmt:
     """A loop over the bits of an element, or over a bit too many or too few, that folds them into another."""
     kind = w.source.pick("bit", "bit", "bit", "guarded bit", "shift", "last bit")
@@ -643,7 +659,7 @@ IDIOMS: tuple[Idiom, ...] = (
     in_loop, neighbours, padded_stage, assumed, assumed_data, bindings, read_twice, adjacent_loops, reduction,
     stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
     local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling, over_bits,
-    relative_sums, repeated_terms,
+    relative_sums, repeated_terms, borders,
 )  # fmt: skip
 
 
