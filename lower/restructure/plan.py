@@ -13,7 +13,7 @@ from itertools import groupby
 
 from egraph_rules.cost.target import CPU, Target
 from ir.analysis import dependence
-from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
+from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences, where_read
 from ir.nodes import Buffer
 from ir.presburger.sets import steps
 from lower.analysis.components import components, edges_within
@@ -51,7 +51,8 @@ def plan(program: Program, target: Target = CPU) -> Plan:
         return _with_expanded_locals(program, Plan(tuple(_as_written(program.statements)), boxes, static))
     before = steps()
     unchanged = always_unchanged(program.statements, program.policy)
-    deps = dependences(program.statements, program.depth, unchanged, steady=program.steady)
+    read = where_read(program.statements, program.depth)
+    deps = dependences(read, program.depth, unchanged, steady=program.steady)
     if steps() - before > dependence.MOST_STEPS:
         program.notes.append("too many accesses meet to tell all apart: dependences between the last are assumed")
     flat = flat_ranges(program.statements, boxes, static, program.depth)
