@@ -287,7 +287,8 @@ def where_read(statements: Sequence[Statement], private: Mapping[Buffer, int]) -
             for g in (readers[0].guards if readers else ())
             if free_vars(g) & outer
             and not has_loads(g)
-            and all(g in r.guards and free_vars(g).isdisjoint(inner | {o.var for o in r.loops[depth:]}) for r in readers)
+            and all(g in r.guards for r in readers)
+            and free_vars(g).isdisjoint(inner | {o.var for r in readers for o in r.loops[depth:]})
         ]
         found[k] = replace(s, guards=tuple(dict.fromkeys((*s.guards, *shared)))) if shared else s
     return found

@@ -77,9 +77,10 @@ from lower.program.nodes import (
     Starred,
     Subscript,
     Tuple,
+    names_read,
     read_in,
 )
-from lower.program.passes import DEAD_CODE, MASKED_STORES, REROLLING, ROTATION
+from lower.program.passes import DEAD_CODE, MASKED_STORES, REROLLING, ROTATION, STORES_IN_TURN
 from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import users_of
@@ -557,7 +558,7 @@ class _Emitter:
         large = [self.names.of(b) for b in carried if _is_large(b)]
         rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
         state = [*names, *rows.names]
-        body = list(rows.body)
+        body = list(self._in_turn(rows.body, carried, child))
         if loop.var.dtype not in (DType.INT32, DType.INT64):  # JAX counts as wide as the ends are, which may be numbers
             body.insert(0, assign(variable, call(f"jnp.{loop.var.dtype}", Name(variable))))
             low, high = (e if isinstance(e, Literal) else call("jnp.int32", e) for e in (low, high))
@@ -580,6 +581,17 @@ class _Emitter:
             scope.add(Assign(Tuple((*map(Name, names), Starred(Name("_")))), result))
         else:
             scope.add(assign_each(names, result))
+
+    def _in_turn(self, body: Sequence[JaxStmt], carried: Sequence[Buffer], child: Scope) -> Sequence[JaxStmt]:
+        """The body of a step with its stores in turn, where a target would copy the arrays that it carries."""
+        if not self.target.stores_copy:
+            return body
+        numbers = frozenset(map(self.names.of, child.loop_vars))
+        known = (*self.func.buffers, *self.locals, *carried)
+        shapes = {self.names.of(b): tuple(map(as_expr, self._shape(b))) for b in known}
+        found = STORES_IN_TURN.run(body, list(map(self.names.of, carried)), numbers, shapes)
+        self.helpers |= {"stored_in_turn", "stored_at_once"} & frozenset[str]().union(*map(names_read, found))
+        return found
 
     def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""

@@ -55,6 +55,8 @@ RESERVED = {
     "windows_at",
     "first_best",
     "last_best",
+    "stored_in_turn",
+    "stored_at_once",
     "state",
     *EXACT_HELPERS,
     *keyword.kwlist,

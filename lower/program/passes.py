@@ -14,6 +14,7 @@ from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
 from lower.program.register_rotation import handed_on
 from lower.program.rerolling import folded
+from lower.program.stores_in_turn import in_turn
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,6 +38,13 @@ ROTATION = ArrayPass(
     "first, while a step stands alone: it gives the step further results, and bodies of phases are compared after it",
     handed_on,
 )
+STORES_IN_TURN = ArrayPass(
+    "stores in turn",
+    "the body of a step",
+    "X[p] = a; X[q] = b  =  for k: X[(p, q)[k]] = (a, b)[k]   where b reads X elsewhere than at p",
+    "after rotation, which needs each store by itself, and where it is known which names are single values",
+    in_turn,
+)
 REROLLING = ArrayPass(
     "re-rolling",
     "the bodies of the phases of a loop",
@@ -58,4 +66,4 @@ DEAD_CODE = ArrayPass(
     "last: what other passes and writers leave behind is known when all is written",
     without_dead_code,
 )
-ARRAY_PASSES = (ROTATION, REROLLING, MASKED_STORES, DEAD_CODE)
+ARRAY_PASSES = (ROTATION, STORES_IN_TURN, REROLLING, MASKED_STORES, DEAD_CODE)
