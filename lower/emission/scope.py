@@ -55,6 +55,7 @@ RESERVED = {
     "windows_at",
     "first_best",
     "last_best",
+    "integer_einsum",
     "stored_in_turn",
     "stored_at_once",
     "state",
