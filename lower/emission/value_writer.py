@@ -10,8 +10,9 @@ from egraph_rules.cost.target import Target
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
-from ir.nodes import Buffer, Const, Expr, Load, Select, Var, const
-from ir.traverse import factors, free_vars, loads, map_expr
+from ir.fold import computed
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var, const
+from ir.traverse import factors, free_vars, has_loads, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy
 from lower.analysis.linear_forms import number, to_expr
@@ -645,6 +646,7 @@ class ValueWriter:
 
     def _mask(self, guards: Sequence[Expr]) -> Value | None:
         """The conjunction of guards; a long one gets a name."""
+        guards = self._needed(guards)
         if not guards:
             return None
         total = self.translator.expr(guards[0])
@@ -661,8 +663,32 @@ class ValueWriter:
         name = known[0] if known else self.names.fresh("mask")
         return Value(Name(self.scope.define(name, total.code)), total.axes)
 
+    def _needed(self, guards: Sequence[Expr]) -> Sequence[Expr]:
+        """Guards without those that another one takes in: it reads padding where they do not hold, and fails there."""
+        if self.accessor.fill is not None or not any(map(has_loads, guards)):
+            return guards
+        kept = list(guards)
+        for guard in guards:
+            data = [load for g in kept if g is not guard for load in loads(g) if _fails(g, load)]
+            if any(self._padded_unless((guard,), load) for load in data):
+                kept = [g for g in kept if g is not guard]
+        return kept
+
     def _extents(self, axes: Sequence[Axis]) -> tuple[JaxExpr, ...]:
         return tuple(self.accessor.size(a.extent) for a in axes)
+
+
+def _fails(cond: Expr, load: Load) -> bool:
+    """Whether a condition does not hold where a load finds zero."""
+    zero = const(0, load.dtype)
+    match cond:
+        case Load():
+            return cond == load
+        case Binary(lhs=lhs, rhs=rhs) if load in (lhs, rhs):
+            found = computed(replace(cond, lhs=zero if lhs == load else lhs, rhs=zero if rhs == load else rhs))
+            return found is not None and not found.value
+        case _:
+            return False
 
 
 def _is_zero(number: bool | int | float) -> bool:
