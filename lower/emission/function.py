@@ -80,7 +80,7 @@ from lower.program.nodes import (
     names_read,
     read_in,
 )
-from lower.program.passes import DEAD_CODE, MASKED_STORES, REROLLING, ROTATION, STORES_IN_TURN
+from lower.program.passes import DEAD_CODE, MASKED_STORES, OUTER_PADDING, REROLLING, ROTATION, STORES_IN_TURN
 from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import users_of
@@ -253,7 +253,7 @@ class _Emitter:
         for buffer in results:
             scope.current(buffer)
         scope.add(Return(Tuple(tuple(map(self._handed_back, results)))))
-        body = DEAD_CODE.run(MASKED_STORES.run(scope.body()))
+        body = DEAD_CODE.run(OUTER_PADDING.run(MASKED_STORES.run(scope.body())))
         return Piece(
             own,
             tuple(self.parameter_names().values()),

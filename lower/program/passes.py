@@ -12,6 +12,7 @@ from typing import Generic, ParamSpec, TypeVar
 
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
+from lower.program.outer_padding import padded_outside
 from lower.program.register_rotation import handed_on
 from lower.program.rerolling import folded
 from lower.program.stores_in_turn import in_turn
@@ -59,6 +60,13 @@ MASKED_STORES = ArrayPass(
     "when all stores are written, and before dead code, which takes masks that no store is left of",
     as_one_choice,
 )
+OUTER_PADDING = ArrayPass(
+    "outer padding",
+    "the body of a function",
+    "where(pad(m), pad(x), c)  =  pad(where(m, x, c), c)",
+    "when all is written: operands are padded one by one",
+    padded_outside,
+)
 DEAD_CODE = ArrayPass(
     "dead code",
     "the body of a function",
@@ -66,4 +74,4 @@ DEAD_CODE = ArrayPass(
     "last: what other passes and writers leave behind is known when all is written",
     without_dead_code,
 )
-ARRAY_PASSES = (ROTATION, STORES_IN_TURN, REROLLING, MASKED_STORES, DEAD_CODE)
+ARRAY_PASSES = (ROTATION, STORES_IN_TURN, REROLLING, MASKED_STORES, OUTER_PADDING, DEAD_CODE)
