@@ -11,14 +11,15 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
 from ir.fold import computed
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var, const
+from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Select, Var, const
+from ir.presburger import sets as presburger
 from ir.traverse import factors, free_vars, has_loads, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy
 from lower.analysis.linear_forms import number, to_expr
 from lower.array.access import ZERO, Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.array.exact_values import ExactTranslator
-from lower.array.finiteness import MASKED, Finite, outside_unless
+from lower.array.finiteness import MASKED, Finite, outside_unless, positions
 from lower.array.integer_facts import Facts
 from lower.array.job import (
     MAX_SLICES,
@@ -120,6 +121,7 @@ class ValueWriter:
         self.translator = translate(
             order, self._load, self._variable, self.helpers, True, self.policy.precision, self._at_least
         )
+        self.translator.somewhere = self._somewhere
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
         self.accessor.proves = lambda integer: self._at_least(integer, 0)
@@ -132,6 +134,16 @@ class ValueWriter:
         if low is not None and low >= number:
             return True
         return self.facts is not None and self.facts.at_least(expr, number, self.job.axes, self.around.boxes)
+
+    def _somewhere(self, cond: Expr) -> bool:
+        """Whether a condition holds at some position of the axes."""
+
+        def question() -> bool:
+            inside = positions(self.job.axes, {})
+            return not inside.intersect(presburger.condition(cond).must).is_empty()
+
+        known = all(a.low.is_const and a.extent.is_const for a in self.job.axes)
+        return known and not has_loads(cond) and presburger.within_budget(question, False)
 
     def _survey(self, chosen: Sequence[Axis]) -> None:
         """How far accesses of this statement leave each buffer, so that it is padded once for all."""
@@ -521,7 +533,8 @@ class ValueWriter:
 
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
         mask = self._mask(guards)
-        with self.translator.under(lambda: self._mask([*self.covering, *guards])):
+        case = conjunction([*self.covering, *guards]) if self.covering or guards else TRUE
+        with self.translator.under(lambda: self._mask([*self.covering, *guards]), case=case):
             return self._under_mask(op, expr, guards, mask, reduced)
 
     def _under_mask(
