@@ -81,6 +81,7 @@ from lower.program.nodes import (
     read_in,
 )
 from lower.program.passes import DEAD_CODE, MASKED_STORES, OUTER_PADDING, REROLLING, ROTATION, STORES_IN_TURN
+from lower.program.stores_in_turn import Steps
 from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import users_of
@@ -558,7 +559,7 @@ class _Emitter:
         large = [self.names.of(b) for b in carried if _is_large(b)]
         rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
         state = [*names, *rows.names]
-        body = list(self._in_turn(rows.body, carried, child))
+        body = list(self._in_turn(rows.body, carried, child, (variable, low, high)))
         if loop.var.dtype not in (DType.INT32, DType.INT64):  # JAX counts as wide as the ends are, which may be numbers
             body.insert(0, assign(variable, call(f"jnp.{loop.var.dtype}", Name(variable))))
             low, high = (e if isinstance(e, Literal) else call("jnp.int32", e) for e in (low, high))
@@ -582,14 +583,16 @@ class _Emitter:
         else:
             scope.add(assign_each(names, result))
 
-    def _in_turn(self, body: Sequence[JaxStmt], carried: Sequence[Buffer], child: Scope) -> Sequence[JaxStmt]:
+    def _in_turn(
+        self, body: Sequence[JaxStmt], carried: Sequence[Buffer], child: Scope, steps: Steps
+    ) -> Sequence[JaxStmt]:
         """The body of a step with its stores in turn, where a target would copy the arrays that it carries."""
         if not self.target.stores_copy:
             return body
         numbers = frozenset(map(self.names.of, child.loop_vars))
         known = (*self.func.buffers, *self.locals, *carried)
         shapes = {self.names.of(b): tuple(map(as_expr, self._shape(b))) for b in known}
-        found = STORES_IN_TURN.run(body, list(map(self.names.of, carried)), numbers, shapes)
+        found = STORES_IN_TURN.run(body, list(map(self.names.of, carried)), numbers, shapes, steps)
         self.helpers |= {"stored_in_turn", "stored_at_once"} & frozenset[str]().union(*map(names_read, found))
         return found
 

@@ -55,30 +55,28 @@ _ELEMENTWISE = {"where", "minimum", "maximum", "abs", "clip", "exp", "log", "sqr
 _OPTIONS = {"mode", "wrap_negative_indices"}  # of a store that drops what is outside
 
 Shapes = Mapping[str, tuple[JaxExpr, ...]]
+Steps = tuple[str, JaxExpr, JaxExpr]  # the variable of the loop, and from which number it goes up to which
 
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """`array.at[places].set(value)`, with a single number in each of the first dimensions."""
+    """`array.at[places].set(value)`, with a single number in each of the first dimensions, which may be known to be
+    positions that there are."""
 
     stmt: Assign
     places: tuple[JaxExpr, ...]
     value: JaxExpr
+    inside: bool
 
     def exprs(self) -> tuple[JaxExpr, ...]:
         return (*self.places, self.value)
-
-    @property
-    def inside(self) -> bool:
-        """Whether it is known to be to a part that there is."""
-        return not (isinstance(self.stmt.value, Call) and self.stmt.value.keywords)
 
     def reads(self) -> frozenset[str]:
         return frozenset[str]().union(*map(names_read, self.exprs()))
 
 
 def in_turn(
-    body: Sequence[JaxStmt], arrays: Sequence[str], numbers: frozenset[str], shapes: Shapes
+    body: Sequence[JaxStmt], arrays: Sequence[str], numbers: frozenset[str], shapes: Shapes, steps: Steps
 ) -> tuple[JaxStmt, ...]:
     """The body of a step that carries `arrays`, with loops over its stores to each of them.
 
@@ -92,13 +90,15 @@ def in_turn(
                 pass
     for array in arrays:
         if shapes[array]:
-            body = _Turns(array, lambda e, known=numbers: _is_number(e, known, shapes), shapes[array]).body(body)
+            body = _Turns(array, lambda e, known=numbers: _is_number(e, known, shapes), shapes[array], steps).body(body)
     return tuple(body)
 
 
 class _Turns:
-    def __init__(self, array: str, is_number: Callable[[JaxExpr], bool], shape: tuple[JaxExpr, ...]) -> None:
-        self.array, self.is_number, self.shape = array, is_number, shape
+    def __init__(
+        self, array: str, is_number: Callable[[JaxExpr], bool], shape: tuple[JaxExpr, ...], steps: Steps
+    ) -> None:
+        self.array, self.is_number, self.shape, self.steps = array, is_number, shape, steps
         self.result: list[JaxStmt] = []
         self.run: list[_Store] = []
         self.between: list[JaxStmt] = []  # since the first store of the run, none of which says anything of the array
@@ -166,7 +166,8 @@ class _Turns:
                     keywords=options,
                 ),
             ) if name == self.array and place == Attribute(array, "at") and {k for k, _ in options} <= _OPTIONS:
-                return _Store(stmt, items, value) if all(map(self.is_number, items)) else None
+                inside = all(map(self._is_inside, items, self.shape))
+                return _Store(stmt, items, value, inside) if all(map(self.is_number, items)) else None
             case Assign(
                 target=Name(id=name),
                 value=Call(
@@ -187,7 +188,18 @@ class _Turns:
         whole = sizes[count:] == self.shape[count:] and all(s == Literal(0) for s in starts[count:])
         if one in self.shape or one in sizes[count:] or not (0 < count < len(sizes) and whole):
             return None
-        return _Store(stmt, starts[:count], value) if all(map(self.is_number, starts[:count])) else None
+        return _Store(stmt, starts[:count], value, inside=True) if all(map(self.is_number, starts[:count])) else None
+
+    def _is_inside(self, place: JaxExpr, size: JaxExpr) -> bool:
+        """Whether a place is known to be one of so many positions."""
+        variable, *ends = self.steps
+        base, number = _offset(place)
+        match (*ends, size):
+            case Literal(value=int(low)), Literal(value=int(high)), Literal(value=int(count)):
+                first, last = (number, number) if base is None else (low + number, high - 1 + number)
+                return base in (None, Name(variable)) and first >= 0 and last < count
+            case _:
+                return False
 
 
 def _reads(node: JaxNode, array: str) -> Iterator[Subscript | None]:
