@@ -80,7 +80,15 @@ from lower.program.nodes import (
     names_read,
     read_in,
 )
-from lower.program.passes import DEAD_CODE, MASKED_STORES, OUTER_PADDING, REROLLING, ROTATION, STORES_IN_TURN
+from lower.program.passes import (
+    DEAD_CODE,
+    MASKED_STORES,
+    OUTER_PADDING,
+    REROLLING,
+    ROTATION,
+    SHARED_ROWS,
+    STORES_IN_TURN,
+)
 from lower.program.stores_in_turn import Steps
 from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
 from lower.restructure.pipeline import as_it_will_run
@@ -594,7 +602,7 @@ class _Emitter:
         shapes = {self.names.of(b): tuple(map(as_expr, self._shape(b))) for b in known}
         found = STORES_IN_TURN.run(body, list(map(self.names.of, carried)), numbers, shapes, steps)
         self.helpers |= {"stored_in_turn", "stored_at_once"} & frozenset[str]().union(*map(names_read, found))
-        return found
+        return SHARED_ROWS.run(found, numbers, shapes, self.names.fresh)
 
     def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""

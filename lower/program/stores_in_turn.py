@@ -84,13 +84,13 @@ def in_turn(
     """
     for stmt in body:
         match stmt:
-            case Assign(target=Name(id=name), value=value) if name not in shapes and _is_number(value, numbers, shapes):
+            case Assign(target=Name(id=name), value=value) if name not in shapes and is_number(value, numbers, shapes):
                 numbers |= {name}
             case _:
                 pass
     for array in arrays:
         if shapes[array]:
-            body = _Turns(array, lambda e, known=numbers: _is_number(e, known, shapes), shapes[array], steps).body(body)
+            body = _Turns(array, lambda e, known=numbers: is_number(e, known, shapes), shapes[array], steps).body(body)
     return tuple(body)
 
 
@@ -234,11 +234,11 @@ def _offset(expr: JaxExpr) -> tuple[JaxExpr | None, int]:
             return expr, 0
 
 
-def _is_number(expr: JaxExpr, numbers: frozenset[str], shapes: Shapes) -> bool:
+def is_number(expr: JaxExpr, numbers: frozenset[str], shapes: Shapes) -> bool:
     """Whether an expression is known to be a single value."""
 
     def inner(e: JaxExpr) -> bool:
-        return _is_number(e, numbers, shapes)
+        return is_number(e, numbers, shapes)
 
     match expr:
         case Literal(value=bool() | int() | float()):
