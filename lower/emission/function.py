@@ -86,7 +86,7 @@ from lower.program.passes import (
     OUTER_PADDING,
     REROLLING,
     ROTATION,
-    SHARED_ROWS,
+    SHARED_PLANES,
     STORES_IN_TURN,
 )
 from lower.program.stores_in_turn import Steps
@@ -602,7 +602,7 @@ class _Emitter:
         shapes = {self.names.of(b): tuple(map(as_expr, self._shape(b))) for b in known}
         found = STORES_IN_TURN.run(body, list(map(self.names.of, carried)), numbers, shapes, steps)
         self.helpers |= {"stored_in_turn", "stored_at_once"} & frozenset[str]().union(*map(names_read, found))
-        return SHARED_ROWS.run(found, numbers, shapes, self.names.fresh)
+        return SHARED_PLANES.run(found, numbers, shapes, self.names.fresh)
 
     def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""

@@ -15,7 +15,7 @@ from lower.program.masked_stores import as_one_choice
 from lower.program.outer_padding import padded_outside
 from lower.program.register_rotation import handed_on
 from lower.program.rerolling import folded
-from lower.program.shared_rows import sharing_rows
+from lower.program.shared_planes import sharing_planes
 from lower.program.stores_in_turn import in_turn
 
 P = ParamSpec("P")
@@ -47,12 +47,12 @@ STORES_IN_TURN = ArrayPass(
     "after rotation, which needs each store by itself, and where it is known which names are single values",
     in_turn,
 )
-SHARED_ROWS = ArrayPass(
-    "shared rows",
+SHARED_PLANES = ArrayPass(
+    "shared planes",
     "the body of a step",
-    "f(X[k, 1:], X[k, :-1])  =  row = X[k]; f(row[1:], row[:-1])",
+    "f(X[k, 1:, :], X[k, :-1, :])  =  plane = X[k]; f(plane[1:, :], plane[:-1, :])",
     "after stores in turn, which look at the places that parts are read from",
-    sharing_rows,
+    sharing_planes,
 )
 REROLLING = ArrayPass(
     "re-rolling",
@@ -82,4 +82,4 @@ DEAD_CODE = ArrayPass(
     "last: what other passes and writers leave behind is known when all is written",
     without_dead_code,
 )
-ARRAY_PASSES = (ROTATION, STORES_IN_TURN, SHARED_ROWS, REROLLING, MASKED_STORES, OUTER_PADDING, DEAD_CODE)
+ARRAY_PASSES = (ROTATION, STORES_IN_TURN, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, DEAD_CODE)

@@ -1,4 +1,4 @@
-"""Passes over array programs, each alone: dead code, re-rolling, outer padding, stores under masks and in turn.
+"""Passes over array programs, each alone: dead code, re-rolling, padding, planes, and stores.
 
 Register rotation has a file of its own.
 """
@@ -14,6 +14,7 @@ from lower.program.masked_stores import as_one_choice
 from lower.program.outer_padding import padded_outside
 from lower.program.print_jax import print_jax
 from lower.program.rerolling import folded
+from lower.program.shared_planes import sharing_planes
 from lower.program.stores_in_turn import in_turn
 
 
@@ -168,3 +169,21 @@ def test_stores_of_a_step_in_turn(lines: list[str], found: str | None) -> None:
 )
 def test_choices_of_padded_operands_are_padded(line: str, found: str | None) -> None:
     assert print_jax(padded_outside(statements(line))) == [found or line]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("u = u.at[k].set(u[i, 1:] + u[i, :4])", ["plane = u[i]", "u = u.at[k].set(plane[1:] + plane[:4])"]),
+        ("u = u.at[k].set(u[i, 1:] + u[k, :4])", None),  # parts of two
+        ("u = u.at[k].set(u[2, 1:] + u[2, :4])", None),  # XLA knows where
+        ("u = u.at[k].set(u[i, 3:] + u[i, :2])", None),  # small parts
+        ("u = u.at[k].set(u[i, j:] + u[i, :4])", None),
+        ("v = u[i, 1:] + u[i, :4]", None),  # the step does not store to it
+        ("y = y.at[k].set(y[i, 1:] + y[i, :4])", None),  # a row
+    ],
+)
+def test_parts_of_one_plane(line: str, found: list[str] | None) -> None:
+    shapes = {"y": (as_expr(9), as_expr(5)), "u": (as_expr(2), as_expr(5), as_expr(5))}
+    body = sharing_planes(statements(line), frozenset(("i", "k")), shapes, lambda wish: wish.removeprefix("u_"))
+    assert print_jax(body) == (found or [line])
