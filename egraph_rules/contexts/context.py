@@ -13,7 +13,6 @@ wherever a context is split, by the `Priority` of its root; both priorities are 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import cast
@@ -23,7 +22,7 @@ from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts
-from egraph_rules.contexts.elements import elements, place, told
+from egraph_rules.contexts.elements import is_told, place
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed
@@ -108,7 +107,6 @@ class Contexts:
         self._domains: dict[int, list[int]] = {}  # by hash: the first facts with each domain
         self._domain_of: list[int] = []  # for each facts, the first with the same domain
         self._alike_facts: dict[tuple[int, int], list[int]] = {}  # by the first facts with their domain, and a hash
-        self._values_at: dict[int, dict[Buffer, list[tuple[Expr, isl.Set]]]] = {}  # by facts: values and where
         self._live: list[Regions] = [{}]
         self._boxes: dict[Buffer, isl.Set] = {}
         self._rests: dict[tuple[Buffer, int], tuple[isl.Set, isl.Set]] = {}  # and the regions that have the identity
@@ -538,7 +536,7 @@ class Contexts:
     def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
         """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
         f = self._facts[facts]
-        candidates = self._values_of(facts, buffer)
+        candidates = f.values_of(buffer)
         if not candidates:
             return None
 
@@ -550,15 +548,6 @@ class Contexts:
             return next((v for v in found if v is not None), None)
 
         return cast("Expr | None", self.ask(("contents", facts, buffer, indices), prove, None))
-
-    def _values_of(self, facts: int, buffer: Buffer) -> Sequence[tuple[Expr, isl.Set]]:
-        """What is known of the values that a buffer holds, and where."""
-        if facts not in self._values_at:
-            self._values_at[facts] = told = defaultdict(list)
-            for (held_by, value), region in self._facts[facts].known.items():
-                if not held.is_condition(held_by, value):
-                    told[held_by].append((value, region))
-        return self._values_at[facts].get(buffer, ())
 
     def _told(self, facts: int, value: Expr | None, element: Load) -> Expr | None:
         """What is said of an element, where that is more than that it is itself."""
@@ -596,16 +585,8 @@ class Contexts:
         """Whether an element is defined: its buffer holds nothing else, or something is known to hold of it."""
         if load.buffer in self._defined and self.in_bounds(facts, load.buffer, load.indices):
             return True
-        known = self.ask(("told", facts, load), lambda: self._is_told(self._facts[facts], load), False)
+        known = self.ask(("told", facts, load), lambda: is_told(self._facts[facts], load), False)
         return bool(known)
-
-    @staticmethod
-    def _is_told(f: Facts, load: Load) -> bool:
-        """Whether some condition is known to hold of an element, which it can only if that is no undef."""
-        if told(f, load):
-            return True
-        named = elements(f, (load,))
-        return named is not None and load in named
 
     def only_writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
         """Whether all that a statement does is to write what may hold anything afterwards.

@@ -88,6 +88,14 @@ def told(facts: Facts, load: Load, asked: frozenset[Buffer] = frozenset()) -> Se
     return facts.told[key]
 
 
+def is_told(facts: Facts, load: Load) -> bool:
+    """Whether some condition is known to hold of an element, which it can only if that is no undef."""
+    if told(facts, load):
+        return True
+    named = elements(facts, (load,))
+    return named is not None and load in named
+
+
 def _told(facts: Facts, load: Load, known: Sequence[tuple[Expr, isl.Set]], asked: frozenset[Buffer]) -> Iterator[Expr]:
     spot = place(facts, load.indices, asked)
     for cond, region in known:

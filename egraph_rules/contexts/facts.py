@@ -82,6 +82,18 @@ class Facts(Struct, frozen=True, eq=False, dict=True):
         return {}
 
     @cached_property
+    def _values(self) -> dict[Buffer, list[tuple[Expr, isl.Set]]]:
+        values: dict[Buffer, list[tuple[Expr, isl.Set]]] = {}
+        for (buffer, value), region in self.known.items():
+            if not held.is_condition(buffer, value):
+                values.setdefault(buffer, []).append((value, region))
+        return values
+
+    def values_of(self, buffer: Buffer) -> Sequence[tuple[Expr, isl.Set]]:
+        """What is known of the values that a buffer holds, and where."""
+        return self._values.get(buffer, ())
+
+    @cached_property
     def told(self) -> dict[tuple[Load, frozenset[Buffer]], tuple[Expr, ...]]:
         """What `elements.told` found of elements."""
         return {}

@@ -77,6 +77,8 @@ class Target(Struct, frozen=True):
     so is repeated along others (measured: 3 to 6 ns an element of it).
     `reduction_column`: an element that it adds to one of more than `reduction_columns` columns, besides (measured: 2 to
     8 ns an element from 16,385 columns on, 0.15 ns up to there).
+    `stores_copy`: whether the second of two stores to parts of an array, which a step of a loop reads too, copies all
+    of it (measured with XLA:CPU of JAX 0.10).
     `column`: an element of a column that a step of a loop reads, besides; a store to one is thrice that (measured: 1.2
     and 4 ns).
     `tiles`: extents of the tiles in which the device keeps the last axes of arrays, the last one last; layouts of
@@ -137,6 +139,7 @@ class Target(Struct, frozen=True):
     exchange: float = 8.0
     plain: float = 0.0
     reductions_apart: bool = False
+    stores_copy: bool = False
     reduction_row: float = 0.0
     reduction_repeated: float = 0.0
     reduction_columns: int = 1 << 62
@@ -150,6 +153,7 @@ CPU = Target(
     "cpu",
     plain=2.5,
     reductions_apart=True,
+    stores_copy=True,
     reduction_row=20.0,
     reduction_repeated=50.0,
     reduction_columns=1 << 14,

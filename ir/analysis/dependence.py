@@ -18,12 +18,13 @@ from typing import Literal
 
 import islpy as isl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.steady_elements import SteadyElements
 from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Store, Var
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import Opaque
-from ir.traverse import loads, substitute_expr
+from ir.traverse import free_vars, has_loads, loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
 Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
@@ -261,6 +262,32 @@ def dependences(
             if known is None or _says_more(dep, known):
                 found[key] = dep
     return list(found.values())
+
+
+def where_read(statements: Sequence[Statement], private: Mapping[Buffer, int]) -> list[Statement]:
+    """The statements, given in program order, each under what guards all who read what it stores to a private copy.
+
+    Where those do not hold, nobody looks at what it stores there, which may then be anything: for what dependences ask,
+    such instances do not run. `private` is as `dependences` takes it.
+    """
+    found = list(statements)
+    for k, s in reversed(list(enumerate(found))):
+        depth = private.get(s.buffer, 0)
+        outer, inner = ({loop.var for loop in loops} for loops in (s.loops[:depth], s.loops[depth:]))
+        readers = [r for r in found if any(load.buffer == s.buffer for load in r.reads())] if depth else []
+        bounds = [bound for r in readers for o in r.loops for bound in (o.start, o.extent)]
+        if any(load.buffer == s.buffer for bound in bounds for load in loads(bound)):
+            continue  # a loop that begins anywhere may take any number of steps
+        shared = [
+            g
+            for g in (readers[0].guards if readers else ())
+            if free_vars(g) & outer
+            and not has_loads(g)
+            and all(g in r.guards for r in readers)
+            and free_vars(g).isdisjoint(inner | {o.var for r in readers for o in r.loops[depth:]})
+        ]
+        found[k] = replace(s, guards=tuple(dict.fromkeys((*s.guards, *shared)))) if shared else s
+    return found
 
 
 def _meeting(statements: Sequence[Statement], only: Buffer | None) -> list[tuple[Statement, Statement, Buffer]]:

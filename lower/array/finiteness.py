@@ -10,8 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from math import isfinite
 
+from msgspec.structs import replace
+
 from ir.analysis.coverage import first_read
 from ir.analysis.dependence import Statement
+from ir.fold import computed
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, substitute_expr
@@ -132,3 +135,16 @@ def outside_unless(guards: Sequence[Expr], load: Load, axes: Sequence[Axis], aro
         return inside.is_empty()
 
     return presburger.within_budget(question, False)
+
+
+def fails_at_zero(cond: Expr, load: Load) -> bool:
+    """Whether a condition does not hold where a load finds zero."""
+    zero = const(0, load.dtype)
+    match cond:
+        case Load():
+            return cond.same(load)
+        case Binary(lhs=lhs, rhs=rhs) if load in (lhs, rhs):
+            found = computed(replace(cond, lhs=zero if lhs == load else lhs, rhs=zero if rhs == load else rhs))
+            return found is not None and not found.value
+        case _:
+            return False

@@ -444,3 +444,11 @@ def outer_steps(chosen: Sequence[Axis], limit: int) -> tuple[tuple[Axis, ...], t
     while _count(taps) > limit:
         steps.append(taps.pop(0))
     return tuple(steps), tuple(taps)
+
+
+def update_class(op: UpdateOp) -> UpdateOp:
+    return "add" if op == "sub" else op
+
+
+def axis_names(axes: Sequence[Axis]) -> str:
+    return ", ".join(a.var.name for a in axes)

@@ -11,6 +11,7 @@ from typing import assert_never, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ir.analysis.conditions import conjunction, negate
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
 from ir.traverse import free_vars, has_loads
@@ -236,7 +237,9 @@ class Translator:
         self.order = tuple(order)
         self.at_least = at_least  # whether an integer is known to be no less than a number
         self.derivatives = derivatives
-        self._taken: tuple[tuple[Callable[[], Value | None], bool], ...] = ()  # for what is translated, if they hold
+        self.somewhere: Callable[[Expr], bool] = lambda cond: False  # whether it is known to hold at some position
+        # conditions for what is translated, if they hold, and what is known to be the case then
+        self._taken: tuple[tuple[Callable[[], Value | None], bool, Expr | None], ...] = ()
         self.load = load
         self.variable = variable
         self.helpers: set[str] = set() if helpers is None else helpers
@@ -278,9 +281,9 @@ class Translator:
             case Select(cond=c, then=a, other=b):
                 with self.under(None):
                     cond = self.expr(c)
-                with self.under(lambda: cond):
+                with self.under(lambda: cond, case=c):
                     then = self.expr(a)
-                with self.under(lambda: cond, holds=False):
+                with self.under(lambda: cond, holds=False, case=negate(c)):
                     other = self.expr(b)
                 return self.select(cond, then, other, expr.dtype)
             case other:
@@ -299,13 +302,16 @@ class Translator:
         return self.binary(op, a, b, lhs.dtype)
 
     @contextmanager
-    def under(self, cond: Callable[[], Value | None] | None, *, holds: bool = True) -> Generator[None]:
-        """Translate what counts only where a condition, which is asked for if needed, holds, or fails.
+    def under(
+        self, cond: Callable[[], Value | None] | None, *, holds: bool = True, case: Expr | None = None
+    ) -> Generator[None]:
+        """Translate what counts only where a condition, which is asked for if needed, holds, or fails; it is the `case`
+        then that some expression is true.
 
         None stands for what counts by itself.
         """
         before = self._taken
-        self._taken = () if cond is None else (*before, (cond, holds))
+        self._taken = () if cond is None else (*before, (cond, holds, case))
         yield
         self._taken = before
 
@@ -315,13 +321,22 @@ class Translator:
         fixed = not value.axes and not has_loads(expr)
         if not expr.dtype.is_float or fixed or not self.derivatives:
             return value
-        for ask, holds in self._taken:
+        if self._counts_somewhere(value):
+            return value
+        for ask, holds, _ in self._taken:
             with self.under(None):
                 cond = ask()
             if cond is not None:
                 one = literal(number, expr.dtype)
                 value = self.select(cond, *((value, one) if holds else (one, value)), expr.dtype)
         return value
+
+    def _counts_somewhere(self, value: Value) -> bool:
+        """Whether each element of a value counts at some position of axes that it does not vary along."""
+        cases = [case for _, _, case in self._taken if case is not None]
+        free = {v for case in cases for v in free_vars(case)}
+        apart = bool(cases) and len(cases) == len(self._taken) and free.isdisjoint(a.var for a in value.axes)
+        return apart and free <= {a.var for a in self.order} and self.somewhere(conjunction(cases))
 
     def _call(self, function: Function, args: list[Value]) -> Value:
         """The JAX expression that a function was given."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
-from math import prod
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.errors import LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var
+from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Var
 from ir.presburger.sets import exclusive
 from ir.traverse import all_exprs, free_vars, has_loads, loads, shape_vars
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
@@ -34,6 +33,7 @@ from lower.emission.donation import Donate, donated_buffers
 from lower.emission.emitted import Emitted
 from lower.emission.in_place_conditional import by_element
 from lower.emission.layout_barrier import pinned
+from lower.emission.rows import is_large
 from lower.emission.scope import Names, Scope
 from lower.emission.source import Module, Piece, names
 from lower.emission.statement import StatementWriter
@@ -79,17 +79,26 @@ from lower.program.nodes import (
     Starred,
     Subscript,
     Tuple,
+    names_read,
     read_in,
 )
-from lower.program.passes import DEAD_CODE, MASKED_STORES, REROLLING, ROTATION
+from lower.program.passes import (
+    DEAD_CODE,
+    MASKED_STORES,
+    OUTER_PADDING,
+    REROLLING,
+    ROTATION,
+    SHARED_PLANES,
+    STORES_IN_TURN,
+)
+from lower.program.stores_in_turn import Steps
 from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
 from lower.restructure.pipeline import as_it_will_run
-from lower.restructure.plan import users_of
+from lower.restructure.plan import own_locals
 from lower.restructure.statement_fusion import merged
-from lower.storage.array_expansion import depends_on
+from lower.storage.array_expansion import conditions_around
 
 _MOST_STEPS = 1 << 20  # that derivatives take of a loop, also where it runs fewer: each keeps what it computed
-_LARGE = 4096  # elements, of which a copy takes about as long as an array statement
 
 
 @exclusive
@@ -253,7 +262,7 @@ class _Emitter:
         for buffer in results:
             scope.current(buffer)
         scope.add(Return(Tuple(tuple(map(self._handed_back, results)))))
-        body = DEAD_CODE.run(MASKED_STORES.run(scope.body()))
+        body = DEAD_CODE.run(OUTER_PADDING.run(MASKED_STORES.run(scope.body())))
         return Piece(
             own,
             tuple(self.parameter_names().values()),
@@ -555,10 +564,10 @@ class _Emitter:
             return
         variable, names = self.names.of(loop.var), [self.names.of(b) for b in carried]
         step = self.names.fresh(f"{variable}_step")
-        large = [self.names.of(b) for b in carried if _is_large(b)]
+        large = [self.names.of(b) for b in carried if is_large(b)]
         rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
         state = [*names, *rows.names]
-        body = list(rows.body)
+        body = list(self._in_turn(rows.body, carried, child, (variable, low, high)))
         if loop.var.dtype not in (DType.INT32, DType.INT64):  # JAX counts as wide as the ends are, which may be numbers
             body.insert(0, assign(variable, call(f"jnp.{loop.var.dtype}", Name(variable))))
             low, high = (e if isinstance(e, Literal) else call("jnp.int32", e) for e in (low, high))
@@ -581,6 +590,19 @@ class _Emitter:
             scope.add(Assign(Tuple((*map(Name, names), Starred(Name("_")))), result))
         else:
             scope.add(assign_each(names, result))
+
+    def _in_turn(
+        self, body: Sequence[JaxStmt], carried: Sequence[Buffer], child: Scope, steps: Steps
+    ) -> Sequence[JaxStmt]:
+        """The body of a step with its stores in turn, where a target would copy the arrays that it carries."""
+        if not self.target.stores_copy:
+            return body
+        numbers = frozenset(map(self.names.of, child.loop_vars))
+        known = (*self.func.buffers, *self.locals, *carried)
+        shapes = {self.names.of(b): tuple(map(as_expr, self._shape(b))) for b in known}
+        found = STORES_IN_TURN.run(body, list(map(self.names.of, carried)), numbers, shapes, steps)
+        self.helpers |= {"stored_in_turn", "stored_at_once"} & frozenset[str]().union(*map(names_read, found))
+        return SHARED_PLANES.run(found, numbers, shapes, self.names.fresh)
 
     def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""
@@ -641,7 +663,9 @@ class _Emitter:
         if used <= known:
             low, high = self._scalar(start, scope), self._scalar(stop, scope)
             by_data = has_loads(start) or has_loads(extent)
-            taken = [self._scalar(g, scope) for g in self._around(node, known)] if by_data else []
+            inside = [n.statement for n in inner_statements(node.body)] if by_data else []
+            around = conditions_around(inside, known, self.program.depth) if by_data else []
+            taken = [self._scalar(self.expansion.expr(g), scope) for g in around]
             if taken:  # where nothing is to be done they may be any numbers
                 high = call("jnp.where", every(taken), high, low)
             if used <= self.static and not by_data:
@@ -658,33 +682,9 @@ class _Emitter:
             return None
         return as_expr(first[0]), as_expr(last[1])
 
-    def _around(self, node: SequentialLoop, known: Collection[Var]) -> list[Expr]:
-        """Conditions of all that is done in a loop which hold for all of it or none."""
-        inside = [n.statement for n in inner_statements(node.body)]
-        changed = {s.buffer for s in inside}
-        return [
-            self.expansion.expr(g)
-            for g in inside[0].guards
-            if depends_on(g, inside[0].loops, self.program.depth) <= set(known)
-            and not any(load.buffer in changed for load in loads(g))
-            and all(any(g.same(h) for h in s.guards) for s in inside)
-        ]
-
-    def _own_locals(self, inside: list[Statement], own_copy: Callable[[tuple[Loop, ...]], bool]) -> set[Buffer]:
-        """Locals that only these statements know, where each iteration of loops for which that holds has its own."""
-        positions = {s.position for s in inside}
-        own: set[Buffer] = set()
-        for buffer, depth in self.program.depth.items():
-            users = users_of(buffer, self.plan)
-            if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:depth]):
-                own.add(self.expanded.get(buffer, buffer))
-        return own
-
-
-def _is_large(buffer: Buffer) -> bool:
-    """Whether copying a buffer in each step of a loop takes longer than handing on rows of it."""
-    shape = [d.value for d in buffer.shape if isinstance(d, Const)]
-    return len(shape) == len(buffer.shape) > 1 and prod(shape) >= _LARGE
+    def _own_locals(self, inside: Sequence[Statement], own_copy: Callable[[tuple[Loop, ...]], bool]) -> set[Buffer]:
+        found = own_locals(self.plan, self.program.depth, inside, own_copy)
+        return {self.expanded.get(buffer, buffer) for buffer in found}
 
 
 def _slices(section: Section) -> tuple[JaxExpr, ...]:

@@ -35,6 +35,8 @@ from lower.program.nodes import (
     names_read,
 )
 from lower.program.print_jax import print_jax
+from lower.program.stores_in_turn import STORED_AT_ONCE, STORED_IN_TURN
+from lower.tensor.exact import INTEGER_EINSUM
 
 WIDTH = 120  # of source lines
 LONG = 10_000  # characters of a line that the formatter, which is recursive, may not have the stack for
@@ -55,6 +57,9 @@ LIBRARY = {
     "chosen": CHOSEN,
     "first_best": FIRST_BEST,
     "last_best": LAST_BEST,
+    "integer_einsum": INTEGER_EINSUM,
+    "stored_in_turn": STORED_IN_TURN,
+    "stored_at_once": STORED_AT_ONCE,
 }
 
 

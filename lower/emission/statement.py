@@ -17,11 +17,13 @@ from lower.array.domain_extension import EXTENSION, widened
 from lower.array.instances import check_text, instruction_code, over_axes
 from lower.array.job import (
     Job,
+    axis_names,
     fuse_reductions,
     settle,
     split_quotients,
     taps,
     unrolled,
+    update_class,
 )
 from lower.array.reduce import neutral, reduction
 from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
@@ -29,7 +31,7 @@ from lower.array.views import Axis, Group, reads_data
 from lower.emission.rows import function_of
 from lower.emission.stage_barrier import fused_work
 from lower.emission.store import Place, StoreWriter
-from lower.emission.value_writer import COMBINERS, axis_names, update_class
+from lower.emission.value_writer import COMBINERS
 from lower.instructions.recurrence import counts_exactly
 from lower.instructions.scans import LONG, form_of
 from lower.instructions.triangular_solve import triangular

@@ -15,12 +15,13 @@ from ir.traverse import loads
 from lower.analysis.linear_forms import Linear, number
 from lower.array.access import find_view, indexed, without_trailing
 from lower.array.finiteness import outside_unless
+from lower.array.job import axis_names, update_class
 from lower.array.reduce import neutral
 from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
 from lower.array.views import Axis, Group, in_blocks, overhang, reads_data
 from lower.emission.joined_parts import Part, Span
 from lower.emission.scope import Fill, Held, Region
-from lower.emission.value_writer import ValueWriter, axis_names, update_class
+from lower.emission.value_writer import ValueWriter
 from lower.nest.nodes import ArrayStatement
 from lower.program.build import ALL, Arg, assign, between, call, every, infix, method, text, updated
 from lower.program.build import code as template

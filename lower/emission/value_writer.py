@@ -9,23 +9,26 @@ from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.analysis.conditions import conjunction
-from ir.analysis.dependence import UpdateOp, may_meet
+from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Buffer, Const, Expr, Load, Select, Var, const
-from ir.traverse import factors, free_vars, loads, map_expr
+from ir.nodes import TRUE, Buffer, Const, Expr, Load, Select, Var, const
+from ir.presburger import sets as presburger
+from ir.traverse import factors, free_vars, has_loads, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy
 from lower.analysis.linear_forms import number, to_expr
 from lower.array.access import ZERO, Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.array.exact_values import ExactTranslator
-from lower.array.finiteness import MASKED, Finite, outside_unless
+from lower.array.finiteness import MASKED, Finite, fails_at_zero, outside_unless, positions
 from lower.array.integer_facts import Facts
 from lower.array.job import (
     MAX_SLICES,
     MAX_TAPS,
     Job,
+    axis_names,
     outer_steps,
     unrolled,
+    update_class,
     verdict,
 )
 from lower.array.padded_reads import Copy, alone, padded_reads
@@ -38,7 +41,7 @@ from lower.emission.stage_barrier import is_kept, rereads
 from lower.instructions.convolution import BANDED, CONVOLUTION, Convolution, Form, convolution, leading
 from lower.instructions.sliding_windows import WINDOWED, Separated, separated
 from lower.nest.backgrounds import Backgrounds
-from lower.nest.nodes import ArrayStatement, Box
+from lower.nest.nodes import ArrayStatement, Box, separate_parts
 from lower.program.build import ALL, Arg, call, dotted, method, text
 from lower.program.nodes import Clause, Comprehension, Function, JaxExpr, Lambda, Literal, Name
 from lower.program.print_jax import text_of
@@ -120,6 +123,7 @@ class ValueWriter:
         self.translator = translate(
             order, self._load, self._variable, self.helpers, True, self.policy.precision, self._at_least
         )
+        self.translator.somewhere = self._somewhere
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
         self.accessor.proves = lambda integer: self._at_least(integer, 0)
@@ -132,6 +136,16 @@ class ValueWriter:
         if low is not None and low >= number:
             return True
         return self.facts is not None and self.facts.at_least(expr, number, self.job.axes, self.around.boxes)
+
+    def _somewhere(self, cond: Expr) -> bool:
+        """Whether a condition holds at some position of the axes."""
+
+        def question() -> bool:
+            inside = positions(self.job.axes, {})
+            return not inside.intersect(presburger.condition(cond).must).is_empty()
+
+        known = all(a.low.is_const and a.extent.is_const for a in self.job.axes)
+        return known and not has_loads(cond) and presburger.within_budget(question, False)
 
     def _survey(self, chosen: Sequence[Axis]) -> None:
         """How far accesses of this statement leave each buffer, so that it is padded once for all."""
@@ -521,7 +535,8 @@ class ValueWriter:
 
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
         mask = self._mask(guards)
-        with self.translator.under(lambda: self._mask([*self.covering, *guards])):
+        case = conjunction([*self.covering, *guards]) if self.covering or guards else TRUE
+        with self.translator.under(lambda: self._mask([*self.covering, *guards]), case=case):
             return self._under_mask(op, expr, guards, mask, reduced)
 
     def _under_mask(
@@ -646,6 +661,7 @@ class ValueWriter:
 
     def _mask(self, guards: Sequence[Expr]) -> Value | None:
         """The conjunction of guards; a long one gets a name."""
+        guards = self._needed(guards)
         if not guards:
             return None
         total = self.translator.expr(guards[0])
@@ -662,24 +678,20 @@ class ValueWriter:
         name = known[0] if known else self.names.fresh("mask")
         return Value(Name(self.scope.define(name, total.code)), total.axes)
 
+    def _needed(self, guards: Sequence[Expr]) -> Sequence[Expr]:
+        """Guards without those that another one takes in: it reads padding where they do not hold, and fails there."""
+        if self.accessor.fill is not None or not any(map(has_loads, guards)):
+            return guards
+        kept = list(guards)
+        for guard in guards:
+            data = [load for g in kept if g is not guard for load in loads(g) if fails_at_zero(g, load)]
+            if any(self._padded_unless((guard,), load) for load in data):
+                kept = [g for g in kept if g is not guard]
+        return kept
+
     def _extents(self, axes: Sequence[Axis]) -> tuple[JaxExpr, ...]:
         return tuple(self.accessor.length(a.extent) for a in axes)
 
 
 def _is_zero(number: bool | int | float) -> bool:
     return number == 0 and copysign(1.0, number) > 0
-
-
-def separate_parts(writer: ArrayStatement, reader: ArrayStatement, load: Load) -> bool:
-    """Whether a statement never reads by `load` what another, between the same steps of loops, writes."""
-    axes = {*writer.axes, *reader.axes}
-    around = [loop for loop in writer.statement.loops if loop not in axes]
-    return not may_meet(writer.statement, reader.statement, load, around)
-
-
-def update_class(op: UpdateOp) -> UpdateOp:
-    return "add" if op == "sub" else op
-
-
-def axis_names(axes: Sequence[Axis]) -> str:
-    return ", ".join(a.var.name for a in axes)

@@ -8,7 +8,7 @@ from itertools import count
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ir.analysis.dependence import Loop, Statement, UpdateOp
+from ir.analysis.dependence import Loop, Statement, UpdateOp, may_meet
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear, Ranges, atom, interval, linear, number, to_expr
@@ -308,3 +308,10 @@ class Plan(Struct):
     boxes: Mapping[Loop, Box]
     static: frozenset[Var]
     expanded: dict[Buffer, tuple[Loop, ...]] = field(default_factory=dict[Buffer, tuple[Loop, ...]])
+
+
+def separate_parts(writer: ArrayStatement, reader: ArrayStatement, load: Load) -> bool:
+    """Whether a statement never reads by `load` what another, between the same steps of loops, writes."""
+    axes = {*writer.axes, *reader.axes}
+    around = [loop for loop in writer.statement.loops if loop not in axes]
+    return not may_meet(writer.statement, reader.statement, load, around)

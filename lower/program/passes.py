@@ -13,8 +13,11 @@ from msgspec import Struct
 
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
+from lower.program.outer_padding import padded_outside
 from lower.program.register_rotation import handed_on
 from lower.program.rerolling import folded
+from lower.program.shared_planes import sharing_planes
+from lower.program.stores_in_turn import in_turn
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,6 +40,20 @@ ROTATION = ArrayPass(
     "first, while a step stands alone: it gives the step further results, and bodies of phases are compared after it",
     handed_on,
 )
+STORES_IN_TURN = ArrayPass(
+    "stores in turn",
+    "the body of a step",
+    "X[p] = a; X[q] = b  =  for k: X[(p, q)[k]] = (a, b)[k]   where b reads X elsewhere than at p",
+    "after rotation, which needs each store by itself, and where it is known which names are single values",
+    in_turn,
+)
+SHARED_PLANES = ArrayPass(
+    "shared planes",
+    "the body of a step",
+    "f(X[k, 1:, :], X[k, :-1, :])  =  plane = X[k]; f(plane[1:, :], plane[:-1, :])",
+    "after stores in turn, which look at the places that parts are read from",
+    sharing_planes,
+)
 REROLLING = ArrayPass(
     "re-rolling",
     "the bodies of the phases of a loop",
@@ -51,6 +68,13 @@ MASKED_STORES = ArrayPass(
     "when all stores are written, and before dead code, which takes masks that no store is left of",
     as_one_choice,
 )
+OUTER_PADDING = ArrayPass(
+    "outer padding",
+    "the body of a function",
+    "where(pad(m), pad(x), c)  =  pad(where(m, x, c), c)",
+    "when all is written: operands are padded one by one",
+    padded_outside,
+)
 DEAD_CODE = ArrayPass(
     "dead code",
     "the body of a function",
@@ -58,4 +82,4 @@ DEAD_CODE = ArrayPass(
     "last: what other passes and writers leave behind is known when all is written",
     without_dead_code,
 )
-ARRAY_PASSES = (ROTATION, REROLLING, MASKED_STORES, DEAD_CODE)
+ARRAY_PASSES = (ROTATION, STORES_IN_TURN, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, DEAD_CODE)

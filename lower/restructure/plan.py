@@ -7,14 +7,14 @@ array statement over all its loops. Reductions `B[f] = B[f] op e` commute with t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
 from ir.analysis import dependence
-from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
+from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences, where_read
 from ir.nodes import Buffer
 from ir.presburger.sets import steps
 from lower.analysis.components import components, edges_within
@@ -52,7 +52,8 @@ def plan(program: Program, target: Target = CPU) -> Plan:
         return _with_expanded_locals(program, Plan(tuple(_as_written(program.statements)), boxes, static))
     before = steps()
     unchanged = always_unchanged(program.statements, program.policy)
-    deps = dependences(program.statements, program.depth, unchanged, steady=program.steady)
+    read = where_read(program.statements, program.depth)
+    deps = dependences(read, program.depth, unchanged, steady=program.steady)
     if steps() - before > dependence.MOST_STEPS:
         program.notes.append("too many accesses meet to tell all apart: dependences between the last are assumed")
     flat = flat_ranges(program.statements, boxes, static, program.depth)
@@ -224,6 +225,17 @@ def _explain(dep: Dependence, by_position: Mapping[int, Statement]) -> str:
 def users_of(buffer: Buffer, plan: Plan) -> list[Statement]:
     """Statements that access a local, as they were planned."""
     return [n.statement for n in inner_statements(plan.nodes) if buffer in n.statement.buffers()]
+
+
+def own_locals(
+    plan: Plan, depth: Mapping[Buffer, int], inside: Iterable[Statement], own_copy: Callable[[tuple[Loop, ...]], bool]
+) -> Iterator[Buffer]:
+    """Locals that only some statements know, where each iteration of loops for which that holds has its own."""
+    positions = {s.position for s in inside}
+    for buffer, level in depth.items():
+        users = users_of(buffer, plan)
+        if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:level]):
+            yield buffer
 
 
 def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:

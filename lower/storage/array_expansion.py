@@ -58,3 +58,15 @@ def recorded(
     around = group[0].loops[: group[0].loops.index(loops[-1]) + 1]
     first = [Statement(new.position(), around, (), Store(b, place, load)) for load, b in arrays.items()]
     return Recorded(statements, first, list(arrays.values()))
+
+
+def conditions_around(inside: Sequence[Statement], known: Collection[Var], depth: Mapping[Buffer, int]) -> list[Expr]:
+    """Conditions of all that is done in a loop which hold for all of it or none, by names that are known before it."""
+    changed = {s.buffer for s in inside}
+    return [
+        g
+        for g in inside[0].guards
+        if depends_on(g, inside[0].loops, depth) <= set(known)
+        and not any(load.buffer in changed for load in loads(g))
+        and all(any(g.same(h) for h in s.guards) for s in inside)
+    ]

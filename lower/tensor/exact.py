@@ -12,6 +12,23 @@ from lower.tensor.terms import Term
 
 EXACT = 1 << 24  # float32 has all integers up to it, so that sums below it are exact in any order
 
+INTEGER_EINSUM = '''
+def integer_einsum(terms, spec, *operands):
+    """An einsum of integers with so many terms: in float32, which takes less time, where that has all of its sums."""
+    most = jnp.float32(terms)
+    for operand in operands:
+        most = most * jnp.max(jnp.abs(operand.astype(jnp.float32)), initial=0)
+
+    def in_floats(*operands):
+        found = jnp.einsum(spec, *(x.astype(jnp.float32) for x in operands), precision="highest")
+        return found.astype(operands[0].dtype)
+
+    def in_integers(*operands):
+        return jnp.einsum(spec, *operands, preferred_element_type=operands[0].dtype)
+
+    return lax.cond(most < 1 << 23, in_floats, in_integers, *operands)
+'''
+
 
 def largest(term: Term, leaves: Sequence[Expr], axes: Callable[[int], Sequence[Axis]]) -> int | None:
     """No value of a term of integers, nor any part of its sums, is further from zero; None where that is not known."""

@@ -8,6 +8,8 @@ from functools import reduce
 from math import prod
 from operator import or_
 
+from msgspec.structs import replace
+
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
@@ -21,7 +23,7 @@ from lower.array.reduce import einsum, in_floats, reduction
 from lower.array.values import Translator, Value, dtype_code, layout_order, literal, ordered, typed, union
 from lower.array.views import Axis
 from lower.program.build import call, method
-from lower.program.nodes import JaxExpr, Name
+from lower.program.nodes import Call, JaxExpr, Name
 from lower.tensor.exact import EXACT, largest
 from lower.tensor.known import Known, named, rebuilt, renamed
 from lower.tensor.search import Facts, cheapest
@@ -360,10 +362,32 @@ class SumWriter:
         if not self.dtype.is_signed or self.dtype.is_float:
             return None  # differences of unsigned integers wrap
         most = largest(term, self.leaves, self._axes)
-        if most is None or most > EXACT or not cheaper("in floats", t.contraction, t.integer_contraction):
+        if most is None or most > EXACT:
+            return self._in_floats_if_exact(term, values, over)
+        if not cheaper("in floats", t.contraction, t.integer_contraction):
             return None
         self.forms.append("in float32, exactly")
         return einsum([in_floats(v) for v in values], over, DType.FLOAT32, self.translator, self.dtype, HIGHEST)
+
+    def _in_floats_if_exact(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
+        """A contraction of integers in float32 where the data are small enough, which takes a test and two products."""
+        t, axes = self.target, [*self._axes(term.number), *union(self.order, *(v.axes for v in values))]
+        if not all(a.extent.is_const for a in axes):
+            return None
+        read = sum(prod(a.extent.const for a in v.axes) for v in values)
+        products = prod({a.var: a.extent.const for a in axes}.values())
+        tested = t.phase + read * (t.load + t.arith) + products * t.contraction
+        if not cheaper("in floats, where exact", tested, products * t.integer_contraction):
+            return None
+        value = einsum(values, over, self.dtype, self.translator)
+        match value.code:
+            case Call(args=(spec, *operands)):
+                terms = prod(a.extent.const for a in self._axes(term.number))
+                self.translator.helpers.add("integer_einsum")
+                self.forms.append("in float32, where that is exact")
+                return replace(value, code=call("integer_einsum", terms, spec, *operands))
+            case _:
+                return None
 
     def _in_blocks(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
         """A contraction in blocks, where only a part of it counts and that is cheaper."""

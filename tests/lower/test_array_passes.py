@@ -1,4 +1,4 @@
-"""Passes over array programs, each alone: dead code, re-rolling and stores under masks.
+"""Passes over array programs, each alone: dead code, re-rolling, padding, planes, and stores.
 
 Register rotation has a file of its own.
 """
@@ -8,11 +8,14 @@ from __future__ import annotations
 import pytest
 
 from lower.emission.scope import Names
-from lower.program.build import statements
+from lower.program.build import as_expr, statements
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
+from lower.program.outer_padding import padded_outside
 from lower.program.print_jax import print_jax
 from lower.program.rerolling import folded
+from lower.program.shared_planes import sharing_planes
+from lower.program.stores_in_turn import in_turn
 
 
 @pytest.mark.parametrize(
@@ -108,3 +111,79 @@ def test_a_choice_that_is_nested_itself_keeps_all_of_its_values() -> None:
     nested = "X = X.at[0, 1:].set(jnp.where(n, b, jnp.where(k, c, X[0, 1:])))"
     both = "X = X.at[0, 1:].set(jnp.where(n, b, jnp.where(k, c, jnp.where(m, a, X[0, 1:]))))"
     assert print_jax(as_one_choice(statements(f"{FIRST}\n{nested}"))) == [both]
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (["t = x[i]", "x = x.at[i].set(x[k])", "x = x.at[k].set(t)"], "stored_in_turn(x, ((i,), (k,)), (x[k], t))"),
+        (["x = x.at[i].set(x[k])", "x = x.at[i + 1].set(x[i + 2])"], "stored_at_once(x, i, (x[k], x[i + 2]))"),
+        (["x = x.at[i].set(x[k])", "x = x.at[i - 1].set(x[i + 2])"], "stored_at_once(x, i - 1, (x[i + 2], x[k]))"),
+        (["x = x.at[i].set(x[k])", "x = x.at[i - 2].set(t)"], "stored_in_turn(x, ((i,), (i - 2,)), (x[k], t))"),
+        (  # outside in the last step
+            ["x = x.at[i + 1].set(x[k])", "x = x.at[i + 2].set(t)"],
+            "stored_in_turn(x, ((i + 1,), (i + 2,)), (x[k], t))",
+        ),
+        (["y = y.at[i].set(y[i + 1])", "y = y.at[i + 1].set(y[i + 2])"], "stored_at_once(y, i, (y[i + 1], y[i + 2]))"),
+        (
+            ["y = lax.dynamic_update_slice(y, y[k].reshape(1, 4), (i, 0))", "y = y.at[k].set(t)"],
+            "stored_in_turn(y, ((i,), (k,)), (y[k], t))",
+        ),
+        (["y = y.at[i, k].set(y[k, i])", "y = y.at[k, i].set(t)"], "stored_in_turn(y, ((i, k), (k, i)), (y[k, i], t))"),
+        (["j = x[i]", "x = x.at[i].set(k)", "x = x.at[j].set(i)"], "stored_in_turn(x, ((i,), (j,)), (k, i))"),
+        pytest.param(["x = x.at[i].set(x[k])", "x = x.at[k].set(x[i])"], None, id="read of what was stored"),
+        pytest.param(["x = x.at[i].set(t)", "x = x.at[k].set(i)"], None, id="nothing is read"),
+        pytest.param(["x = x.at[i].set(x[k])", "x = x.at[j].set(t)"], None, id="places that may be arrays"),
+        pytest.param(["x = x.at[i].set(x[k])", "t = jnp.sum(x)", "x = x.at[k].set(t)"], None, id="a sum between"),
+        pytest.param(["x = x.at[i].set(x[k])", "x = x.at[k].set(jnp.sum(x))"], None, id="a sum of it"),
+        pytest.param(["x = x.at[i].set(x[k])", "k = i", "x = x.at[k].set(t)"], None, id="a name that changes between"),
+        pytest.param(["y = y.at[i].set(y[k])", "y = y.at[k, i].set(t)"], None, id="a row and an element"),
+        pytest.param(
+            ["y = lax.dynamic_update_slice(y, y[k].reshape(1, 3), (i, 0))", "y = y.at[k].set(t)"],
+            None,
+            id="part of a row",
+        ),
+    ],
+)
+def test_stores_of_a_step_in_turn(lines: list[str], found: str | None) -> None:
+    shapes = {"x": (as_expr(9),), "y": (as_expr(9), as_expr(4))}
+    steps = "i", as_expr(1), as_expr(8)
+    body = print_jax(in_turn(statements("\n".join(lines)), ["x", "y"], frozenset(("i", "k")), shapes, steps))
+    array = lines[-1][0]
+    kept = [line for line in lines if not line.startswith(f"{array} = ")]
+    assert body == (lines if found is None else [*kept, f"{array} = {found}"])
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("y = jnp.where(jnp.pad(m, w), jnp.pad(x, w), 0.0)", "y = jnp.pad(jnp.where(m, x, 0.0), w)"),
+        (
+            "y = jnp.where(jnp.pad(m, w), jnp.pad(x, w, constant_values=1), -jnp.inf)",
+            "y = jnp.pad(jnp.where(m, x, -jnp.inf), w, constant_values=-jnp.inf)",
+        ),
+        ("y = jnp.where(jnp.pad(m, w, constant_values=True), jnp.pad(x, w), 0.0)", None),
+        ("y = jnp.where(jnp.pad(m, w), jnp.pad(x, v), 0.0)", None),
+        ("y = jnp.where(jnp.pad(m, w), jnp.pad(x, w), z)", None),
+    ],
+)
+def test_choices_of_padded_operands_are_padded(line: str, found: str | None) -> None:
+    assert print_jax(padded_outside(statements(line))) == [found or line]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("u = u.at[k].set(u[i, 1:] + u[i, :4])", ["plane = u[i]", "u = u.at[k].set(plane[1:] + plane[:4])"]),
+        ("u = u.at[k].set(u[i, 1:] + u[k, :4])", None),  # parts of two
+        ("u = u.at[k].set(u[2, 1:] + u[2, :4])", None),  # XLA knows where
+        ("u = u.at[k].set(u[i, 3:] + u[i, :2])", None),  # small parts
+        ("u = u.at[k].set(u[i, j:] + u[i, :4])", None),
+        ("v = u[i, 1:] + u[i, :4]", None),  # the step does not store to it
+        ("y = y.at[k].set(y[i, 1:] + y[i, :4])", None),  # a row
+    ],
+)
+def test_parts_of_one_plane(line: str, found: list[str] | None) -> None:
+    shapes = {"y": (as_expr(9), as_expr(5)), "u": (as_expr(2), as_expr(5), as_expr(5))}
+    body = sharing_planes(statements(line), frozenset(("i", "k")), shapes, lambda wish: wish.removeprefix("u_"))
+    assert print_jax(body) == (found or [line])

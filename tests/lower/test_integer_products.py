@@ -71,3 +71,24 @@ def test_casts_that_wrap_make_numbers_larger() -> None:
     factors = "T.cast(T.cast(A[i, k], 'uint8'), 'int32') * T.cast(B[k, j], 'int32')"
     assert ".astype(jnp.float32)" in source(product("int8", 500, factors))
     assert "float32" not in source(product("int8", 1000, factors))
+
+
+@pytest.mark.parametrize("largest", [1, 300, 2000])
+def test_large_integers_are_exact_where_the_data_are_small(largest: int) -> None:
+    """Of 120 products of numbers up to 300, float32 has all sums, of numbers up to 2000 it has not."""
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((130, 120), "int32"), B: T.Buffer((120, 140), "int32"), C: T.Buffer((130, 140), "int32")):
+    for i, j in T.grid(130, 140):
+        C[i, j] = 0
+        for k in range(120):
+            C[i, j] = C[i, j] + A[i, k] * B[k, j]
+""").funcs[0]
+    kernel = Kernel(emit_function(func), jax.devices()[0])
+    assert "integer_einsum(120" in kernel.source
+    rng = np.random.default_rng(largest)
+    a, b = (rng.integers(-largest, largest + 1, shape).astype(np.int32) for shape in ((130, 120), (120, 140)))
+    np.testing.assert_array_equal(np.asarray(kernel(A=a, B=b)[0]), a @ b)
+    if largest > 1:
+        a[:], b[:] = largest, largest - 1
+        np.testing.assert_array_equal(np.asarray(kernel(A=a, B=b)[0]), a @ b)

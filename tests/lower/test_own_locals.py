@@ -290,3 +290,22 @@ def test_the_first_of_two_loops_keeps_what_both_use() -> None:
     source = unwrapped(agreeing_source(read(params, body)))
     assert "(7, 4, 4)" not in source
     assert "(4, 7, 4)" not in source
+
+
+EVEN = """
+for i, j in T.grid(8, 8):
+    if (i + j) % 2 == 0:
+        e = A[i, j] * (A[(i + 7) % 8, j] + A[(i + 1) % 8, j]) + A[i, (j + 7) % 8] - A[i, (j + 1) % 8] + X[i] * Y[j]
+        if X[j] < e:
+            A[i, j] = -e
+"""
+
+
+def test_names_under_a_branch_are_not_looked_at_elsewhere() -> None:
+    """The others read what a step stores, in the same pass over a board."""
+    assert "fori_loop" not in agreeing_source(read(INTEGERS, EVEN))
+
+
+@pytest.mark.parametrize("line", ["        Q[j] = e", "    X[i] = X[i] + A[i, (j + 1) % 8]"])
+def test_names_that_more_than_a_branch_depends_on_stay_in_steps(line: str) -> None:
+    assert "fori_loop" in agreeing_source(read(INTEGERS, EVEN + line))

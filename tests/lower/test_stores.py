@@ -116,3 +116,17 @@ def test_random_stores(func: PrimFunc) -> None:
 @given(steps())
 def test_many_random_stores(func: PrimFunc) -> None:
     check_with_symbols(func)
+
+
+SWAPS = {
+    "places that data say": "t = B[i]\n        B[i] = B[A[i, 0] % 5] + 1\n        B[A[i, 0] % 5] = t",
+    "next to each other": "t = B[i]\n        B[i] = t + B[(i + 2) % 5]\n        if i < 4:\n            B[i + 1] = B[i + 1] - t",
+    "rows": "for j in T.serial(5):\n            t = A[i, j]\n            A[i, j] = A[B[i] % 5, j]\n            A[B[i] % 5, j] = t",
+    "rows next to each other": "for j in T.serial(5):\n            if i < 4:\n                t = A[i, j]\n                A[i, j] = t - A[i + 1, j]\n                A[i + 1, j] = A[i + 1, j] + t",
+}
+
+
+@pytest.mark.parametrize("body", SWAPS.values(), ids=SWAPS)
+def test_elements_and_rows_that_a_step_swaps(body: str) -> None:
+    """Also with the last step outside of the array, where it stores nothing."""
+    check(read(["for i in T.serial(5):", *("    " + line.removeprefix("        ") for line in body.split("\n"))]))
