@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts
-from egraph_rules.contexts.elements import is_told, place
+from egraph_rules.contexts.elements import elements, is_told, place
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed
