@@ -406,12 +406,15 @@ def overhanging(w: Writer) -> Stmt:
 
 
 def selections(w: Writer) -> Stmt:
-    """Conditional expressions whose arms agree, or nearly, where the condition fails."""
+    """Conditional expressions whose arms agree, or nearly, where the condition fails, or are chosen in turn."""
 
     def body(scope: Scope) -> Stmt:
         cond = w.condition(scope)
         one = w.value(scope, 1)
         other = w.source.pick(one, w.constant(), Undef(w.dtype), w.value(scope, 1))
+        if w.source.flag(4):
+            inner = Select(w.condition(scope), *w.source.pick((one, other), (other, one)))
+            one, other = w.source.pick((inner, other), (one, inner))
         place = w.place(w.written(), scope)
         store = Store(place.buffer, place.indices, Select(cond, one, other))
         if w.source.flag(3):
