@@ -131,6 +131,13 @@ class StatementWriter(StoreWriter):
             parted.append({load for load in read if self.scope.held.get(load.buffer) and self._pending(load)[0]})
         return wide if parted[0] <= parted[1] else job
 
+    def _stores_all(self, kept: Sequence[Axis]) -> bool:
+        """Whether a statement over some axes stores to as many elements as there are, as far as these are numbers."""
+        extents = (*self.shape, *(a.extent for a in kept))
+        return not all(n.is_const for n in extents) or prod(a.extent.const for a in kept) >= prod(
+            n.const for n in self.shape
+        )
+
     def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
         self._use(self._ordered(job), chosen)
         self.job = job = replace(self.job, value=self._without_choices(self.job.value))
@@ -149,7 +156,8 @@ class StatementWriter(StoreWriter):
         self.results, self.base = [], None if alone else self.recall.joinable(job, kept, self._positions)
         self.outside, self.covering = None if chosen or self.scope.loop_vars else outer, outer
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
-        self.scope.work[self.name] = fused_work(job, chosen, self.target)
+        here = fused_work(job, chosen, self.target)
+        self.scope.work[self.name] = here if self._stores_all(kept) else max(here, self.scope.work.get(self.name, 0.0))
         self.outside, self.covering = None, ()
         if value is None:
             self.forms.append("never executed")

@@ -33,6 +33,18 @@ def test_a_large_stage_that_is_read_three_times_is_kept_in_memory():
     np.testing.assert_array_equal(kernel(a)[0], b[:-2] + b[1:-1] + b[2:])
 
 
+def test_a_border_stored_after_it_makes_a_stage_no_cheaper_to_work_out_again():
+    text = STAGES.format(n=200_000, m=199_998, value="A[i] * A[i] + 3 * A[i]", read="B[i] + B[i + 1] + B[i + 2]")
+    text = text.replace("for i in range(200000)", "for i in range(1, 199999)", 1)
+    text = text.replace("    for i in range(199998)", "    B[0] = 7\n    B[199999] = 7\n    for i in range(199998)")
+    kernel = compile(parse(text).funcs[0])
+    assert "= lax.optimization_barrier(B)" in kernel.source
+    a = np.arange(200_000, dtype=np.int32) % 100
+    b = a * a + 3 * a
+    b[0] = b[-1] = 7
+    np.testing.assert_array_equal(kernel(a)[0], b[:-2] + b[1:-1] + b[2:])
+
+
 @pytest.mark.parametrize(
     ("n", "value", "read"),
     [
