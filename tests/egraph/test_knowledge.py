@@ -79,8 +79,10 @@ def main(X: T.Buffer((14,), "int32"), Y: T.Buffer((14,), "int32")):
 
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if all modules were too large to be searched with the bodies of callees in the places of calls."""
+    """As if all modules were too large to be searched with the bodies of callees in the places of calls, and none of
+    these paid to be joined."""
     monkeypatch.setattr(program, "INLINED", 0)
+    monkeypatch.setattr(program, "joined", lambda entry, pays, apart: entry)
 
 
 def searched(text: str) -> ModuleResult:
