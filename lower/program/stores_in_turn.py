@@ -10,6 +10,7 @@ rows next to each other in 128 x 128 elements 0.1 times.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 
 from msgspec import Struct
 
@@ -52,6 +53,7 @@ def stored_at_once(array, first, values):
     return lax.dynamic_update_slice_in_dim(array, jnp.stack(parts), first, 0)
 '''
 _MOST = 16  # stores in one loop
+_WORTH = 32  # elements that take as long to copy as a step of a loop: measured, with 2 of 64 and 16 of 49 elements
 _ELEMENTWISE = {"where", "minimum", "maximum", "abs", "clip", "exp", "log", "sqrt", *map(str, DType)}
 _OPTIONS = {"mode", "wrap_negative_indices"}  # of a store that drops what is outside
 
@@ -102,6 +104,7 @@ class _Turns:
         self.result: list[JaxStmt] = []
         self.run: list[_Store] = []
         self.between: list[JaxStmt] = []  # since the first store of the run, none of which says anything of the array
+        self.written: list[JaxStmt] = []  # all of these in their order
         self.is_read = False
 
     def body(self, stmts: Sequence[JaxStmt]) -> Sequence[JaxStmt]:
@@ -112,9 +115,11 @@ class _Turns:
                 if not self._continues(store):
                     self._end()
                 self.run.append(store)
+                self.written.append(stmt)
                 self.is_read |= self.array in store.reads()
             elif self.run and self._passes(stmt):
                 self.between.append(stmt)
+                self.written.append(stmt)
             else:
                 self._end()
                 self.result.append(stmt)
@@ -124,11 +129,16 @@ class _Turns:
 
     def _end(self) -> None:
         """Write the run out."""
-        if len(self.run) > 1 and self.is_read:
+        if len(self.run) > 1 and self.is_read and self._is_long():
             self.result += [*self.between, assign(self.array, self._joint())]
         else:
-            self.result += [*(s.stmt for s in self.run), *self.between]
-        self.run, self.between = [], []
+            self.result += self.written
+        self.run, self.between, self.written = [], [], []
+
+    def _is_long(self) -> bool:
+        """Whether the copies of the array that the run would make take longer than a loop; of open sizes they may."""
+        sizes = [size.value for size in self.shape if isinstance(size, Literal) and isinstance(size.value, int)]
+        return len(sizes) < len(self.shape) or prod(sizes) >= _WORTH * len(self.run)
 
     def _joint(self) -> Call:
         """The array with all stores of the run."""

@@ -138,6 +138,8 @@ def test_a_choice_that_is_nested_itself_keeps_all_of_its_values() -> None:
         pytest.param(["x = x.at[i].set(x[k])", "x = x.at[k].set(jnp.sum(x))"], None, id="a sum of it"),
         pytest.param(["x = x.at[i].set(x[k])", "k = i", "x = x.at[k].set(t)"], None, id="a name that changes between"),
         pytest.param(["y = y.at[i].set(y[k])", "y = y.at[k, i].set(t)"], None, id="a row and an element"),
+        pytest.param(["z = z.at[i].set(z[k])", "z = z.at[k].set(i)"], None, id="copies of which cost less than steps"),
+        pytest.param(["x = x.at[i].set(k)", "j = i + k", "x = x.at[j].set(i)"], None, id="a place named between"),
         pytest.param(
             ["y = lax.dynamic_update_slice(y, y[k].reshape(1, 3), (i, 0))", "y = y.at[k].set(t)"],
             None,
@@ -146,9 +148,9 @@ def test_a_choice_that_is_nested_itself_keeps_all_of_its_values() -> None:
     ],
 )
 def test_stores_of_a_step_in_turn(lines: list[str], found: str | None) -> None:
-    shapes = {"x": (as_expr(9),), "y": (as_expr(9), as_expr(4))}
-    steps = "i", as_expr(1), as_expr(8)
-    body = print_jax(in_turn(statements("\n".join(lines)), ["x", "y"], frozenset(("i", "k")), shapes, steps))
+    shapes = {"x": (as_expr(90),), "y": (as_expr(90), as_expr(4)), "z": (as_expr(7),)}
+    steps = "i", as_expr(1), as_expr(89)
+    body = print_jax(in_turn(statements("\n".join(lines)), ["x", "y", "z"], frozenset(("i", "k")), shapes, steps))
     array = lines[-1][0]
     kept = [line for line in lines if not line.startswith(f"{array} = ")]
     assert body == (lines if found is None else [*kept, f"{array} = {found}"])
