@@ -415,6 +415,9 @@ def selections(w: Writer) -> Stmt:
         if w.source.flag(4):
             inner = Select(w.condition(scope), *w.source.pick((one, other), (other, one)))
             one, other = w.source.pick((inner, other), (one, inner))
+        elif w.source.flag():
+            shared = w.value(scope, 0)
+            one, other = w.source.pick((one + shared, other + shared), (shared - one, shared - other))
         place = w.place(w.written(), scope)
         store = Store(place.buffer, place.indices, Select(cond, one, other))
         if w.source.flag(3):
