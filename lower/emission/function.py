@@ -79,7 +79,6 @@ from lower.program.nodes import (
     Starred,
     Subscript,
     Tuple,
-    names_read,
     read_in,
 )
 from lower.program.passes import (
@@ -91,7 +90,7 @@ from lower.program.passes import (
     SHARED_PLANES,
     STORES_IN_TURN,
 )
-from lower.program.stores_in_turn import Steps
+from lower.program.stores_in_turn import Steps, helpers_of
 from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import own_locals
@@ -601,7 +600,7 @@ class _Emitter:
         known = (*self.func.buffers, *self.locals, *carried)
         shapes = {self.names.of(b): tuple(map(as_expr, self._shape(b))) for b in known}
         found = STORES_IN_TURN.run(body, list(map(self.names.of, carried)), numbers, shapes, steps)
-        self.helpers |= {"stored_in_turn", "stored_at_once"} & frozenset[str]().union(*map(names_read, found))
+        self.helpers |= helpers_of(found)
         return SHARED_PLANES.run(found, numbers, shapes, self.names.fresh)
 
     def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:

@@ -59,6 +59,7 @@ RESERVED = {
     "last_best",
     "integer_einsum",
     "stored_in_turn",
+    "all_stored_in_turn",
     "stored_at_once",
     "state",
     *EXACT_HELPERS,

@@ -35,7 +35,7 @@ from lower.program.nodes import (
     names_read,
 )
 from lower.program.print_jax import print_jax
-from lower.program.stores_in_turn import STORED_AT_ONCE, STORED_IN_TURN
+from lower.program.stores_in_turn import ALL_STORED_IN_TURN, STORED_AT_ONCE, STORED_IN_TURN
 from lower.tensor.exact import INTEGER_EINSUM
 
 WIDTH = 120  # of source lines
@@ -58,6 +58,7 @@ LIBRARY = {
     "first_best": FIRST_BEST,
     "last_best": LAST_BEST,
     "integer_einsum": INTEGER_EINSUM,
+    "all_stored_in_turn": ALL_STORED_IN_TURN,
     "stored_in_turn": STORED_IN_TURN,
     "stored_at_once": STORED_AT_ONCE,
 }

@@ -370,6 +370,12 @@ def stored_in_turn(array: Array, places: Sequence[Sequence[Array]], values: Sequ
     return found
 
 
+def all_stored_in_turn(
+    arrays: Sequence[Array], places: Sequence[Sequence[Sequence[Array]]], values: Sequence[Sequence[Array]]
+) -> tuple[Array, ...]:
+    return tuple(map(stored_in_turn, arrays, places, values))
+
+
 def stored_at_once(array: Array, first: Array, values: Sequence[Array]) -> Array:
     return stored_in_turn(array, [(first + k,) for k in range(len(values))], values)
 
@@ -385,7 +391,8 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
         truncdiv, as_number, prefix_sums, linear_scan, in_turn, pairwise_sums, doubling_sums, filtered,
         filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, reduce_ranges, reduce_rows,
         cholesky_factor, loop_between, chosen, first_best, last_best, rounded, late, added, subtracted, multiplied,
-        divided, lesser, greater, as_bfloat16, as_float16, sticky, stored_in_turn, stored_at_once, integer_einsum,
+        divided, lesser, greater, as_bfloat16, as_float16, sticky, stored_in_turn, all_stored_in_turn, stored_at_once,
+        integer_einsum,
     )
 }  # fmt: skip
 BUILTINS: Mapping[str, Any] = {

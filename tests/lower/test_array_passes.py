@@ -189,3 +189,39 @@ def test_parts_of_one_plane(line: str, found: list[str] | None) -> None:
     shapes = {"y": (as_expr(9), as_expr(5)), "u": (as_expr(2), as_expr(5), as_expr(5))}
     body = sharing_planes(statements(line), frozenset(("i", "k")), shapes, lambda wish: wish.removeprefix("u_"))
     assert print_jax(body) == (found or [line])
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (
+            ["t = a[i]", "a = a.at[i].set(b[k])", "b = b.at[k].set(t)"],
+            ["t = a[i]", "a, b = all_stored_in_turn((a, b), (((i,),), ((k,),)), ((b[k],), (t,)))"],
+        ),
+        (  # a small array is copied, unless it is moved behind another one
+            ["a = a.at[n[0]].set(t)", "n = n.at[0].set(n[0] + 1)"],
+            ["a = a.at[n[0]].set(t)", "n = n.at[0].set(n[0] + 1)"],
+        ),
+        (
+            ["a = a.at[n[0]].set(a[i])", "a = a.at[k].set(t)", "n = n.at[0].set(n[0] + 1)"],
+            ["a, n = all_stored_in_turn((a, n), (((n[0],), (k,)), ((0,),)), ((a[i], t), (n[0] + 1,)))"],
+        ),
+        (  # what was stored is read
+            ["a = a.at[i].set(b[k])", "b = b.at[k].set(a[i])"],
+            ["a = a.at[i].set(b[k])", "b = b.at[k].set(a[i])"],
+        ),
+        (  # a sum is worked out once
+            ["t = jnp.sum(a)", "a = a.at[i].set(k)", "b = b.at[k].set(t)"],
+            ["t = jnp.sum(a)", "a = a.at[i].set(k)", "b = b.at[k].set(t)"],
+        ),
+        (  # an array that is new as a whole is read of all the same
+            ["a = jnp.where(m, a, b)", "a = a.at[i].set(k)", "b = b.at[k].set(a[i + 1])"],
+            ["a = jnp.where(m, a, b)", "a, b = all_stored_in_turn((a, b), (((i,),), ((k,),)), ((k,), (a[i + 1],)))"],
+        ),
+    ],
+)
+def test_stores_of_a_step_to_several_arrays(lines: list[str], found: list[str]) -> None:
+    shapes = {"a": (as_expr(300),), "b": (as_expr(300),), "n": (as_expr(1),)}
+    steps = "i", as_expr(0), as_expr(99)
+    names = frozenset(("i", "k"))
+    assert print_jax(in_turn(statements("\n".join(lines)), ["a", "b", "n"], names, shapes, steps)) == found

@@ -3,6 +3,7 @@
 # ruff: noqa: E501
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -130,3 +131,26 @@ SWAPS = {
 def test_elements_and_rows_that_a_step_swaps(body: str) -> None:
     """Also with the last step outside of the array, where it stores nothing."""
     check(read(["for i in T.serial(5):", *("    " + line.removeprefix("        ") for line in body.split("\n"))]))
+
+
+def test_elements_that_a_step_swaps_between_arrays() -> None:
+    """Also with derivatives."""
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((300,), "float32"), B: T.Buffer((300,), "float32"), K: T.Buffer((300,), "int32")):
+    for i in T.serial(300):
+        t = A[i]
+        A[i] = B[K[i]] + t
+        B[K[i]] = t
+""").funcs[0]
+    rng = np.random.default_rng(0)
+    given_ = {n: rng.integers(-9, 10, 300).astype(np.float32) for n in "AB"}
+    places = rng.integers(0, 300, 300).astype(np.int32)
+    kernel = compile(func)
+    assert "all_stored_in_turn(" in kernel.source
+    for want, have in zip(interpret(func, **given_, K=places), kernel(**given_, K=places), strict=True):
+        np.testing.assert_array_equal(np.asarray(have), want)
+    gradient = jax.grad(lambda a: kernel(A=a, B=given_["B"], K=places)[1].sum())(given_["A"])
+    moved = {n: v + (n == "A") for n, v in given_.items()}
+    with_one, before = (np.asarray(kernel(**g, K=places)[1]).sum() for g in (moved, given_))
+    np.testing.assert_allclose(np.asarray(gradient).sum(), with_one - before)  # it is linear
