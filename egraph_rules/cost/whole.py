@@ -19,9 +19,9 @@ STORES = 60  # of all programs that are priced as a whole: it takes lowering som
 # that are not in the program given, which have to pay.
 NEAR = 1.01
 ALIKE = 2  # programs with the price of another one, after which no more are looked at
-FUSED = (
-    2.0  # times as dear a program with fewer stores may be: what it computes in more places may be padding made once
-)
+# Times as dear as the one given a program with fewer stores may be: what it computes in more places may be padding made
+# once.
+FUSED = 2.0
 LOOPS = 10.0  # what two loops cost on any target
 
 Priced = tuple[float, Stmt]

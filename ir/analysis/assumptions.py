@@ -8,7 +8,7 @@ what it spares is told as an assumption would tell it: `p < n[i] or A[i, p] == v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import takewhile
 
@@ -211,7 +211,7 @@ def _stores(stmt: Stmt, path: Path) -> Iterator[tuple[Store, Path]]:
                 yield from _stores(part, path)
 
 
-def _spared(stores: list[tuple[Store, Path]], written: Iterable[Buffer]) -> Spared | None:
+def _spared(stores: list[tuple[Store, Path]], written: Collection[Buffer]) -> Spared | None:
     """What stores to one buffer leave alone between them, by the conditions that are around all of them."""
     (first, path), *others = stores
     if any(store.indices != first.indices for store, _ in others) or any(map(has_loads, first.indices)):
@@ -228,9 +228,8 @@ def _spared(stores: list[tuple[Store, Path]], written: Iterable[Buffer]) -> Spar
     guards += [c for loop in loops if _on_data(loop) for c in within_bounds(loop)]
     if any(free_vars(e) & hidden for loop in loops for e in (loop.start, loop.extent)):
         return None
-    read = set(written)
     steady = [
-        g for g in guards if not (free_vars(g) & hidden or has_undef(g) or any(x.buffer in read for x in loads(g)))
+        g for g in guards if not (free_vars(g) & hidden or has_undef(g) or any(x.buffer in written for x in loads(g)))
     ]
     if not any(map(has_loads, steady)) or len(bound) != sum(isinstance(p, (For, Let)) for p in path):
         return None

@@ -65,7 +65,7 @@ def program(number: int) -> str:
     first, step = dice.choice(REDUCTIONS)
     rows = f"    Y[b] = {first}\n    for i in range(5):\n        if {condition(dice, 'bi')}:\n            {step}"
     given = "for b in range(4):\n    T.assume(0 <= n[b] and n[b] <= 5)"
-    whole = "\n".join(([local * 'Z = T.alloc_buffer((4, 5), "float32")'] if local else []) + [given, *nests])
+    whole = "\n".join((['Z = T.alloc_buffer((4, 5), "float32")'] if local else []) + [given, *nests])
     lines = f"{whole}\nfor b in range(4):\n{rows}".splitlines()
     buffers = ["X: (4, 5) float32", "n: (4,) int32", "m: (1,) int32", *([] if local else ["Z: (4, 5) float32"])]
     params = [f'{b.split(": ")[0]}: T.Buffer({b.split(": ")[1].rsplit(" ", 1)[0]}, "{b.split()[-1]}")' for b in buffers]

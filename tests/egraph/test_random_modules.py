@@ -21,7 +21,7 @@ from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.modules.stages import staged, unstaged
 from ir import interpret, parse, to_script, verify
 from ir.errors import InterpretError, VerifyError
-from ir.nodes import Assume, Module, Store, Undef
+from ir.nodes import Assume, Module, PrimFunc, Store, Undef
 from ir.program.calls import callees, calls_in, without_calls
 from ir.schedule.storage import Storage
 from ir.transform.calls.specialize import specialized
@@ -179,16 +179,21 @@ def test_what_is_made_of_a_module_does_the_same(seed: int) -> None:
     np.testing.assert_array_equal(np.asarray(compile(result.best)(x, y)[0]), expected)
 
 
+def that_run(seeds: range) -> Iterator[tuple[int, PrimFunc, tuple[np.ndarray, ...]]]:
+    """Functions of well-formed modules with their seeds and what they give."""
+    for seed, module in well_formed(seeds):
+        try:
+            expected = interpret(module["main"], *arrays(seed))
+        except InterpretError:
+            continue  # products may overflow
+        yield seed, module["main"], expected
+
+
 @pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.fuzz)])
 def test_what_callees_are_told_is_true(count: int) -> None:
     """Assumptions hold, and what they may leave in buffers nobody reads."""
     assumed = permitted = 0
-    for seed, module in well_formed(range(count)):
-        main = module["main"]
-        try:
-            expected = interpret(main, *arrays(seed))
-        except InterpretError:
-            continue  # products may overflow
+    for seed, main, expected in that_run(range(count)):
         given = told(specialized(staged(main, alone=True)))
         inlined = without_calls(given)
         verify(inlined, allow_stray_loads=True)
@@ -213,12 +218,7 @@ def forced(graph: Graph, target: Target) -> Iterator[tuple[str, Storage, dict[st
 @pytest.mark.parametrize("count", [24, pytest.param(1000, marks=pytest.mark.fuzz)])
 def test_calls_joined_with_those_that_move_what_they_leave_do_the_same(count: int) -> None:
     made = 0
-    for seed, module in well_formed(range(count)):
-        main = module["main"]
-        try:
-            expected = interpret(main, *arrays(seed))
-        except InterpretError:
-            continue  # products may overflow
+    for seed, main, expected in that_run(range(count)):
         apart = specialized(staged(main, alone=True))
         given = told(joined(apart, lambda func, parts: True, ()))
         made += len([*calls_in(given.body)]) < len([*calls_in(apart.body)])
