@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ir.nodes import Assert, Assume, Binary, Expr, Seq, Stmt, Unary
+from ir.analysis.assumptions import within_bounds
+from ir.nodes import Assert, Assume, Binary, Expr, For, Seq, Stmt, Unary
 from ir.presburger import sets as pb
 from ir.traverse import buffers_written, has_loads, has_undef, loads
 
@@ -23,6 +24,13 @@ def conjuncts(cond: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:
             yield from conjuncts(a, not truth)
         case _:
             pass
+
+
+def of_trips(loop: For) -> Iterator[tuple[Expr, bool]]:
+    """The bounds of a loop's variable that sets of values of variables do not express; they are worked out once."""
+    for cond in within_bounds(loop):
+        if loop.var.dtype.is_signed and (has_loads(cond) or not pb.condition(cond).exact):
+            yield cond, True
 
 
 def assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:

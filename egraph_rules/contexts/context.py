@@ -21,12 +21,12 @@ import islpy as isl
 from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
-from egraph_rules.contexts.assumed import assumed_conditions, conjuncts
+from egraph_rules.contexts.assumed import assumed_conditions, conjuncts, of_trips
 from egraph_rules.contexts.elements import elements, is_told, place
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed
-from egraph_rules.contexts.induction import still_held
+from egraph_rules.contexts.induction import still_held, written_again
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.regular import Numbers, Regular, computed
@@ -359,12 +359,13 @@ class Contexts:
             held.without(f.known, changed),
             self.effects.bounded(f.known, loop.body, f.domain),
             still_held(self, f, loop.body, domain),
+            written_again(f.known, body, sets),
             handed(f, loop, self.effects, self._defined),
         )
         defined = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
         if defined and self._numbers.defines(f.entering(loop), loop.body, domain):
             known = held.joined(known, defined)
-        conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, body.may))
+        conditions = tuple((c, v) for c, v in (*f.conditions, *of_trips(loop)) if not reads_any(c, body.may))
         if Floats.FINITE in self.floats:
             conditions += tuple((cond, True) for cond in computed(self, facts, loop))
         live = of_use(self._live_after_iteration(sets, permissions, loop), loop.body, domain)
@@ -410,6 +411,7 @@ class Contexts:
         domain = f.domain.intersect(LoopSets.of(loop).may)
         if domain.is_empty():
             return IMPOSSIBLE
+        f = replace(f, conditions=(*f.conditions, *of_trips(loop)))
         return self.add_facts(replace(f.untouched(written).entering(loop), domain=domain))
 
     def _after(self, facts: int, stmt: Stmt) -> Contents:
@@ -437,11 +439,10 @@ class Contexts:
     def _let(self, facts: int, stmt: Let) -> int:
         f = self._facts[facts]
         # A scope of its own even where nothing is learned: classes of one context may name each other's variables.
-        domain = f.domain.intersect(bound_to(stmt.var, stmt.value))
-        known = f.known
         told = has_loads(stmt.value) or not stmt.var.dtype.is_integer
-        if told and self.defined(facts, stmt.value):  # else the name is one value, and each reading may be another
-            known = {**known, (held.binding(stmt.var), stmt.value): pb.whole(0)}
+        one = not told or self.defined(facts, stmt.value)  # else the name is one value, and each reading may be another
+        domain = f.domain.intersect(bound_to(stmt.var, stmt.value)) if one else f.domain
+        known = {**f.known, (held.binding(stmt.var), stmt.value): pb.whole(0)} if told and one else f.known
         return self.add_facts(
             replace(f, domain=domain, known=known, scope=(*f.scope, stmt.var), bound=len(self._facts))
         )

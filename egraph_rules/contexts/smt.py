@@ -41,13 +41,13 @@ def _z3() -> Any:
     return importlib.import_module("z3")
 
 
-def prove(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) -> bool | None:
+def prove(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS, *, ranges: bool = True) -> bool | None:
     """Whether a condition always (True) or never (False) holds where the given ones have the given truth.
 
     It must have a value there: a divisor that may be zero leaves it open. None where neither is proven: it depends, it
-    has no formula, or the steps ran out.
+    has no formula, or the steps ran out. Without `ranges` it holds of numbers that fit no dtype too.
     """
-    found = decide(cond, given, steps)
+    found = decide(cond, given, steps) if ranges else _decide(cond, list(given), steps, ranges=False)
     return found if isinstance(found, bool) else None
 
 

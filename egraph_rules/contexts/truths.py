@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, cast
 
+import islpy as isl
+
+import egraph_rules.contexts.smt as smt
 from egraph_rules.contexts.elements import assured, decided
 from egraph_rules.contexts.facts import Facts
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.values import Values
-from ir.nodes import Binary, Const, Expr, Load
+from ir.dtypes import DType
+from ir.nodes import Binary, Cast, Const, Expr, Load, Var, const
 from ir.presburger import sets as pb
-from ir.traverse import has_loads, loads, walk_expr
+from ir.traverse import free_vars, has_loads, loads, walk_expr
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -22,6 +27,9 @@ Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
 # of which keeps what it finds under a condition, has no end to them.
 _MOST_NESTED = 2
 _WIDE = 32  # bits: that narrower integers have bounds may matter
+_STEPS = 40_000  # of z3, some hundredths of a second
+_BY_UNKNOWNS = ("mul", "floordiv", "floormod")
+_MOST_GIVEN = 24
 
 
 class Truths:
@@ -45,6 +53,9 @@ class Truths:
         prover = contexts.prover
         if found is None and prover is not None:
             found = contexts.ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
+        if found is None and prover is None and not has_loads(cond):
+            key = ("products", contexts.place(facts), tuple(c for c in f.conditions if not has_loads(c[0])), cond)
+            found = contexts.ask(key, lambda: _by_products(f, cond), None)
         if found is None and has_loads(cond):
             deep = self._nested >= _MOST_NESTED
 
@@ -90,3 +101,46 @@ def _bounds_itself(cond: Expr) -> bool:
         or (isinstance(e, Binary) and e.op in ("bitand", "floormod", "truncmod") and has_loads(e.lhs))
         for e in walk_expr(cond)
     )
+
+
+def _by_products(facts: Facts, cond: Expr) -> bool | None:
+    """Whether a condition on products or quotients of sizes follows, which z3 decides; None where it is left open.
+
+    Given are linear inequalities, which are read off the sets that variables are in, and the conditions that sets do
+    not express, such as the bound `k < h * w` of a loop. All are about mathematical integers, which may fit no dtype.
+    """
+    if not any(map(_is_product, walk_expr(cond))):
+        return None
+    told = [(c, v) for c, v in facts.conditions if not has_loads(c)]
+    used = {v for e in (cond, *(c for c, _ in told)) for v in free_vars(e)}
+    names = {v.name: v for v in used if v.dtype.is_integer and v.dtype is not DType.UINT64}  # which may wrap as int64
+    given = [*told, *((c, True) for c in _inequalities(facts.domain, names.values()))]
+    return smt.prove(cond, given, _STEPS, ranges=False) if len(given) <= _MOST_GIVEN else None
+
+
+def _is_product(expr: Expr) -> bool:
+    """Whether no operand of an operation is a number that makes it quasi-affine."""
+    if not (isinstance(expr, Binary) and expr.op in _BY_UNKNOWNS and expr.dtype.is_integer):
+        return False
+    return not (isinstance(expr.rhs, Const) or (expr.op == "mul" and isinstance(expr.lhs, Const)))
+
+
+def _inequalities(domain: isl.Set, variables: Iterable[Var]) -> Iterator[Expr]:
+    """What a params set says of some variables, as inequalities between sums of their multiples."""
+    names = {v.name: v for v in variables}
+    known = pb.forget(domain, pb.variables(domain) - names.keys()).remove_divs()
+    for constraint in known.unshifted_simple_hull().get_constraints():
+        sides: dict[bool, list[Expr]] = {True: [], False: []}
+        number = constraint.get_constant_val().to_python()
+        sides[number > 0].append(const(abs(number), DType.INT64))
+        for at in range(constraint.dim(isl.dim_type.param)):
+            count = constraint.get_coefficient_val(isl.dim_type.param, at).to_python()
+            if count:
+                var = Cast(DType.INT64, names[cast("str", constraint.get_dim_name(isl.dim_type.param, at))])
+                sides[count > 0].append(Binary("mul", const(abs(count), DType.INT64), var))
+        more, less = (_sum(sides[side]) for side in (True, False))
+        yield Binary("eq" if constraint.is_equality() else "ge", more, less)
+
+
+def _sum(parts: list[Expr]) -> Expr:
+    return reduce(lambda a, b: Binary("add", a, b), parts, const(0, DType.INT64))

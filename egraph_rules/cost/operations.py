@@ -28,9 +28,12 @@ def steps(target: Target, count: float, each: float) -> float:
     return count * (target.step + each)
 
 
-def statement(target: Target, elements: float, *, library: bool = False, scatters: bool = False) -> float:
-    """An array statement in a loop, of which `elements` is what its elements cost."""
-    return target.launch * (target.library if library else 1.0) + (target.scatter if scatters else 1.0) * elements
+def statement(
+    target: Target, elements: float, *, library: bool = False, scatters: bool = False, fused: bool = False
+) -> float:
+    """An array statement in a loop, of which `elements` is what its elements cost; `fused` with the one before it."""
+    launch = 0.0 if fused else target.launch * (target.library if library else 1.0)
+    return launch + (target.scatter if scatters else 1.0) * elements
 
 
 def convolution(target: Target, places: float, outs: float, channels: float, taps: float) -> float:

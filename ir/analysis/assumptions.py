@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from ir.analysis import contents as held
 from ir.analysis.conditions import conjunction, conjuncts, disjuncts, negate
 from ir.analysis.contents import Value
+from ir.fold import folded
 from ir.nodes import (
     COMPARE_OPS,
     SKIP,
@@ -103,7 +104,7 @@ def unconditional(stmt: If | For) -> Stmt | None:
 
 def within_bounds(loop: For) -> tuple[Expr, Expr]:
     """The conditions on the variable of a loop that its iterations fulfil."""
-    stop = Binary("add", loop.start, of_dtype(loop.extent, loop.start.dtype))
+    stop = folded(Binary("add", loop.start, of_dtype(loop.extent, loop.start.dtype)))
     return Binary("ge", loop.var, loop.start), Binary("lt", loop.var, stop)
 
 

@@ -8,11 +8,29 @@ from itertools import pairwise, takewhile
 import islpy as isl
 
 from ir.dtypes import DType
-from ir.nodes import TRUE, Assume, Binary, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Unary, Var, const
+from ir.nodes import (
+    TRUE,
+    Assume,
+    Binary,
+    Block,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    PrimFunc,
+    Select,
+    Seq,
+    Stmt,
+    Unary,
+    Var,
+    const,
+)
 from ir.presburger import sets as pb
 from ir.traverse import has_loads
 
 _VALUE = "<value>"  # no name of a program
+_WIDEST = 2**31 - 1  # larger constants need not fit isl's machine integers
 
 
 def entry_facts(func: PrimFunc) -> isl.Set:
@@ -77,13 +95,41 @@ def _learned(parent: Stmt, child: Stmt) -> isl.Set:
 
 
 def bound_to(var: Var, value: Expr) -> isl.Set:
-    """What a binding says of its variable, as a params set."""
+    """What a binding says of its variable, as a params set; of a value that reads elements, if it is not undef."""
     if var.dtype is DType.BOOL:
         cond = pb.condition(value)
         yes, no = (pb.symbol(var.name).eq_set(pb.number(k)) for k in (1, 0))
         return yes.intersect(cond.may).union(no.intersect(cond.must.complement()))
-    meaning = pb.affine(value) if var.dtype.is_integer else None
-    return pb.always() if meaning is None else pb.symbol(var.name).eq_set(meaning)
+    if not var.dtype.is_integer:
+        return pb.always()
+    meaning, here = pb.affine(value), pb.symbol(var.name)
+    if meaning is not None:
+        return here.eq_set(meaning)
+    return _limit(here, value, upper=True).intersect(_limit(here, value, upper=False))
+
+
+def _limit(here: isl.PwAff, value: Expr, *, upper: bool) -> isl.Set:
+    """Where a number is no greater (with `upper`) or no less than a value that may be no quasi-affine function."""
+    meaning = pb.affine(value)
+    if meaning is not None:
+        return here.le_set(meaning) if upper else here.ge_set(meaning)
+    match value:
+        case Binary(op="min" | "max" as op, lhs=a, rhs=b):
+            one, other = _limit(here, a, upper=upper), _limit(here, b, upper=upper)
+            return one.intersect(other) if upper == (op == "min") else one.union(other)
+        case Select(cond=cond, then=a, other=b):
+            holds = pb.condition(cond)
+            one, other = _limit(here, a, upper=upper), _limit(here, b, upper=upper)
+            return one.intersect(holds.may).union(other.intersect(holds.negated().may))
+        case Binary(op="floormod", rhs=Const(value=int() as divisor)) if divisor > 0:
+            return here.le_set(pb.number(divisor - 1)) if upper else here.ge_set(pb.number(0))
+        case Binary(op="bitand", rhs=Const(value=int() as mask)) if 0 <= mask <= _WIDEST:
+            return here.le_set(pb.number(mask)) if upper else here.ge_set(pb.number(0))
+        case Binary(op="floordiv", lhs=a, rhs=Const(value=int() as divisor)) if 0 < divisor <= _WIDEST:
+            least = here.scale_val(isl.Val(divisor))  # q <= a // d where q * d <= a; q >= a // d where q * d > a - d
+            return _limit(least if upper else least.add(pb.number(divisor - 1)), a, upper=upper)
+        case _:
+            return pb.always()
 
 
 def proven(cond: Expr, known: isl.Set) -> bool:

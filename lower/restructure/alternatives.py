@@ -7,7 +7,7 @@ no other part of the plan changes, before that.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -268,15 +268,19 @@ class Forms(ABC):
         nodes, left = self._contracted(nodes, [*arrays, *self._made(nodes, arrays)])
         inner = [*inner_statements(nodes)]
         steps = {loop.var for n in inner for loop in n.statement.loops if loop not in n.axes}
-        own = {*self.program.func.buffers, *self.program.depth} - {*arrays, *left}
-        most = max((_open_extents(b) for b in own), default=0)
-        known = {v for b in own for e in b.shape for v in free_vars(e)}
         for array in left:
             places = [p for n in inner for p in n.statement.places(array)]
             kept = [e for d, e in enumerate(array.shape) if any(free_vars(p[d]) & steps for p in places)]
-            if any(_open_extents(array) > most or not free_vars(e) <= known for e in kept if free_vars(e)):
+            if any(map(free_vars, kept)) and self._is_larger(array, kept, {*arrays, *left}):
                 return True
         return False
+
+    def _is_larger(self, array: Buffer, kept: Iterable[Expr], new: Container[Buffer]) -> bool:
+        """Whether an array has more dimensions of open number than all but `new` ones, or `kept` ones of another."""
+        own = [b for b in {*self.program.func.buffers, *self.program.depth} if b not in new]
+        most = max((_open_extents(b) for b in own), default=0)
+        known = {v for b in own for e in b.shape for v in free_vars(e)}
+        return _open_extents(array) > most or any(not free_vars(e) <= known for e in kept)
 
     def _rescheduled(
         self, group: list[Statement], level: int, pending: frozenset[Loop], *, blocks: bool = True
@@ -449,7 +453,10 @@ class Forms(ABC):
             if found is not None:
                 statements = found.statements
                 unrolled.append(found)
-        depth = {**self.program.depth, **{u.array: level for u in unrolled}}
+        history = {u.array for u in unrolled}
+        if any(free_vars(e) and self._is_larger(a, (e,), history) for a in history for e in a.shape):
+            return None  # prices assume some number of steps, and callers may have a hundred times as many
+        depth = {**self.program.depth, **dict.fromkeys(history, level)}
         axes = {o.var for o in (*pending, *(o for s in statements for o in s.loops[level + 1 :]))}
         long = box.extent.is_const and box.extent.const >= FILTER_WIDTH
         scans = {

@@ -11,7 +11,7 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.operations import ScanSize
 from egraph_rules.cost.target import Target, instruction_cost
 from ir.analysis.dependence import Loop, Tile
-from ir.nodes import Binary, Const, Load
+from ir.nodes import Binary, Const, Expr, Load
 from ir.traverse import free_vars, loads
 from lower.instructions import scans
 from lower.nest.element_prices import element, extent, gathered, work
@@ -31,8 +31,10 @@ from lower.nest.nodes import (
 
 def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
     """The price of nodes that run `steps` times."""
-    total = 0.0
+    total, before = 0.0, None
     for node in nodes:
+        places = _elementwise(node)
+        fused, before = places is not None and places == before, places
         if isinstance(node, SequentialLoop):
             times = steps * extent(boxes.get(node.loop), target)
             total += operations.steps(target, times, 0.0) + estimate(node.body, boxes, target, times)
@@ -49,10 +51,26 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         elif node.axes:
             scan = _continued(node, node.scan, boxes, target) if isinstance(node.scan, Recurrence | Filter) else 0.0
             elements, library = _elements(node, boxes, target), _matrices(node)
-            total += steps * (scan + operations.statement(target, elements, library=library, scatters=_scatters(node)))
+            each = operations.statement(target, elements, library=library, scatters=_scatters(node), fused=fused)
+            total += steps * (scan + each)
         else:
             total += steps * target.scalar * element(node.statement, target)
     return total
+
+
+def _elementwise(node: Node) -> tuple[tuple[Expr, Expr], ...] | None:
+    """The ranges over which a statement stores an element at each place; None if it is of another kind."""
+    if (
+        not isinstance(node, ArrayStatement)
+        or not node.axes
+        or node.scan is not None
+        or node.statement.tile is not None
+    ):
+        return None
+    indices = node.statement.store.indices
+    kept = [next((o for o in node.axes if i == o.var), None) for i in indices]
+    over = tuple((o.start, o.extent) for o in kept if o is not None)
+    return over if len(over) == len(node.axes) and node.statement.tile is None else None
 
 
 def _instances(node: ArrayStatement, tile: Tile, boxes: Mapping[Loop, Box], target: Target) -> float:
