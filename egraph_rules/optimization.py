@@ -31,6 +31,7 @@ from egraph_rules.search.erase import count_erased, erase, price_as_written
 from egraph_rules.search.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
 from egraph_rules.search.filling import filled
 from egraph_rules.search.language import engine_with
+from egraph_rules.search.names import reserved_names, restored
 from egraph_rules.search.numbering import Numbering, Part
 from egraph_rules.search.saturate import Outcome, saturate
 from ir.analysis.definedness import defined_buffers
@@ -38,7 +39,6 @@ from ir.analysis.effects import EffectAnalysis
 from ir.analysis.evaluated import Evaluated
 from ir.errors import RuleError, ScheduleError, expect, suggest
 from ir.floats import Floats, floats_named
-from ir.functions import functions_in
 from ir.later import later
 from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Select, Seq, Stmt, Store, Var
 from ir.page import Section
@@ -48,7 +48,7 @@ from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.transform.calls.tensorize import with_calls
-from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
+from ir.traverse import all_exprs, loads, map_stmt, stmt_children, walk
 
 _SEARCHES = 6  # of a directed step; two or three do
 if TYPE_CHECKING:
@@ -319,7 +319,8 @@ def optimize(
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
-    variants = [(with_body(body).refines(func), cost) for cost, body in found]
+    named_as = ((restored(with_calls(body, domain), func), cost) for cost, body in found)
+    variants = [(replace(func, body=body).refines(func), cost) for body, cost in named_as]
     report.decide = lambda: decisions_of(
         derive(func, variants[0][0], report.traces),
         lambda step: price_as_written(step, prices),
@@ -502,7 +503,7 @@ class _Session(Struct, dict=True):
         trips = self.contexts.trips
         extractor = Extractor(tables, self.numbering, search.target, search.keep, trips)
         classes = {place: at for at, places in extractor.places.items() for place in places}
-        rebuilder = Rebuilder(self.numbering, self.expander.names, _reserved(search.func))
+        rebuilder = Rebuilder(self.numbering, self.expander.names, reserved_names(search.func))
         found: list[tuple[Choice, Inside]] = []
         for root in self.roots:
             inside = Inside(root, {}) if search.block is None else self._block(root, search.block)
@@ -632,10 +633,6 @@ def _stores(stmt: Stmt) -> list[tuple[object, ...]]:
         )
         for (store, conditions), buffers in zip(found, read, strict=True)
     ]
-
-
-def _reserved(func: PrimFunc) -> frozenset[str]:
-    return frozenset(p.name for p in (*func.params, *shape_vars(func), *functions_in(func)))
 
 
 def _distinct(programs: list[tuple[float, Stmt]], keep: int) -> list[tuple[float, Stmt]]:

@@ -22,6 +22,7 @@ from egraph_rules.explain.decisions import evidence
 from egraph_rules.search.erase import count_erased, erase
 from egraph_rules.search.extract import Choice, ClassId, Extractor, Place, Rebuilder, branch
 from egraph_rules.search.filling import LAW, RULE
+from egraph_rules.search.names import restored
 from ir.dtypes import DType
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, seq
 from ir.page import Section
@@ -101,7 +102,7 @@ def legs(func: PrimFunc, wanted: Stmt, traces: list[Trace]) -> list[tuple[Trace,
     """The searches through which an erased program of `func` was found, and which of those found leads there."""
     found: list[tuple[Trace, int]] = []
     for trace in reversed(traces):
-        bodies = [b if found else with_calls(erase(b), promised(func)) for _, _, b in trace.found]
+        bodies = [b if found else restored(with_calls(erase(b), promised(func)), func) for _, _, b in trace.found]
         at = next((k for k, b in enumerate(bodies) if b == wanted), None)
         if at is not None:
             found.insert(0, (trace, at))
@@ -126,7 +127,7 @@ def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
         if (moves[-1][3] if moves else trace.body) != final:
             moves.append((GROUPED, func.name, "equal here by the search; the order of rules is not worked out", final))
         for rule, place, fact, body in moves:
-            after = replace(func, body=with_calls(body, entry))
+            after = replace(func, body=restored(with_calls(body, entry), func))
             if after != current:
                 steps.append(Step(rule, laws.get(rule, ""), place, fact, current, after))
                 current = after

@@ -47,6 +47,7 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.forms import with_buffers
+from ir.transform.storage.contract import trimmed
 from ir.traverse import (
     all_exprs,
     always_evaluated,
@@ -566,4 +567,21 @@ def _apart(a: Load, b: Load, here: Here) -> bool:
     return any(here.truth(Binary("ne", x, y)) is True for x, y in pairs)
 
 
-CONTENTS_RULES = (forwarded, extreme_index, chained)
+@rewrite(
+    law="alloc B of n elements: s  =  alloc C of m < n: s with C[i - k] for B[i], and without the stores to the others",
+    because="no other element is read (bounds inference, Ragan-Kelley et al. 2013)",
+    settles=lambda _stmt, _new, instructs: not instructs,
+    cuts=True,
+)
+def used_extents(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Let a local be as large as what is read of it, such as one that was padded for a reader without padding."""
+    if not isinstance(stmt, Alloc):
+        return
+    sizes = {v for extent in stmt.buffer.shape for v in free_vars(extent)}
+    scope = {v.name: v for v in (*sizes, *here.scope)}
+    new = pb.within_budget(lambda: trimmed(stmt, here.domain, scope), None)
+    if new is not None:
+        yield new
+
+
+CONTENTS_RULES = (forwarded, used_extents, extreme_index, chained)

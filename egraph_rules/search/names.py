@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from ir.nodes import Expr, Stmt, Store, Var
-from ir.traverse import walk
+from ir.functions import functions_in
+from ir.naming import unused
+from ir.nodes import Alloc, Binary, Block, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
+from ir.traverse import all_exprs, loads, map_stmt, shape_vars, substitute_expr, walk
 
 _Trace = frozenset[tuple[object, tuple[Expr, ...]]]
 
@@ -39,3 +42,84 @@ class AuthorNames(Struct, frozen=True):
 def _stores(body: Stmt) -> _Trace:
     """What a body stores to: enough to know it again when other statements have joined it."""
     return frozenset((s.buffer, (*s.indices, s.value)) for s in walk(body) if isinstance(s, Store))
+
+
+def reserved_names(func: PrimFunc) -> frozenset[str]:
+    """Names that nothing inside a function may have."""
+    return frozenset(p.name for p in (*func.params, *shape_vars(func), *functions_in(func)))
+
+
+def restored(body: Stmt, func: PrimFunc) -> Stmt:
+    """A program whose loops have the names that a function gave to loops along the same axes of the same buffers.
+
+    Searches know loops by their depth, so a loop that merged with others, or took the place of one, may have the name
+    of another. Sums that commute begin with what they add to, as people write them, if the function has none that ends
+    with it.
+    """
+    if any(isinstance(s, Block) for s in walk(body)):
+        return body  # axes of blocks have names of their own
+    uses: dict[_Axis, set[str]] = defaultdict(set)
+    for loop in (s for s in walk(func.body) if isinstance(s, For)):
+        for axis in _axes(loop.body, loop.var):
+            uses[axis].add(loop.var.name)
+    own = {s.buffer.name for s in walk(body) if isinstance(s, Alloc)}
+    named = _Restored(uses, own | reserved_names(func)).stmt(body, {})
+    ends = any(_begun(s) != s for s in walk(func.body))
+    return named if ends else map_stmt(named, on_stmt=_begun)
+
+
+_Axis = tuple[str, int]  # of a buffer by its name: a local may have become smaller
+
+
+def _axes(body: Stmt, var: Var) -> set[_Axis]:
+    """The axes of buffers that a variable goes along."""
+    places = [(s.buffer, s.indices) for s in walk(body) if isinstance(s, Store)]
+    places += [(e.buffer, e.indices) for whole in all_exprs(body) for e in loads(whole)]
+    return {(b.name, k) for b, indices in places for k, i in enumerate(indices) if i == var}
+
+
+class _Restored(Struct, frozen=True):
+    uses: dict[_Axis, set[str]]
+    reserved: set[str]
+
+    def stmt(self, stmt: Stmt, names: dict[Var, Expr]) -> Stmt:
+        match stmt:
+            case For(var=var, body=body) as loop:
+                new = Var(self._name(loop, names), var.dtype)
+                start, extent = (substitute_expr(e, names) for e in (loop.start, loop.extent))
+                return replace(loop, var=new, start=start, extent=extent, body=self.stmt(body, {**names, var: new}))
+            case Let(var=var, value=value, body=body) as let:
+                new = Var(unused(var.name, self._taken(names)), var.dtype)
+                inside = self.stmt(body, {**names, var: new})
+                return replace(let, var=new, value=substitute_expr(value, names), body=inside)
+            case Seq(stmts=stmts):
+                return replace(stmt, stmts=tuple(self.stmt(s, names) for s in stmts))
+            case If(cond=cond, then=yes, other=no):
+                return replace(
+                    stmt, cond=substitute_expr(cond, names), then=self.stmt(yes, names), other=self.stmt(no, names)
+                )
+            case Alloc(body=body):
+                return replace(stmt, body=self.stmt(body, names))
+            case _:
+                return map_stmt(stmt, lambda e: substitute_expr(e, names))
+
+    def _taken(self, names: dict[Var, Expr]) -> set[str]:
+        return {v.name for v in names.values() if isinstance(v, Var)} | self.reserved
+
+    def _name(self, loop: For, names: dict[Var, Expr]) -> str:
+        """The name that most axes along which a loop goes had in the source; its own where that has as many."""
+        counts = Counter(name for axis in _axes(loop.body, loop.var) for name in self.uses.get(axis, ()))
+        taken, own = self._taken(names), loop.var.name
+        free = [name for name in sorted(counts) if name not in taken]
+        best = max(free, key=lambda name: (counts[name], name == own), default=own)
+        return best if best in free and counts[best] > counts[own] * (own not in taken) else unused(own, taken)
+
+
+def _begun(stmt: Stmt) -> Stmt:
+    """A store that adds to an element, or the like, with the element first."""
+    match stmt:
+        case Store(buffer=buffer, indices=indices, value=Binary(op="add" | "mul" as op, lhs=a, rhs=b)):
+            own = Load(buffer, indices)
+            return replace(stmt, value=Binary(op, b, a)) if b.same(own) and not a.same(own) else stmt
+        case _:
+            return stmt

@@ -65,11 +65,12 @@ def facts_at(func: PrimFunc, path: tuple[Stmt, ...]) -> isl.Set:
     """What holds of variables wherever the last statement of a path from the body is reached."""
     known = entry_facts(func)
     for parent, child in pairwise(path):
-        known = known.intersect(_learned(parent, child))
+        known = known.intersect(learned(parent, child))
     return known
 
 
-def _learned(parent: Stmt, child: Stmt) -> isl.Set:
+def learned(parent: Stmt, child: Stmt) -> isl.Set:
+    """What holds of variables wherever a part of a statement is reached, besides what holds before the statement."""
     match parent:
         case Seq(stmts=stmts):
             known = pb.always()

@@ -1,20 +1,27 @@
-"""A buffer allocated inside a loop, as large as the box around what one iteration keeps in it."""
+"""A local buffer as large as the box around what is kept in it, or around what is read of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 
 import islpy as isl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ir.analysis.conditions import conjunction
+from ir.analysis.effects import read_regions
 from ir.analysis.stages import accesses
+from ir.fold import folded
 from ir.nodes import (
+    SKIP,
     Alloc,
     Binary,
     Block,
     Buffer,
+    CallStmt,
     Const,
+    Evaluate,
     Expr,
     For,
     If,
@@ -23,15 +30,28 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
+    Undef,
     Var,
     const,
     seq,
 )
 from ir.presburger import readback
 from ir.presburger import sets as pb
+from ir.presburger.facts import learned, proven
 from ir.program.edit import forget_regions
 from ir.transform.stages.restrict import as_dtype, equals, is_simple
-from ir.traverse import free_vars, has_loads, map_expr, map_stmt, node_count, stmt_children, substitute_expr, walk_expr
+from ir.traverse import (
+    free_vars,
+    has_loads,
+    map_expr,
+    map_stmt,
+    node_count,
+    stmt_children,
+    stmt_exprs,
+    substitute_expr,
+    walk,
+    walk_expr,
+)
 
 
 def compacted(body: Stmt, buffer: Buffer, region: isl.Set | None, known: isl.Set, scope: Mapping[str, Expr]) -> Stmt:
@@ -46,6 +66,75 @@ def compacted(body: Stmt, buffer: Buffer, region: isl.Set | None, known: isl.Set
     shape = tuple(old if a is None else a.extent for old, a in zip(buffer.shape, axes, strict=True))
     small = replace(buffer, shape=shape)
     return Alloc(small, _Rewriter(buffer, small, axes, _touching(body, buffer)).stmt(body, known, {}))
+
+
+def trimmed(stmt: Alloc, known: isl.Set, scope: Mapping[str, Expr]) -> Stmt | None:
+    """A local as large as the box around what is read of it, with the stores to that alone.
+
+    None where nothing is stored that is not read: then only the allocation is larger. Bounds are inferred from the
+    domains of the loads, as for the stages of a pipeline (Ragan-Kelley et al., "Halide", 2013). A load of the element
+    that its statement stores does not count: it matters where the store does. `known` are values of the variables
+    around, `scope` gives these by name.
+    """
+    buffer = stmt.buffer
+    if any(isinstance(s, Block | CallStmt | Evaluate) for s in walk(stmt.body)):
+        return None
+    read = _read(stmt.body, buffer, known)
+    axes = None if read is None else _axes(buffer, read.intersect(pb.box(buffer.shape)), known, scope)
+    if axes is None or all(a is None for a in axes):
+        return None
+    body = _with_tests(stmt.body, buffer, axes, known)
+    if body == stmt.body:
+        return None
+    shape = tuple(old if a is None else a.extent for old, a in zip(buffer.shape, axes, strict=True))
+    small = replace(buffer, shape=shape)
+    moved = _Rewriter(buffer, small, axes, _touching(body, buffer)).stmt(body, known, {})
+    return replace(stmt, buffer=small, body=moved)
+
+
+def _read(stmt: Stmt, buffer: Buffer, known: isl.Set) -> isl.Set | None:
+    """What a statement reads of a buffer besides elements that it replaces; None where that is nothing."""
+    exprs = [*stmt_exprs(stmt)]
+    if isinstance(stmt, Store) and stmt.buffer == buffer:
+        own = Load(buffer, stmt.indices)
+        exprs = [*stmt.indices, map_expr(stmt.value, lambda e: Undef(e.dtype) if e.same(own) else e)]
+    found = [read_regions(e, known).get(buffer) for e in exprs]
+    for part in stmt_children(stmt):
+        if any(accesses(s, buffer) for s in walk(part)):
+            inside = _read(part, buffer, known.intersect(learned(stmt, part)))
+            name = stmt.var.name if isinstance(stmt, For | Let) else None
+            found.append(inside if inside is None or name is None else pb.forget(inside, (name,)))
+    return reduce(lambda a, b: b if a is None else a if b is None else a.union(b), found, None)
+
+
+def _with_tests(stmt: Stmt, buffer: Buffer, axes: Sequence[_Axis | None], known: isl.Set) -> Stmt:
+    """A statement whose stores to elements that the buffer does not keep have a condition."""
+
+    def inside(part: Stmt) -> Stmt:
+        return _with_tests(part, buffer, axes, known.intersect(learned(stmt, part)))
+
+    match stmt:
+        case Store() if stmt.buffer == buffer:
+            return _tested(stmt, axes, known)
+        case Seq(stmts=stmts):
+            return seq(*map(inside, stmts), span=stmt.span)
+        case For(body=body) | Let(body=body) | Alloc(body=body):
+            return replace(stmt, body=inside(body))
+        case If(then=then, other=other):
+            return replace(stmt, then=inside(then), other=inside(other))
+        case _:
+            return stmt
+
+
+def _tested(store: Store, axes: Sequence[_Axis | None], known: isl.Set) -> Stmt:
+    """A store under the condition that the buffer keeps the element, as far as that is open."""
+    tests: list[Expr] = []
+    for index, axis in zip(store.indices, axes, strict=True):
+        if axis is not None:
+            first, extent = as_dtype(axis.first, index.dtype), as_dtype(axis.extent, index.dtype)
+            bounds = Binary("ge", index, first), Binary("lt", index, folded(Binary("add", first, extent)))
+            tests += [test for test in bounds if not proven(test, known)]
+    return If(conjunction(tests), store, SKIP) if tests else store
 
 
 class _Axis(Struct, frozen=True, eq=False):
