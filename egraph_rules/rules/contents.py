@@ -128,6 +128,10 @@ class _Users(Struct):
         if not stores or any(buffer in reads(s.value) for s in stores):
             return True
         dearest = max((replace(s, value=_chosen(s.value)) for s in stores), key=lambda s: _PRICES.expr(s.value))
+        if (
+            len(stores) > 1
+        ):  # each has a part, and where another one is read, nothing is read beyond what this one reads
+            dearest = replace(dearest, value=map_expr(dearest.value, _of_open_extents))
 
         def told(e: Expr) -> Expr:
             if not (isinstance(e, Load) and e.buffer == buffer):
@@ -150,6 +154,14 @@ class _Users(Struct):
         return any(not here.never(partial(_summing, part, buffer, ())) for part in sums.values())
 
 
+def _of_open_extents(expr: Expr) -> Expr:
+    """A load as if its buffer had elements at all places."""
+    if not isinstance(expr, Load):
+        return expr
+    shape = tuple(Var("<open>", extent.dtype) for extent in expr.buffer.shape)
+    return replace(expr, buffer=replace(expr.buffer, shape=shape))
+
+
 def _chosen(value: Expr) -> Expr:
     """The dearest of the values that conditions choose from: where it is read, the choice may be made."""
     while isinstance(value, Select):
@@ -167,7 +179,11 @@ def _may_be_cheaper(new: Stmt, stmt: Stmt) -> bool:
 
 def _bare(stmt: Stmt) -> Stmt:
     """A statement without the conditions of its choices, which may become padding that is made once, or masks."""
-    return map_stmt(stmt, lambda e: map_expr(e, _chosen))
+
+    def chosen(expr: Expr) -> Expr:
+        return map_expr(_chosen(expr), _of_open_extents) if isinstance(expr, Select) else expr
+
+    return map_stmt(stmt, lambda e: map_expr(e, chosen))
 
 
 def _users(stmt: Alloc, here: Here) -> _Users:
