@@ -593,8 +593,8 @@ def used_extents(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Let a local be as large as what is read of it, such as one that was padded for a reader without padding."""
     if not isinstance(stmt, Alloc):
         return
-    sizes = {v for extent in stmt.buffer.shape for v in free_vars(extent)}
-    scope = {v.name: v for v in (*sizes, *here.scope)}
+    exprs = (*stmt.buffer.shape, *here.scope, *all_exprs(stmt))
+    scope = {v.name: v for e in exprs for v in free_vars(e)}
     new = pb.within_budget(lambda: trimmed(stmt, here.domain, scope), None)
     if new is not None:
         yield new

@@ -229,7 +229,7 @@ CASES = {
             C[i] = C[i] + H[i, j] * T.tanh(H[i, j])
 """,
         """
-    H = T.alloc_buffer((10, 16), "float32")
+    H = T.alloc_buffer((10, 12), "float32")
     for i in T.serial(10):
         for j in T.serial(12):
             H[i, j] = 0.0

@@ -1,0 +1,158 @@
+"""Locals as large as what is read of them, padding in parts of its own, and the names of loops in what comes of it."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from compare import assert_refines
+from egraph_rules import optimize
+from ir import parse, to_script
+from ir.nodes import Alloc
+from ir.presburger import sets as pb
+from ir.transform.storage.contract import trimmed
+from ir.traverse import map_stmt, walk
+from profiles import some
+
+# By name: a program and the lines that the search ends with.
+CASES = {
+    "columns that nobody reads": (
+        """
+def f(Q: T.Buffer((5, 4), "float32"), K: T.Buffer((8, 4), "float32"), O: T.Buffer((5,), "float32")):
+    S = T.alloc_buffer((5, 8), "float32")
+    for i, j in T.grid(5, 8):
+        S[i, j] = 0.0
+        for d in range(4):
+            S[i, j] = S[i, j] + Q[i, d] * K[j, d]
+    for i in range(5):
+        O[i] = 0.0
+        for j in range(6):
+            O[i] = O[i] + T.exp(S[i, j])""",
+        """
+    S = T.alloc_buffer((5, 6), "float32")
+    for i in T.serial(5):
+        for j in T.serial(6):
+            S[i, j] = 0.0
+            for d in T.serial(4):
+                S[i, j] = S[i, j] + Q[i, d] * K[j, d]
+        O[i] = 0.0
+        for j in T.serial(6):
+            O[i] = O[i] + T.exp(S[i, j])""",
+    ),
+    "padding by a loop of its own": (
+        """
+def f(X: T.Buffer((10, 50), "float32"), Y: T.Buffer((10,), "float32")):
+    P = T.alloc_buffer((10, 64), "float32")
+    for i in range(10):
+        for j in range(50):
+            P[i, j] = X[i, j]
+        for j in range(50, 64):
+            P[i, j] = 0.0
+    for i in range(10):
+        Y[i] = 0.0
+        for j in range(64):
+            Y[i] = Y[i] + P[i, j] * P[i, j]""",
+        """
+    for i in T.serial(10):
+        Y[i] = 0.0
+        for j in T.serial(50):
+            Y[i] = Y[i] + X[i, j] * X[i, j]""",
+    ),
+    "names of an attention over padded keys": (
+        """
+def f(Q: T.Buffer((50, 16), "float32"), K: T.Buffer((50, 16), "float32"), V: T.Buffer((50, 16), "float32"),
+      O: T.Buffer((50, 16), "float32")):
+    P = T.alloc_buffer((64, 16), "float32")
+    S = T.alloc_buffer((50, 64), "float32")
+    for key, depth in T.grid(64, 16):
+        P[key, depth] = K[key, depth] if key < 50 else 0.0
+    for query, key in T.grid(50, 64):
+        S[query, key] = 0.0
+        for depth in range(16):
+            S[query, key] = S[query, key] + Q[query, depth] * P[key, depth]
+    for row, col in T.grid(50, 16):
+        O[row, col] = 0.0
+        for key in range(64):
+            if key < 50:
+                O[row, col] = O[row, col] + T.exp(S[row, key]) * V[key, col]""",
+        """
+    S = T.alloc_buffer((50, 50), "float32")
+    for row in T.serial(50):
+        for key in T.serial(50):
+            S[row, key] = 0.0
+            for depth in T.serial(16):
+                S[row, key] = S[row, key] + Q[row, depth] * K[key, depth]
+        for col in T.serial(16):
+            O[row, col] = 0.0
+            for key in T.serial(50):
+                O[row, col] = O[row, col] + T.exp(S[row, key]) * V[key, col]""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_search_ends_with_what_an_expert_would_write(name: str) -> None:
+    source, end = CASES[name]
+    func = parse(f"@T.prim_func{source}\n").funcs[0]
+    best = optimize(func).best
+    assert to_script(best).split(":\n", 1)[1].strip() == end.strip()
+    assert assert_refines(func, best, np.random.default_rng(0)) > 0
+
+
+def _program(number: int) -> str:
+    """A program of a local that is stored to and read in parts, in place, and under conditions on data."""
+    dice = Random(number)
+    places = ("i, j", "i, j", "i, j", "j, i", "i, 7 - j", "7 - i, j", "i // 2, j", "i, 3", "T.min(i, 4), j", "L[i], j")
+    ends = [dice.randint(2, 8) for _ in range(4)]
+    starts = [dice.randint(0, end - 1) for end in ends]
+    loops = [f"for i in range({a}, {b}):\n    for j in range({c}, {d}):" for a, b, c, d in
+             zip(starts[::2], ends[::2], starts[1::2], ends[1::2], strict=True)]  # fmt: skip
+    steps = ("H[{p}] + X[i, j]", "H[{p}] * 2.0", "X[j, i]", "T.max(H[{p}], X[i, j])", "H[{q}] - 1.0", "0.0")
+    guards = ("", "", "if i + j < 9:", "if X[i, j] > 0.0:", "if i < 6 and j != 2:")
+    nests = ["for i, j in T.grid(8, 8):\n    H[i, j] = X[i, j]"] if dice.random() < 0.8 else []
+    for loop in loops:
+        place = dice.choice(places)
+        store = f"H[{place}] = {dice.choice(steps).format(p=place, q=dice.choice(places))}"
+        guard = dice.choice(guards)
+        inner = f"{guard}\n            {store}" if guard else store
+        nests.append(f"{loop}\n        {inner}")
+    a, b, c, d = (dice.randint(0, 3), dice.randint(4, 8), dice.randint(0, 3), dice.randint(4, 8))
+    read = dice.choice((*places[:5], "i, j"))
+    value = dice.choice((f"H[{read}]", f"H[{read}] if j < 5 else 0.0", f"H[{read}] + H[i, j]"))
+    nests.append(f"for i in range({a}, {b}):\n    for j in range({c}, {d}):\n        Y[i, j] = {value}")
+    body = "\n".join(nests).replace("\n", "\n    ")
+    return f"""@T.prim_func
+def f(X: T.Buffer((8, 8), "float32"), L: T.Buffer((8,), "int32"), Y: T.Buffer((8, 8), "float32")):
+    for i in range(8):
+        T.assume(0 <= L[i] and L[i] < 8)
+    H = T.alloc_buffer((8, 8), "float32")
+    {body}
+"""
+
+
+@pytest.mark.parametrize("number", some([*range(3000)], 30))
+def test_random_locals_that_are_read_in_part(number: int) -> None:
+    func = parse(_program(number)).funcs[0]
+    known = pb.always()
+    moved = map_stmt(func.body, on_stmt=lambda s: (trimmed(s, known, {}) or s) if isinstance(s, Alloc) else s)
+    rng = np.random.default_rng(number)
+    assert_refines(func, func.__class__(func.name, func.params, moved), rng, 4)
+    if number % 3 == 0:
+        assert_refines(func, optimize(func).best, rng, 4)
+
+
+def test_locals_are_trimmed_at_both_ends() -> None:
+    source = """@T.prim_func
+def f(X: T.Buffer((9,), "float32"), Y: T.Buffer((9,), "float32")):
+    H = T.alloc_buffer((9,), "float32")
+    for i in range(9):
+        H[i] = X[i] * X[i]
+    for i in range(3, 6):
+        Y[i] = H[i - 1] + H[i + 1]
+"""
+    alloc = next(s for s in walk(parse(source).funcs[0].body) if isinstance(s, Alloc))
+    new = trimmed(alloc, pb.always(), {})
+    assert isinstance(new, Alloc)
+    assert [str(n) for n in new.buffer.shape] == ["5"]
