@@ -593,9 +593,7 @@ def used_extents(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Let a local be as large as what is read of it, such as one that was padded for a reader without padding."""
     if not isinstance(stmt, Alloc):
         return
-    exprs = (*stmt.buffer.shape, *here.scope, *all_exprs(stmt))
-    scope = {v.name: v for e in exprs for v in free_vars(e)}
-    new = pb.within_budget(lambda: trimmed(stmt, here.domain, scope), None)
+    new = pb.within_budget(lambda: trimmed(stmt, here.domain), None)
     if new is not None:
         yield new
 

@@ -104,13 +104,24 @@ def test_the_search_ends_with_what_an_expert_would_write(name: str) -> None:
 def _program(number: int) -> str:
     """A program of a local that is stored to and read in parts, in place, and under conditions on data."""
     dice = Random(number)
-    places = ("i, j", "i, j", "i, j", "j, i", "i, 7 - j", "7 - i, j", "i // 2, j", "i, 3", "T.min(i, 4), j", "L[i], j")
+    places = (
+        "n % 8, j",
+        "i, j",
+        "i, j",
+        "j, i",
+        "i, 7 - j",
+        "7 - i, j",
+        "i // 2, j",
+        "i, 3",
+        "T.min(i, 4), j",
+        "L[i], j",
+    )
     ends = [dice.randint(2, 8) for _ in range(4)]
     starts = [dice.randint(0, end - 1) for end in ends]
     loops = [f"for i in range({a}, {b}):\n    for j in range({c}, {d}):" for a, b, c, d in
              zip(starts[::2], ends[::2], starts[1::2], ends[1::2], strict=True)]  # fmt: skip
     steps = ("H[{p}] + X[i, j]", "H[{p}] * 2.0", "X[j, i]", "T.max(H[{p}], X[i, j])", "H[{q}] - 1.0", "0.0")
-    guards = ("", "", "if i + j < 9:", "if X[i, j] > 0.0:", "if i < 6 and j != 2:")
+    guards = ("", "", "if i + j < 9:", "if X[i, j] > 0.0:", "if i < 6 and j != 2:", "if n < 3:")
     nests = ["for i, j in T.grid(8, 8):\n    H[i, j] = X[i, j]"] if dice.random() < 0.8 else []
     for loop in loops:
         place = dice.choice(places)
@@ -124,7 +135,7 @@ def _program(number: int) -> str:
     nests.append(f"for i in range({a}, {b}):\n    for j in range({c}, {d}):\n        Y[i, j] = {value}")
     body = "\n".join(nests).replace("\n", "\n    ")
     return f"""@T.prim_func
-def f(X: T.Buffer((8, 8), "float32"), L: T.Buffer((8,), "int32"), Y: T.Buffer((8, 8), "float32")):
+def f(X: T.Buffer((8, 8), "float32"), L: T.Buffer((8,), "int32"), n: T.int32, Y: T.Buffer((8, 8), "float32")):
     for i in range(8):
         T.assume(0 <= L[i] and L[i] < 8)
     H = T.alloc_buffer((8, 8), "float32")
@@ -136,7 +147,7 @@ def f(X: T.Buffer((8, 8), "float32"), L: T.Buffer((8,), "int32"), Y: T.Buffer((8
 def test_random_locals_that_are_read_in_part(number: int) -> None:
     func = parse(_program(number)).funcs[0]
     known = pb.always()
-    moved = map_stmt(func.body, on_stmt=lambda s: (trimmed(s, known, {}) or s) if isinstance(s, Alloc) else s)
+    moved = map_stmt(func.body, on_stmt=lambda s: (trimmed(s, known) or s) if isinstance(s, Alloc) else s)
     rng = np.random.default_rng(number)
     assert_refines(func, func.__class__(func.name, func.params, moved), rng, 4)
     if number % 3 == 0:
@@ -153,6 +164,6 @@ def f(X: T.Buffer((9,), "float32"), Y: T.Buffer((9,), "float32")):
         Y[i] = H[i - 1] + H[i + 1]
 """
     alloc = next(s for s in walk(parse(source).funcs[0].body) if isinstance(s, Alloc))
-    new = trimmed(alloc, pb.always(), {})
+    new = trimmed(alloc, pb.always())
     assert isinstance(new, Alloc)
     assert [str(n) for n in new.buffer.shape] == ["5"]

@@ -68,19 +68,22 @@ def compacted(body: Stmt, buffer: Buffer, region: isl.Set | None, known: isl.Set
     return Alloc(small, _Rewriter(buffer, small, axes, _touching(body, buffer)).stmt(body, known, {}))
 
 
-def trimmed(stmt: Alloc, known: isl.Set, scope: Mapping[str, Expr]) -> Stmt | None:
+def trimmed(stmt: Alloc, known: isl.Set) -> Stmt | None:
     """A local as large as the box around what is read of it, with the stores to that alone.
 
     None where nothing is stored that is not read: then only the allocation is larger. Bounds are inferred from the
     domains of the loads, as for the stages of a pipeline (Ragan-Kelley et al., "Halide", 2013). A load of the element
     that its statement stores does not count: it matters where the store does. `known` are values of the variables
-    around, `scope` gives these by name.
+    around; bounds are numbers, since those that depend on them say nothing of where no load runs.
     """
     buffer = stmt.buffer
     if any(isinstance(s, Block | CallStmt | Evaluate) for s in walk(stmt.body)):
         return None
     read = _read(stmt.body, buffer, known)
-    axes = None if read is None else _axes(buffer, read.intersect(pb.box(buffer.shape)), known, scope)
+    if read is None:
+        return None
+    anywhere = pb.forget(read.intersect(pb.box(buffer.shape)), pb.variables(read))
+    axes = _axes(buffer, anywhere, pb.always(), {})
     if axes is None or all(a is None for a in axes):
         return None
     body = _with_tests(stmt.body, buffer, axes, known)
