@@ -39,7 +39,6 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.traverse import (
     all_exprs,
-    always_evaluated,
     bound_var,
     buffers_written,
     children,
@@ -441,10 +440,6 @@ def neutral_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             padding = here.under(case.cond, False)
             if padding is not None and padding.adds_nothing(stmt):
                 yield replace(case, other=SKIP)
-    for cond in dict.fromkeys(e.cond for e in always_evaluated(stmt.value) if isinstance(e, Select)):
-        padding = here.under(cond, False)
-        if padding is not None and here.under(cond, True) is not None and padding.adds_nothing(stmt):
-            yield If(cond, stmt, SKIP)
 
 
 def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:

@@ -43,7 +43,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.program.calls import of_dtype
-from ir.traverse import all_exprs, free_vars, has_loads, loads, substitute, walk, walk_expr
+from ir.traverse import all_exprs, always_evaluated, free_vars, has_loads, loads, substitute, walk, walk_expr
 
 Bounds = tuple[Expr, Expr]  # a start and an extent
 
@@ -281,6 +281,51 @@ def _useful(stmt: Stmt) -> isl.Set:
             assert_never(other)
 
 
+@rewrite(
+    law="for i in n: A[x] = A[x] op e  =  for i in a .. b: A[x] = A[x] op e   where e is neutral to op outside a .. b",
+    because="what is neutral leaves the element as it is",
+)
+def neutral_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Leave out iterations at both ends that add only what selections make neutral, as they make padding zero."""
+    if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _selects(stmt.body):
+        return
+    inside, domain = here.inside(stmt), pb.loop_domain(stmt.var, stmt.start, stmt.extent)
+    if inside is None or not pb.within_budget(lambda: domain.exact, False):
+        return
+    adding = pb.within_budget(lambda: _adding(stmt.body, inside), pb.always())
+    if not adding.plain_is_universe():
+        yield from _shortened(stmt, here, lambda: here.domain.intersect(domain.may).intersect(adding))
+
+
+def _selects(stmt: Stmt) -> bool:
+    """Whether all that a statement does is to accumulate, and selections choose what."""
+    stores = [s for s in walk(stmt) if isinstance(s, Store)]
+    plain = all(isinstance(s, Store | For | Seq) for s in walk(stmt))
+    return plain and all(any(isinstance(e, Select) for e in always_evaluated(s.value)) for s in stores)
+
+
+def _adding(stmt: Stmt, here: Here) -> isl.Set:
+    """Where a statement may accumulate anything but what selections make neutral, as a params set."""
+    match stmt:
+        case For(var=var, start=start, extent=extent, body=body):
+            within = here.inside(stmt)
+            if within is None:
+                return pb.never()
+            found = pb.loop_domain(var, start, extent).may.intersect(_adding(body, within))
+            return pb.forget(found, (var.name,))
+        case Seq(stmts=stmts):
+            return reduce(lambda a, b: a.union(b), (_adding(part, here) for part in stmts), pb.never())
+        case Store(value=value):
+            found = pb.always()
+            for cond in dict.fromkeys(e.cond for e in always_evaluated(value) if isinstance(e, Select)):
+                outside = here.under(cond, False)
+                if outside is not None and outside.adds_nothing(stmt):
+                    found = found.intersect(pb.condition(cond).may)
+            return found
+        case _:
+            return pb.always()
+
+
 def _bounds(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
     """Start and extent of the least range that contains the useful iterations; None if they are no better."""
     line = pb.line(useful, loop.var.name)
@@ -434,6 +479,7 @@ def _around(loops: Sequence[For], body: Stmt) -> Stmt:
 
 LOOP_RULES = (
     useful_iterations,
+    neutral_iterations,
     around_gap,
     one_iteration,
     needed_iterations,

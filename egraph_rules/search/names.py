@@ -31,7 +31,8 @@ class AuthorNames(Struct, frozen=True):
 
     def of_binding(self, var: Var, body: Stmt) -> str:
         """What to call a variable that a rule binds; what it makes of `%0` it calls `%0.o`, `%0.i` and so on."""
-        base, _, suffix = var.name.partition(".")
+        base, *made = var.name.split(".")
+        suffix = "".join(made)
         known = self.found.get(base, ())
         if len({name for _, name in known}) <= 1:
             return (known[0][1] if known else base) + suffix
