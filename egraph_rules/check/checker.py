@@ -61,7 +61,7 @@ def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0, smallest: bool
             missing = _missing(rule, tally.counterexample, seed, tally.again) if smallest else None
             return _refuted(rule, tally.counterexample, after, matched, missing)
         done.append(_account(test.noun, tally))
-        idle = idle or test.idle()
+        idle = test.idle()
     for trial in proof.trials:  # after the random ones, which are simpler
         found = refutation(trial)
         if found is not None:
@@ -117,6 +117,9 @@ def _tests(rule: Rule, examples: int, seed: int) -> Iterator[_Test]:
     else:
         proposals = Proposals(rule, seed, examples)
         yield _Test("program", proposals.make, examples, idle=proposals.idle)
+        if proposals.tested and proposals.idle() is not None:  # by chance, as may be: programs of another seed say
+            others = Proposals(rule, seed + 1, examples, proposals.answers, proposals.tested)
+            yield _Test("other program", others.make, examples, idle=others.idle)
 
 
 def _account(noun: str, tally: Tally) -> str:

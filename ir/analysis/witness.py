@@ -68,6 +68,11 @@ class Bindings:
                     todo.extend(free_vars(what.start) | free_vars(what.extent))
         return found
 
+    def around(self) -> set[str]:
+        """Names that decide whether the loops around a place run at all."""
+        loops = [what for what in self.bound.values() if isinstance(what, For)]
+        return {v.name for loop in loops for e in (loop.start, loop.extent) for v in self.variables(e)}
+
     def ranges(self, variables: Iterable[Var]) -> list[str]:
         """What the program says of variables: `0 <= i < 16` for loops, `k = i + 1` for lets."""
         wanted = {v.name for v in variables}
@@ -190,6 +195,7 @@ def may_leave(
     text += f": reaches {reached}" if reached is not None and not isinstance(index, Const) else ""
     notes = [f"{text}, but {buffer.name} has shape {shape}"]
     linked = {v.name for e in (index, buffer.shape[axis]) for v in names.variables(e, through_loops=True)}
+    linked |= names.around()
     shown = _relevant(facts, linked, names)
     if example := _assignment(point, linked):
         notes.append(f"for example with {example}")
@@ -279,7 +285,7 @@ def assumption_false(stmt: Assume, names: Bindings, bad: isl.Set, facts: tuple[F
     """The error for an assumption that is false in the nonempty params set `bad`."""
     point = pb.within_budget(lambda: first_point(bad, names), dict[str, int]())
     variables = names.variables(stmt.cond)
-    linked = {v.name for v in names.variables(stmt.cond, through_loops=True)}
+    linked = {v.name for v in names.variables(stmt.cond, through_loops=True)} | names.around()
     known = [*names.ranges(variables), *_relevant(facts, linked, names)]
     example = _assignment(point, linked)
     notes = [f"it is false with {example}"] if example else []

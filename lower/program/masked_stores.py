@@ -120,9 +120,13 @@ def _apart(one: _Items, other: _Items) -> bool:
 def positions(item: JaxExpr) -> tuple[int, float] | None:
     """The positions from a number up to another one that a subscript takes at most; None if that is not known."""
     match item:
-        case Literal(value=int(at)) if not isinstance(at, bool):
+        case Literal(value=int(at)) if not isinstance(at, bool) and at >= 0:
             return at, at + 1
-        case Slice(low=Literal(value=int(low)) | (None as low), stop=Literal(value=int(stop)) | (None as stop)):
+        case Slice(
+            low=Literal(value=int(low)) | (None as low),
+            stop=Literal(value=int(stop)) | (None as stop),
+            step=Literal(value=int(step)) | (None as step),
+        ) if min(low or 0, stop or 0, step or 0) >= 0:  # others count from the end
             return low or 0, float("inf") if stop is None else stop
         case _:
             return None

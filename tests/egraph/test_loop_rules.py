@@ -190,6 +190,16 @@ def f(B: T.Buffer((n,), "float32"), n: T.int32):
     assert count(found, If) == 0 and count(found, For) == 2
 
 
+def test_idle_iterations_without_an_end_are_no_gap() -> None:
+    func = read("""
+def f(G: T.Buffer((5,), "int32"), B: T.Buffer((8,), "float32"), n: T.int32):
+    for i in T.serial(T.min(G[0], 8)):
+        if i != 1 and n > 0:
+            B[i] = B[i] + 1.0
+""")
+    assert best(func) == func
+
+
 def test_conditions_on_data_or_without_an_interval_stay() -> None:
     func = read("""
 def f(A: T.Buffer((100,), "float32"), B: T.Buffer((1,), "float32"), C: T.Buffer((100,), "int32")):

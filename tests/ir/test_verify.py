@@ -159,6 +159,11 @@ def test_accesses_that_leave_are_refused_with_a_true_witness(case: str):
     assert "guard the " in error.help
 
 
+def test_a_witness_has_what_lets_the_loops_around_run():
+    shown = witness(refused("for j in range(n - 2):\n    for i in range(4):\n        B[16 + 0 * i] = 0.0"))
+    assert shown["n"] == 3
+
+
 def test_the_message_reads_as_the_style_says():
     error = refused("for i in range(16):\n    B[i + 1] = A[i]")
     assert str(error) == (

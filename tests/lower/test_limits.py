@@ -177,6 +177,20 @@ def test_loops_up_to_a_scalar_below_zero_do_nothing(body: str, n: int) -> None:
     agrees(read(params, body), x=values[1], y=values[2], Y=values, n=n)
 
 
+@pytest.mark.parametrize("start", [2, 5])
+def test_slices_that_end_below_their_start_are_empty_in_the_source_too(start: int) -> None:
+    """A kernel knows the loops that are empty for some sizes; its source, run by itself, does not."""
+    params = 'x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32"), n: T.int32'
+    func = read(params, f"for i in T.serial({start}, T.min(n, 8)):\n    y[i] = x[i] + 1.0")
+    space: dict[str, Any] = {}
+    exec(emit_function(func).source, space)
+    x, y = np.arange(8, dtype=np.float32), np.full(8, 9, np.float32)
+    for n in (-7, -3, -1, 0, 1, start, 7):
+        (want,) = interpret(func, x=x, y=y, n=n)
+        (have,) = space["f"](x, y, n)
+        np.testing.assert_array_equal(np.asarray(have), want)
+
+
 @pytest.mark.parametrize("given", [("A", "B"), ("A",)])
 def test_a_negative_extent_is_none(given: tuple[str, ...]) -> None:
     text = 'n: T.int32, A: T.Buffer((n - 3, 2), "int32"), B: T.Buffer((n - 3,), "int32")'

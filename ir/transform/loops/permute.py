@@ -111,7 +111,7 @@ def _scanning(order: Sequence[For], known: isl.Set, scope: Mapping[str, Expr]) -
 def _ends(seen: isl.Set, loop: For, scope: Mapping[str, Expr], known: isl.Set) -> tuple[Expr, Expr]:
     """The least and the greatest value that a variable has in a domain."""
     line = pb.line(seen, loop.var.name)
-    if line is None or not line.dim_has_any_lower_bound(isl.dim_type.set, 0):
+    if line is None or not line.dim_has_lower_bound(isl.dim_type.set, 0):
         refuse("dependent-bounds", f"loop {loop.var.name} has no bounds of its own", loop.span)
     line = line.gist_params(known).coalesce()
     ends: list[Expr] = []

@@ -171,7 +171,7 @@ def _axis(
         extent = const(most.to_python(), old.dtype)
     else:
         dims = pb.forget(dims, pb.variables(dims) - sizes)
-        top = dims.dim_max(0) if dims.dim_has_any_upper_bound(isl.dim_type.set, 0) else None
+        top = readback.coordinate(dims, 0, upper=True)
         if top is None or top.n_piece() != 1:
             return None
         extent = as_dtype(readback.expression(top, scope, known), old.dtype)
