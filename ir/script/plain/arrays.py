@@ -173,16 +173,18 @@ class _Cut(Struct, frozen=True):
 
     def of(self, array: _Part) -> _Part:
         """The part of an array."""
-        if isinstance(array, Elementwise):
-            element = array.element
-            return Elementwise(self.shape, lambda i: element(self.place(i)), array.undefined)
-        place = array.place
-        return View(array.buffer, self.shape, lambda i: place(self.place(i)))
+        return viewed(array, self.shape, self.place)  # pyright: ignore[reportReturnType] - of the same kind
+
+
+def viewed(array: Array, shape: tuple[Number, ...], place: Callable[[Indices], Indices]) -> Array:
+    """An array of a shape whose elements are those of another one at the places that `place` gives."""
+    if isinstance(array, Elementwise):
+        return Elementwise(shape, lambda i: array.element(place(i)), array.undefined)
+    return View(array.buffer, shape, lambda i: array.place(place(i)))
 
 
 def transposed(array: Array, order: Sequence[int]) -> Array:
     """An array with its axes in another order."""
-    shape = tuple(array.shape[k] for k in order)
 
     def back(indices: Indices) -> Indices:
         found: list[Number] = [0] * len(order)
@@ -190,9 +192,7 @@ def transposed(array: Array, order: Sequence[int]) -> Array:
             found[k] = index
         return tuple(found)
 
-    if isinstance(array, Elementwise):
-        return Elementwise(shape, lambda i: array.element(back(i)), array.undefined)
-    return View(array.buffer, shape, lambda i: array.place(back(i)))
+    return viewed(array, tuple(array.shape[k] for k in order), back)
 
 
 def broadcast_shape(shapes: Sequence[tuple[Number, ...]], source: Source, node: ast.AST) -> tuple[Number, ...]:

@@ -213,11 +213,14 @@ class Numbers(Struct):
         raise self.source.error("literal-range", f"{a} ** {b} is no number of a program", node)
 
     def _of_truths(self, op: BinaryOp, a: Number, b: Number, node: ast.AST) -> Number:
-        logical: dict[str, BinaryOp] = {"bitand": "and", "bitor": "or", "bitxor": "ne", "eq": "eq", "ne": "ne"}
+        logical: dict[str, BinaryOp] = {"bitand": "and", "bitor": "or", "bitxor": "ne", "eq": "eq", "ne": "ne",
+                                        "lt": "and", "gt": "and", "le": "or", "ge": "or"}  # fmt: skip
         if op not in (*logical, "and", "or"):
             hint = "convert them, as in int(x > 0) + int(y > 0)"
             raise self.source.error("dtype-mismatch", f"{op} of truth values", node, help=hint)
         x, y = (self.convert(v, DType.BOOL, node) for v in (a, b))
+        if op in ("lt", "le", "gt", "ge"):
+            x, y = (Unary("not", v) if below else v for v, below in ((x, op in ("lt", "le")), (y, op in ("gt", "ge"))))
         return Binary(logical.get(op, op), x, y, self.source.span(node))
 
     def _power(self, a: Number, b: Number, dtype: DType, weak: bool, node: ast.AST) -> Number:

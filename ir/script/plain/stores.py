@@ -158,6 +158,11 @@ class ArrayStores(Struct):
         expr = self.read.numbers.natural(number, node)
         place = self.read.place(target, indices)
         own = [load for load in loads(expr) if load.buffer == target.buffer]
+        if any(map(has_loads, place)):  # data says where, so that one place may be there twice
+            if any(load.buffer == target.buffer for index in place for load in loads(index)):
+                message = f"the places to be stored to are read from {target.buffer.name} itself"
+                raise self.read.error("unsupported", message, node, "copy them first, as in places = A.copy()")
+            return bool(own)
         return any(
             not all(map(Expr.same, load.indices, place)) and not self.read.program.apart(load.indices, place, axes)
             for load in own
