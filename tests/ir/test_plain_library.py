@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import linecache
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import loopsat
 from ir.errors import LoopsatError
-from ir.script.plain.calls import TABLES
-from plain_runs import run
+from ir.script.plain.calls import TABLES, names_of
+from ir.script.plain.library.bodies import BODIES
+from plain_runs import Programs, keeper, run
 from profiles import few
 
 # Expressions of a matrix A, another one B of its shape and dtype, a vector v, and indices k of rows of A.
@@ -144,23 +149,134 @@ def test_whole_numbers(text: str, args: tuple[Any, ...]) -> None:
     check(text, args, False)
 
 
-def test_arguments_have_the_names_and_places_that_numpy_gives_them() -> None:
-    for name, entry in TABLES.items():
-        parts = name.split(".")
-        if parts[0] != "np" or name == "np.gradient" or any(isinstance(getattr(np, p, None), np.ufunc) for p in parts):
-            continue
-        owner = np.linalg if parts[1] == "linalg" else np
-        theirs = [*inspect.signature(getattr(owner, parts[-1])).parameters.values()]
-        own = (
-            [*inspect.signature(entry).parameters]
-            if callable(entry)
-            else [*next(p for p in entry if isinstance(p, tuple))]
-        )
-        kept = [p.name for p in theirs if p.kind is not p.VAR_POSITIONAL]
-        assert name in ("np.einsum", "np.concatenate", "np.stack") or set(own) <= set(kept), (name, own, kept)
-        by_place = [p.name for p in theirs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        shared = [n for n in own if n in by_place]
-        assert shared == by_place[: len(shared)] or not callable(entry) or name in ("np.corrcoef", "np.cov"), (
-            name,
-            own,
-        )
+NAMED_OTHERWISE = ("np.pad", "np.einsum", "np.concatenate", "np.stack", "np.gradient")  # NumPy's are by place only
+
+
+def signature_of(name: str) -> tuple[list[str], list[str]]:
+    """The arguments by place and all arguments of one of NumPy's functions, stars left out."""
+    owner = np.linalg if name.startswith("np.linalg.") else np
+    found = inspect.signature(getattr(owner, name.rpartition(".")[2])).parameters.values()
+    by_place = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return by_place, [p.name for p in found if p.kind is not p.VAR_POSITIONAL]
+
+
+@pytest.mark.parametrize("name", [n for n in TABLES if n.startswith("np.") and n not in NAMED_OTHERWISE])
+def test_arguments_have_the_names_and_places_that_numpy_gives_them(name: str) -> None:
+    if any(isinstance(getattr(np, part, None), np.ufunc) for part in name.split(".")):
+        return
+    by_place, every = signature_of(name)
+    if not by_place:  # stars
+        return
+    own = [*names_of(name)]
+    assert {*own} <= {*every}
+    placed = own[: BODIES[name].__code__.co_argcount] if name in BODIES else own
+    assert placed == by_place[: len(placed)]
+
+
+STORED: Programs = []
+stores = keeper(STORED)
+
+
+def M(r: np.random.Generator) -> tuple[Any, ...]:
+    return r.integers(-9, 9, (4, 3)) / 4, r.integers(-9, 9, 6) / 4, np.array([2, 0, -1, 2, 1, 2])
+
+
+@stores(M)
+def at_places(A, x, k):
+    out = np.zeros(5)
+    np.add.at(out, k, x)
+    np.add.at(out, [0, 0], 1.0)
+    np.maximum.at(out, k, 0.5)
+    rows = np.zeros((4, 3))
+    np.subtract.at(rows, k, A[0])
+    return out, rows
+
+
+@stores(M)
+def to_places(A, x, k):
+    out = np.zeros(5)
+    out[k] = x  # the last of several counts
+    again = out.copy()
+    again[k] += x  # each place once
+    rows = A.copy()
+    rows[[3, 1]] = A[:2]
+    rows[:, [0, 2]] *= 2.0
+    rows[k[:3], [0, 1, 2]] = 7.0
+    some = A.copy()
+    some[k[1]][0] = 5.0
+    return out, again, rows, some
+
+
+@stores(M)
+def given_places(A, x, k):
+    y = np.zeros(6)
+    np.add(x, x, y)
+    z = np.multiply(y, 2.0, out=y)
+    z[0] = 9.0
+    np.sqrt(np.abs(x), x)
+    np.fill_diagonal(A, 0)
+    B = np.empty_like(A)
+    np.copyto(B, A[::-1])
+    np.fill_diagonal(B, (1.0, 2.0, 3.0))
+    return y, z, x, A, B
+
+
+@stores(M)
+def starred(A, x, k):
+    first, *rest = A.shape
+    *most, last = x
+    head, *_, end = (1, 2, 3, 4)
+    row, *rows = A
+    return first, rest[0], most[1] + last, head + end, row, rows[-1], len(rows)
+
+
+@stores(M)
+def tuples(A, x, k):
+    sizes = tuple(n + 1 for n in A.shape)
+    evens = tuple(n for n in range(8) if n % 2 == 0)
+    zeros = np.zeros((2,) * 3) + np.finfo(x.dtype).eps + np.iinfo(np.int16).max
+    return np.ones(sizes), len(evens), evens[2], zeros, list(A.shape)[1], (A > 0) * 2, (x > 0) > (x > 1)
+
+
+@stores(M)
+def by_kind(A, x, k):
+    row, whole = kinds(A)
+    vector, (first, second) = kinds(x)
+    number, (_, again) = kinds(x[0])
+    return row, whole, vector, first, second, number, again
+
+
+def kinds(a):
+    if np.ndim(a) == 0:
+        return a, (a, a)
+    if a.ndim == 1:
+        return a, (a[0], a[1])
+    return a[0], a
+
+
+@pytest.mark.parametrize(("function", "arguments"), STORED, ids=[f.__name__ for f, _ in STORED])
+def test_stores_and_tuples_are_those_of_python(function: Any, arguments: Any) -> None:
+    given = arguments(np.random.default_rng(3))
+    assert_alike(run(function, given), function(*copy.deepcopy(given)))
+
+
+def not_a_number(A):
+    return (
+        np.nansum(A), np.nansum(A, axis=0), np.nanmax(A, axis=1), np.nanmin(A), np.nanmean(A, axis=0), np.nanprod(A),
+        np.nan_to_num(A), np.nan_to_num(A, nan=2.0), np.isfinite(A), np.isinf(A),
+    )  # fmt: skip
+
+
+def test_what_is_no_number_is_left_out_where_floats_are_strict() -> None:
+    A = np.array([[1.0, np.nan, 2.5], [np.inf, -3.0, -np.inf], [0.5, 0.25, np.nan]])
+    with np.errstate(all="ignore"):
+        wanted = not_a_number(A)
+        assert_alike(tuple(map(np.asarray, loopsat.jit(not_a_number, floats="strict")(A))), wanted)
+    with pytest.raises(LoopsatError, match="strict"):
+        loopsat.jit(not_a_number)(A)
+
+
+def test_the_documentation_names_every_function() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "jit.md").read_text()
+    absent = {name for name in TABLES if not re.search(rf"\b{name.rpartition('.')[2]}\b", text)}
+    assert not absent - {"np.arcsinh", "np.arccosh", "np.arctanh", "math.asinh", "math.acosh", "math.atanh"}

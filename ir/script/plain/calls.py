@@ -229,7 +229,7 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             return made.array(read, name, function, node)
         case "np.finfo" | "np.iinfo":
             dtype = made.dtype_at(read, only(read, node, name)).numpy
-            return Named(np.finfo(dtype) if name == "np.finfo" else np.iinfo(dtype))
+            return Named(np.finfo(dtype) if name == "np.finfo" else np.iinfo(dtype.name))
         case "range" | "loopsat.prange" | "enumerate" | "zip" | "reversed":
             hint = f"loop over it, as in `for i in {shown(node)}`"
             raise read.error("unsupported", f"`{shown(node)}` is no value", node, hint)

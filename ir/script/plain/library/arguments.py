@@ -76,13 +76,13 @@ def without_usual(node: ast.Call, function: object, names: Iterable[str]) -> ast
     """A call without the options that are as they are by default, and that are not among the names."""
     signature = _signature(function) if callable(function) else None
     parameters = {} if signature is None else signature.parameters
-    kept = [k for k in node.keywords if k.arg in names or not _usual(k, parameters)]
+    kept = [k for k in node.keywords if k.arg is None or k.arg in names or not _usual(k, parameters)]
     return node if len(kept) == len(node.keywords) else ast.copy_location(ast.Call(node.func, node.args, kept), node)
 
 
 def _usual(given: ast.keyword, parameters: Mapping[str, inspect.Parameter]) -> bool:
     """Whether an option is given as it is by default."""
-    default = parameters[given.arg].default if given.arg in parameters else inspect.Parameter.empty
+    default = parameters[given.arg].default if given.arg and given.arg in parameters else inspect.Parameter.empty
     return isinstance(given.value, ast.Constant) and given.value.value == default
 
 

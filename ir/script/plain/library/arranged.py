@@ -115,11 +115,6 @@ def _ravel(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     return flattened(read, _array(read, values[0], node), node)
 
 
-def _flatten(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    flat = flattened(read, _array(read, values[0], node), node)
-    return Elementwise(flat.shape, lambda i: read.element(flat, i))
-
-
 def _choice(
     read: Evaluator, cond: Number, then: Callable[[], Number], other: Callable[[], Number], node: ast.AST
 ) -> Number:

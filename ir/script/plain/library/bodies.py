@@ -99,7 +99,10 @@ def _quantiles(a: Any, qs: Any, axis: Any) -> Any:
 
 
 def _quantile_along(a: Any, q: Any, axis: Any) -> Any:
-    return _of_rows(lambda row: _quantile(row, q), np.ravel(a) if axis is None else a, -1 if axis is None else axis)
+    def of_row(row: Any) -> Any:
+        return _quantile(row, q)
+
+    return _of_rows(of_row, np.ravel(a) if axis is None else a, -1 if axis is None else axis)
 
 
 def quantile(a: Any, q: Any, axis: Any = None) -> Any:
@@ -321,7 +324,7 @@ def array_equal(a1: Any, a2: Any) -> Any:
 # Of arrays that may have items which are no number ------------------------------------------------------------------
 
 
-def nan_to_num(x: Any, nan: Any = 0.0) -> Any:
+def nan_to_num(x: Any, *, nan: Any = 0.0) -> Any:
     most = np.finfo(x.dtype).max
     return np.where(np.isnan(x), nan, np.clip(x, -most, most))
 

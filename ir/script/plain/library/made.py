@@ -158,9 +158,8 @@ def array(read: Evaluator, name: str, function: object, node: ast.Call) -> Array
     if isinstance(value, tuple):
         return read.caller.table(value, dtype, node)
     if is_number(value):
-        number = read.numbers.convert(
-            read.as_number(value, node), _default(read, value) if dtype is None else dtype, node
-        )
+        given = read.as_number(value, node)
+        number = read.numbers.convert(given, _default(read, given) if dtype is None else dtype, node)
         return Elementwise((), lambda _: number)
     if not isinstance(value, (View, Elementwise)):
         raise read.error("not-an-array", f"`{shown(args[0])}` is neither an array nor a list", node)
