@@ -228,8 +228,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         case "np.array" | "np.asarray":
             return made.array(read, name, function, node)
         case "np.finfo" | "np.iinfo":
-            dtype = made.dtype_at(read, only(read, node, name)).numpy
-            return Named(np.finfo(dtype) if name == "np.finfo" else np.iinfo(dtype.name))
+            dtype = made.dtype_at(read, only(read, node, name)).numpy.name
+            return Named(np.finfo(dtype) if name == "np.finfo" else np.iinfo(dtype))
         case "range" | "loopsat.prange" | "enumerate" | "zip" | "reversed":
             hint = f"loop over it, as in `for i in {shown(node)}`"
             raise read.error("unsupported", f"`{shown(node)}` is no value", node, hint)
