@@ -440,6 +440,29 @@ def too_few_for_a_star(v):
     return first
 
 
+@refused("rebinding", "another tuple after each step", V)
+def tuple_that_changes(v):
+    pair, other = (0, 1), 2
+    for x in v:
+        pair = (pair[1], x)
+    return pair[0] + other
+
+
+@refused("not-a-buffer", "make an array of it", V)
+def list_stored_to(v):
+    counts = [0] * 3
+    counts[0] = 1
+    return counts[0]
+
+
+@refused("rebinding", "keep in a truth", V)
+def none_at_first(v):
+    last = None
+    for x in v:
+        last = x if last is None else last + x
+    return last
+
+
 @refused("unsupported", "copy them first", V)
 def places_read_from_the_array_itself(v):
     w = np.array([2, 0, 1])

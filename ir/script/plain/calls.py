@@ -274,7 +274,7 @@ def _items_of(read: Evaluator, items: ast.expr, node: ast.Call) -> Value:
     return read.caller.items(items, node)
 
 
-def _fold(read: Evaluator, name: str, items: Comprehension, node: ast.Call) -> Number:
+def _fold(read: Evaluator, name: str, items: Comprehension, node: ast.Call) -> Value:
     """Python's functions of the items of a comprehension."""
     starts, option = {"sum": (2, "start"), "max": (1, "default"), "min": (1, "default")}.get(name, (1, ""))
     arguments(read, node, name, 1, starts, (option,))
@@ -286,6 +286,8 @@ def _fold(read: Evaluator, name: str, items: Comprehension, node: ast.Call) -> N
         items = ast.copy_location(ast.ListComp(ast.Constant(1), items.generators), items)
         return read.caller.fold("sum", items, node)
     short = name.removeprefix("math.")
+    if name == "sum" and (added := read.caller.added(items, number or 0, node)) is not None:
+        return added
     if option == "default":
         return read.caller.fold(short, items, node, default=number)
     return read.caller.fold(short, items, node, start=number)
@@ -369,7 +371,12 @@ def _reduction(read: Evaluator, name: str, function: object, node: ast.Call) -> 
         return _reduced(read, short, given, _axes(read, given.array, axis), node)
     array = given if isinstance(given, (View, Elementwise)) else read.array(args[0])
     if name in ("sum", "any", "all") and len(array.shape) != 1:
-        raise read.error("unsupported", f"Python's {name} is of one-dimensional arrays", node, f"write np.{name}")
+        raise read.error(
+            "unsupported",
+            f"Python's {name} is of one-dimensional arrays",
+            node,
+            f"write np.{name}(A, axis)",
+        )
     return _reduced(read, short, array, _axes(read, array, axis), node)
 
 

@@ -181,7 +181,26 @@ class Comprehensions(Struct, frozen=True):
             total = self.read.numbers.binary("mul", total, count, node)
         return (total, *inner)
 
-    def items(self, node: ast.GeneratorExp, place: ast.AST) -> tuple[Value, ...]:
+    def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None:
+        """The sum of arrays that a comprehension gives, item by item; None if it gives numbers."""
+        arrays = (View, Elementwise)
+        with self.read.program.nested():  # what this writes goes nowhere: it shows what the items are
+            kinds: list[bool] = []
+
+            def look(_: Sequence[_Place]) -> None:
+                item = self.read.value(node.elt)
+                kinds.append(isinstance(item, arrays) and bool(item.shape))
+
+            self._over(node.generators, (), look)
+        if not any(kinds):
+            return None
+        total: Value = start
+        for item in self.items(node, place):
+            total = self.read.operate(ast.Add(), total, item, place)
+        assert isinstance(total, arrays)
+        return total
+
+    def items(self, node: Comprehension, place: ast.AST) -> tuple[Value, ...]:
         """The tuple of what a generator gives, item by item.
 
         Raises:

@@ -285,6 +285,8 @@ class Numbers(Struct):
         dtype = self.dtype_of(value)
         if op in ("floor", "ceil") and dtype.is_integer:
             return value
+        if isinstance(value, (int, float)) and not of_numpy:
+            return self._of_known(op, value, node)
         if not dtype.is_float:
             narrow = isinstance(value, Expr) and of_numpy and dtype.bits < 32
             dtype = (DType.FLOAT16 if dtype.bits <= 8 else DType.FLOAT32) if narrow else DType.FLOAT64
@@ -292,6 +294,13 @@ class Numbers(Struct):
             dtype = DType.FLOAT64
         found = Unary(op, self.convert(value, dtype, node), self.source.span(node))
         return found if of_numpy else Weak(found)
+
+    def _of_known(self, op: UnaryOp, value: float, node: ast.AST) -> float:
+        """What a function of `math` gives for a number that is known."""
+        try:
+            return getattr(math, op)(value)
+        except (ValueError, OverflowError) as error:
+            raise self.source.error("literal-range", f"{op}({value}): {error}", node) from error
 
     def select(self, cond: Number, then: Number, other: Number, node: ast.AST) -> Number:
         """One of two numbers, in the dtype that both have together."""
@@ -347,6 +356,8 @@ def _after(op: str, a: Interval, b: Interval) -> Interval:
     if al is None or ah is None or bl is None or bh is None:
         if op == "floormod" and bl is not None and bh is not None and bl > 0:
             return 0, bh - 1
+        if op in ("add", "mul") and al is not None and bl is not None and al >= 0 and bl >= 0:
+            return (al + bl if op == "add" else al * bl), None
         if op == "bitand":
             natural = [high for low, high in (a, b) if low is not None and low >= 0 and high is not None]
             return (0, min(natural)) if natural else (None, None)

@@ -169,7 +169,11 @@ class Body(Struct, dict=True):
         """The array that NumPy makes of a list."""
         return self.comprehensions.array(node)
 
-    def items(self, node: ast.GeneratorExp, place: ast.AST) -> tuple[Value, ...]:
+    def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None:
+        """The sum of arrays that a comprehension gives; None if they are numbers."""
+        return self.comprehensions.added(node, start, place)
+
+    def items(self, node: Comprehension, place: ast.AST) -> tuple[Value, ...]:
         """The tuple that Python makes of a generator."""
         return self.comprehensions.items(node, place)
 
@@ -237,6 +241,8 @@ class Body(Struct, dict=True):
             message = f"`{name}` changes in a loop or branch, so that it must be a number"
             hint = f"store into the elements of one array, as in {name}[:] = ..., or swap arrays at a loop's own level"
             hint = "give each item a name of its own" if isinstance(value, tuple) else hint
+            if isinstance(value, Named) or (isinstance(cell, Named) and cell.value is None):
+                hint = f"begin with a number, as in {name} = 0.0, and keep in a truth whether there is one"
             raise self.read.error("rebinding", message, node, hint)
         number = self.read.as_number(value, node)
         kind = self.program.learned.assign(cell.key, number, self.frame.numbers, node)
@@ -307,7 +313,8 @@ class Body(Struct, dict=True):
         array = self.read.value(owner)
         part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
         if not isinstance(part, View):
-            raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
+            hint = "make an array of it, as in np.array([...])" if isinstance(array, tuple) else ""
+            raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node, hint)
         return part
 
     def _store(self, target: View, value: Value, node: ast.AST) -> None:
