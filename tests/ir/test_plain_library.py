@@ -65,6 +65,10 @@ A.clip(max=1) | np.fmax(A, B) | np.negative(A) | np.positive(A) | np.modf(A) | n
 np.median(A, axis=-1) | np.percentile(v, [25, 50]) | np.quantile(A, 0.25, axis=0)
 np.quantile(A, (0.25, 0.75), axis=1) | np.maximum.reduce(A, axis=1) | np.minimum.reduce(A, axis=0, keepdims=True)
 np.subtract.outer(v, v) | np.subtract.reduce(A) | np.multiply.accumulate(A) | np.corrcoef(A * A + v)
+np.linalg.norm(A, 1) | np.linalg.norm(A, np.inf) | np.linalg.norm(v, 1) | np.linalg.norm(v, -np.inf) | np.linalg.norm(A, 3, axis=0)
+np.sum(A, dtype=np.float64) | A.mean(axis=0, dtype=np.float32) | np.cumsum(v, dtype=np.float64) | A[None] @ B.T
+np.stack((A, B)) @ v | np.matmul(np.stack((A, B)), np.stack((B.T, A.T))) | v @ np.stack((A.T, B.T))
+np.interp(v, [-2, 0, 2], [0.0, 1.0, 5.0]) | np.convolve(v, [1, 2]) | np.median([1.0, 3.0, 2.0]) | np.searchsorted([-1, 2], v)
 """
 WHOLE = """
 np.gcd.reduce(np.abs(k) + 1) | np.bitwise_or.reduce(A) | np.bitwise_xor.reduce(A, axis=1) | np.bitwise_and(A, B)

@@ -112,7 +112,9 @@ def arguments_of(
     if wrong or len(args) > opened.positional or len(found) < len(params):
         got = f"{len(args)} given" + (f", and {', '.join(by_name)} by name" if by_name else "")
         message = f"{named(function)} takes {len(params)} arguments, {got}"
+        absent = [p for p in params if p not in found]
         hint = f"its parameters are {', '.join(params)}"
+        hint += f"; {' and '.join(absent)} must be given" if absent and not wrong else ""
         if opened.positional < len(params):
             hint += f", of which {', '.join(params[opened.positional :])} are given by name"
         raise read.error("arguments", message, node, hint)
@@ -361,6 +363,8 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
 def _reduction(read: Evaluator, name: str, function: object, node: ast.Call) -> Value:
     if name in ("np.dot", "np.matmul"):
         a, b = arguments(read, node, name, 2, 2, (), function)
+        if name == "np.dot" and max(len(read.array(v).shape) for v in (a, b)) > 2:
+            raise read.error("shape", "np.dot is of vectors and matrices here", node, "write `@`, or np.tensordot")
         return read.caller.product(read.array(a), read.array(b), node)
     short = {"np.amax": "max", "np.amin": "min"}.get(name, name.removeprefix("np."))
     args = arguments(read, node, name, 1, 2, _options(short) if name.startswith("np.") else (), function)
@@ -388,6 +392,9 @@ def _reduced(
         if any(k.arg != "axis" for k in node.keywords):
             raise read.error("unsupported", f"an option of {name} of a selection", node, selected.HINT)
         return selected.total(read, name, array, axes, node)
+    stated = keyword(node, "dtype")
+    if stated is not None:
+        array = _summed_as(read, name, array, stated, node)
     rank = len(array.shape)
     own = tuple(range(rank)) if axes is None or len(axes) == rank else axes
     if name in _SCANS:
@@ -409,11 +416,21 @@ def _reduced(
     return Elementwise(shape, element)
 
 
+def _summed_as(read: Evaluator, name: str, array: Array, stated: ast.expr, node: ast.Call) -> Array:
+    """An array in the dtype in which it is added up."""
+    dtype = made.dtype_at(read, stated)
+    if not dtype.is_float and (dtype.bits < 64 or name not in ("sum", "prod", "cumsum", "cumprod")):
+        raise read.error("unsupported", f"{name} is not added up in {dtype} here", stated, "convert its result")
+    return Elementwise(array.shape, lambda i: read.numbers.convert(read.element(array, i), dtype, node))
+
+
 def _options(name: str) -> tuple[str, ...]:
     """What a reduction may be told by name."""
     if name in ("cumsum", "cumprod"):
-        return ("axis",)
-    return ("axis", "keepdims", "ddof") if name in ("var", "std") else ("axis", "keepdims")
+        return ("axis", "dtype")
+    if name in ("sum", "prod", "mean"):
+        return ("axis", "keepdims", "dtype")
+    return ("axis", "keepdims", "ddof", "dtype") if name in ("var", "std") else ("axis", "keepdims")
 
 
 def _axes(read: Evaluator, array: Array, node: ast.expr | None) -> tuple[int, ...] | None:

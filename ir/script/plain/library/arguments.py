@@ -14,6 +14,11 @@ from ir.script.plain.frames import Named, Value
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
 
+_INSTEAD = {  # of options
+    "where": "choose elements first, as in np.where(condition, A, 0)",
+    "initial": "combine it with the result, as in np.maximum(start, A.max())",
+    "dtype": "convert with .astype(...)",
+}
 ABSENT = Named(None)  # an argument that is not given
 
 
@@ -49,7 +54,7 @@ def arguments(
     taken = {*places[len(node.args) : len(found)], *keywords}
     for key in (k.arg or "**" for k in node.keywords if not _usual(k, parameters)):
         if key not in taken:
-            hint = suggest(key, (*places, *keywords)) or ("leave it out" if key in parameters else "")
+            hint = _INSTEAD.get(key) or suggest(key, (*places, *keywords))
             raise read.error("arguments", f"the option `{key}` of {name} is not supported", node, hint)
     if not least <= len(found) <= most or any(isinstance(a, ast.Starred) for a in found):
         wanted = str(least) if least == most else f"{least} to {most}"

@@ -90,6 +90,7 @@ def _of_rows(function: Any, a: Any, axis: Any) -> Any:
 
 
 def median(a: Any, axis: Any = None) -> Any:
+    a = np.asarray(a)
     return _median(a) if axis is None else _of_rows(_median, a, axis)
 
 
@@ -106,6 +107,7 @@ def _quantile_along(a: Any, q: Any, axis: Any) -> Any:
 
 
 def quantile(a: Any, q: Any, axis: Any = None) -> Any:
+    a = np.asarray(a)
     if np.ndim(q) > 0:
         return _quantiles(a, q, axis)
     return _quantile(a, q) if axis is None else _quantile_along(a, q, axis)
@@ -155,6 +157,7 @@ def _search(a: Any, v: Any, side: Any) -> Any:
 
 
 def searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
+    a = np.asarray(a)
     if np.ndim(v) == 0:
         return _search(a, v, side)
     flat = np.ravel(np.asarray(v))
@@ -165,6 +168,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
 
 
 def digitize(x: Any, bins: Any, right: Any = False) -> Any:
+    bins = np.asarray(bins)
     side = "left" if right else "right"
     rising = searchsorted(bins, x, side)
     falling = len(bins) - searchsorted(bins[::-1], x, side)
@@ -185,6 +189,8 @@ def _interpolate(x: Any, xp: Any, fp: Any) -> Any:
 
 
 def interp(x: Any, xp: Any, fp: Any) -> Any:
+    xp = np.asarray(xp)
+    fp = np.asarray(fp)
     if np.ndim(x) == 0:
         return _interpolate(x, xp, fp)
     found = np.empty(len(x))
@@ -194,6 +200,8 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
 
 
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    a = np.asarray(a)
+    v = np.asarray(v)
     n, m = len(a), len(v)
     short = min(n, m)
     count = n + m - 1 if mode == "full" else (max(n, m) if mode == "same" else max(n, m) - short + 1)
@@ -207,11 +215,15 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 
 
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    a = np.asarray(a)
+    v = np.asarray(v)
     found = convolve(a, v[::-1], mode)
     return found[::-1] if mode == "valid" and len(v) > len(a) else found
 
 
 def cross(a: Any, b: Any) -> Any:
+    a = np.asarray(a)
+    b = np.asarray(b)
     if a.ndim == 1 and b.ndim == 1:
         return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
     return np.stack(
@@ -240,10 +252,23 @@ def polyval(p: Any, x: Any) -> Any:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
-    vector = x.ndim == 1 or np.ndim(axis) == 0
-    if ord is None or ord == "fro" or (vector and axis is not None and ord == 2) or (x.ndim == 1 and ord == 2):
+    if ord is None or ord == "fro":
         return np.sqrt(np.sum(np.square(x * 1.0), axis=axis, keepdims=keepdims))
-    return unsupported("another order than 2")
+    if x.ndim == 1 or (axis is not None and np.ndim(axis) == 0):
+        return _vector_norm(np.abs(x * 1.0), ord, axis, keepdims)
+    if x.ndim == 2 and axis is None and (ord == 1 or ord == np.inf):
+        return np.max(np.sum(np.abs(x * 1.0), axis=0 if ord == 1 else 1))
+    return unsupported("a norm of matrices that needs their singular values")
+
+
+def _vector_norm(sizes: Any, ord: Any, axis: Any, keepdims: Any) -> Any:
+    if ord == 2:
+        return np.sqrt(np.sum(np.square(sizes), axis=axis, keepdims=keepdims))
+    if ord == np.inf:
+        return np.max(sizes, axis=axis, keepdims=keepdims)
+    if ord == -np.inf:
+        return np.min(sizes, axis=axis, keepdims=keepdims)
+    return np.sum(sizes**ord, axis=axis, keepdims=keepdims) ** (1 / ord)
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
