@@ -134,6 +134,7 @@ def expect(value: object, kinds: type | tuple[type, ...], what: str, help: str =
     Raises:
         KindError: it is of another kind.
     """
+    __tracebackhide__ = True  # pytest shows where it is called
     if not isinstance(value, kinds):
         raise KindError("arguments", f"{what}, found {type(value).__name__}", help=help)
 

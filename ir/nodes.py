@@ -598,7 +598,8 @@ class PrimFunc(Node, Struct, frozen=True, eq=False, dict=True):
     Names that occur in buffer shapes without being parameters are shape variables: a call binds them from the arrays.
     `origin` is the program as it was written, where this one was made of it by rewrites that rest on more than its text
     (assumptions, permissions); it has the same parameters, and no origin itself.
-    `verified` is set by `ir.verify`, so that no program is checked twice; copies are to be checked again.
+    `verified` is set by `ir.verify`, so that no program is checked twice; copies are to be checked again. Its
+    docstring is an attribute.
     """
 
     name: str
@@ -629,6 +630,11 @@ class PrimFunc(Node, Struct, frozen=True, eq=False, dict=True):
     def brief(self) -> str:
         """Its signature."""
         return f"PrimFunc {self.signature}"
+
+    @property
+    def docstring(self) -> str:
+        """What its author says about it."""
+        return str(dict(self.attrs).get("docstring", ""))
 
     @property
     def as_written(self) -> PrimFunc:

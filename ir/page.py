@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -47,8 +48,8 @@ class Page:
             self.line(f"\n== {text}")
 
     def line(self, text: str) -> None:
-        """A line as it stands."""
-        self.console.print(text, markup=False)
+        """Lines of prose; those that are longer than a terminal is wide go on below."""
+        say(self.console, text)
 
     def code(self, text: str) -> None:
         """A program."""
@@ -57,7 +58,22 @@ class Page:
 
             self.console.print(Syntax(text.rstrip(), "python", background_color="default"))
         else:
-            self.line(text.rstrip())
+            self.console.print(text.rstrip(), markup=False)
+
+
+def say(console: Console, text: str, head: str = "", style: str | None = None) -> None:
+    """Print prose after a head: as it stands, but on a terminal no line is longer than that is wide."""
+    for line in text.split("\n"):
+        bare = line.lstrip(" ")
+        indent = len(head) or len(line) - len(bare) + (2 if bare.startswith("- ") else 4)
+        parts = [head + line]
+        if console.is_terminal:
+            wrapper = TextWrapper(max(console.width, indent + 20), subsequent_indent=" " * indent,
+                                  break_long_words=False, break_on_hyphens=False)  # fmt: skip
+            parts = wrapper.wrap(head + line) or [""]
+        for part in parts:
+            console.print(part, markup=False, style=style)
+        head = " " * len(head)
 
 
 def as_text(sections: Iterable[Section]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 from IPython.core.formatters import DisplayFormatter
 from IPython.core.interactiveshell import InteractiveShell
+from rich.console import Console
 from traitlets.config import Config
 
 import loopsat
@@ -15,6 +17,7 @@ from egraph_rules import Result, Rule, check_rule
 from egraph_rules.rules import search_rules
 from ir import Module, PrimFunc, to_script
 from ir.nodes import Binary, Const, For, Load, Var
+from ir.page import say
 from ir.shown import Shown, text_order
 
 TEXT = """
@@ -180,3 +183,14 @@ def test_tracebacks_in_notebooks_show_the_users_line_only(capsys: pytest.Capture
     assert "@T.prim_func" in printed
     for file in ("dialect.py", "verify.py", "interactiveshell.py"):
         assert file not in printed
+
+
+def test_prose_goes_on_below_where_a_terminal_is_narrow() -> None:
+    wide, narrow = io.StringIO(), io.StringIO()
+    text = "  - one two three four five six seven eight nine ten eleven\nlast"
+    say(Console(file=wide, soft_wrap=True), text, style="bold")
+    say(Console(file=narrow, width=30, force_terminal=True, color_system=None, soft_wrap=True), text)
+    assert wide.getvalue() == text + "\n"
+    lines = narrow.getvalue().splitlines()
+    assert max(map(len, lines)) <= 30 and lines[0].startswith("  - one") and lines[1].startswith("    ")
+    assert "".join(narrow.getvalue().split()) == "".join(text.split())

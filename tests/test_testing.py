@@ -92,6 +92,7 @@ def test_a_kernel_that_sums_padding_is_found_with_one_element() -> None:
     values = str(found.value).split("A = ")[1].split("\n")[0]
     assert sum(float(v) != 0 for v in values.replace("[", "").replace("]", "").split(",")) == 1
     assert issubclass(testing.DifferenceError, AssertionError)
+    assert str(found.traceback.filter(found)[-1].path) == __file__  # what pytest shows is the line of the test
 
 
 def test_right_kernels_pass() -> None:

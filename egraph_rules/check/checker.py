@@ -86,6 +86,7 @@ def require_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
     Raises:
         RuleError: it is refuted, with the smallest counterexample found, or nothing put it to a test.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     verdict = check_rule(rule, examples=examples, seed=seed)
     if not verdict.ok:
         raise refuse(verdict)

@@ -77,6 +77,7 @@ def exclusive(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def alone(*args: P.args, **kwargs: P.kwargs) -> T:
+        __tracebackhide__ = True  # pytest shows the line of the test
         with _USE.lock:
             if _USE.depth == 0:
                 for forget_all in _REMEMBERED:

@@ -142,13 +142,24 @@ def _function(func: PrimFunc, indent: str) -> Iterator[str]:
     yield f"{indent}{_decorator(func)}"
     yield f"{indent}def {func.name}({', '.join(params)}):"
     inner = indent + _INDENT
-    if func.attrs and not is_instruction(func):
-        yield f"{inner}T.func_attr({dict(func.attrs)!r})"
+    if func.docstring:
+        yield from _docstring(func.docstring, inner)
+    attrs = {name: value for name, value in func.attrs if name != "docstring"}
+    if attrs and not is_instruction(func):
+        yield f"{inner}T.func_attr({attrs!r})"
     for var in symbols:
         yield f"{inner}{var.name} = T.{_scalar(var.dtype)}()"
     for buffer in matched:
         yield f"{inner}{buffer.name} = T.match_buffer({handles[buffer.name]}, {printer.layout(buffer)})"
     yield from printer.stmt(func.body, inner)
+
+
+def _docstring(text: str, indent: str) -> Iterator[str]:
+    if '"""' in text or "\\" in text or text.endswith('"'):
+        yield f"{indent}{text!r}"
+        return
+    lines = f'"""{text}"""'.splitlines() if "\n" not in text else [*f'"""{text}'.splitlines(), '"""']
+    yield from (f"{indent}{line}".rstrip() for line in lines)
 
 
 def _decorator(func: PrimFunc) -> str:

@@ -99,6 +99,9 @@ class FunctionParser:
             if self.params[arg.arg] is None and not is_handle(notes[arg.arg]):
                 buffer = buffer_param(arg, notes[arg.arg], ExprParser(self.source, scope))
                 scope = self._add_param(arg, buffer, scope)
+        text = ast.get_docstring(node)
+        if text and "jax" not in self.attrs:  # an instruction has options only
+            self.attrs["docstring"] = text
         body = self.statements(node.body, scope, top=True)
         func = PrimFunc(node.name, self._matched(node), body, tuple(self.attrs.items()), self.source.span(node))
         self._check_sizes(func)

@@ -43,6 +43,7 @@ def check_equivalent(
         DifferenceError: they differ; with the smallest inputs found, and what both give.
         LoopsatError: they have other parameters, or `original` promises nothing on any inputs that were drawn.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     for program in (original, other):
         expect(program, PrimFunc, "two functions are compared", "take one of a module, as in module['main']")
     _same_interface(original, other)

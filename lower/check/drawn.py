@@ -68,7 +68,9 @@ def check_kernel(
         DifferenceError: a result is wrong; with the smallest inputs found.
         LoopsatError: the kernel takes or returns something else, or `func` promises nothing on any inputs drawn.
     """
-    expect(func, PrimFunc, "a kernel is compared with a function", "decorate it with @T.prim_func")
+    __tracebackhide__ = True
+    hint = "decorate it with @T.prim_func, or give f.specialize(*arguments).func of a function under loopsat.jit"
+    expect(func, PrimFunc, "a kernel is compared with a function", hint)
     if not callable(kernel):
         raise KindError("arguments", f"a kernel can be called, found {type(kernel).__name__}")
     taken = _taken(kernel, func)
@@ -115,6 +117,7 @@ def check_instruction(func: Written, *, examples: int = 25, seed: int = 0) -> in
         DifferenceError: it does not; with the smallest inputs found.
         LoopsatError: the kernel is no instruction, or its text gives other results than it has.
     """
+    __tracebackhide__ = True
     if not is_instruction(func):
         help = 'give it a JAX text, as in @T.instruction(jax="{C} + {A} @ {B}")'
         raise OptionError("argument", f"{func.name} is a kernel, not an instruction", func.span, help=help)

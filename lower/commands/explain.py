@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from textwrap import wrap
 
 from rich.console import Console
 from rich.syntax import Syntax
@@ -12,6 +11,7 @@ from egraph_rules import Result
 from egraph_rules.cost.target import Target
 from egraph_rules.explain.derivation import Step
 from ir.floats import Floats
+from ir.page import say
 from ir.semantics.verify import verify
 from lower.commands.cli import floats_of, load_kernel
 from lower.commands.console import console as page_console
@@ -47,11 +47,11 @@ def run(options: argparse.Namespace) -> None:
     cost = result.variants[0][1]
     count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     summary = f"{func.name}, target {options.target}: {count}, cost {result.cost_before:,.0f} to {cost:,.0f}"
-    console.print(summary, markup=False)
+    say(console, summary)
     if prices.note or prices.calibration is not None:
-        console.print(prices.note or price_line(options.target, prices.calibration), markup=False)
+        say(console, prices.note or price_line(options.target, prices.calibration))
     if result.report.overruled:
-        console.print(result.report.overruled, markup=False)
+        say(console, result.report.overruled)
     for number, step in enumerate(steps, 1):
         _show(console, number, step)
     if not (steps or result.report.overruled):
@@ -77,20 +77,12 @@ def _why_not(
 
 
 def _show(console: Console, number: int, step: Step) -> None:
-    console.print(f"\n{number}. {step.rule}: {step.place}", markup=False, style="bold")
+    say(console, f"\n{number}. {step.rule}: {step.place}", style="bold")
     if step.law:
-        _print_wrapped(console, "   law:  ", step.law)
-    _print_wrapped(console, "   fact: ", step.fact)
+        say(console, step.law, "   law:  ")
+    say(console, step.fact, "   fact: ")
     diff = "\n".join(step.diff())
     if console.is_terminal:
         console.print(Syntax(diff, "diff", background_color="default"))
     else:
         console.print(diff, markup=False)
-
-
-def _print_wrapped(console: Console, head: str, text: str) -> None:
-    """A head and a text, which goes on under its beginning where the console is no wider; gaps in laws stay."""
-    room = max(console.width - len(head), 20)
-    first, *others = wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
-    for line in (head + first, *(" " * len(head) + line for line in others)):
-        console.print(line, markup=False)

@@ -16,6 +16,7 @@ from egraph_rules.rules.registry import registered_rules
 from ir.errors import RuleError, suggest
 from ir.floats import Floats
 from ir.nodes import PrimFunc
+from ir.page import say
 from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
 from lower.analysis.freedoms import Form
 from lower.commands.console import console as page_console
@@ -49,22 +50,22 @@ def run(options: argparse.Namespace) -> None:
     default = {r.name for r in search_rules()}
     for name in families if family is None else (family,):
         title = f"{name}: {_ABOUT.get(name, 'rules of users')}"
-        console.print(f"\n[bold]{title}[/bold]" if console.is_terminal else f"\n{title}")
+        say(console, f"\n{title}", style="bold")
         for one in (o for o in shown if o.family == name and o not in library):
             freedoms = f"  [needs {freedom_names(one.floats)}]" if one.floats else ""
             searched = one.name in default or (isinstance(one, Rule) and one.instruction is not None)
             beside = isinstance(one, Rule) and one.terms is None and not searched
             use = "  (not in the default search)" if beside else ""
-            console.print(f"  {one.name}: {one.law}{freedoms}{use}", markup=False)
-            console.print(f"      because {one.reason}", markup=False)
+            say(console, f"  {one.name}: {one.law}{freedoms}{use}")
+            say(console, f"      because {one.reason}")
             if isinstance(one, Rule):
-                console.print(f"      {_checked(one)}", markup=False)
+                say(console, f"      {_checked(one)}")
         if name == FAMILY and family is None:
             count = len(all_library_rules())
-            console.print(f"  and {count} rules of the library, which `loopsat rules {FAMILY}` lists", markup=False)
+            say(console, f"  and {count} rules of the library, which `loopsat rules {FAMILY}` lists")
         elif name == FAMILY:
             for line in _ways(library):
-                console.print(line, markup=False)
+                say(console, line)
 
 
 def _ways(library: Sequence[Rule]) -> Iterator[str]:

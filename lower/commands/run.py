@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from ir.nodes import PrimFunc
+from ir.page import say
 from ir.semantics.inputs import Inputs, require_memory
 from ir.semantics.verify import verify
 from lower import Kernel, compile
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         lines += [f"compared with {checked.said}: {'the same' if same else 'DIFFERENT'}"]
         lines += [f"- {c}" for c in checked.compared]
     for line in lines:
-        console.print(line, markup=False)
+        say(console, line)
     return 0 if same else 1
 
 

@@ -83,6 +83,7 @@ class Kernel(Shown):
         self._notes = tuple(notes)
         self.__name__ = self.__qualname__ = self.func.name
         self.__signature__ = _signature(self.params, self.optional)
+        self.__doc__ = "\n\n".join(filter(None, (self.func.as_written.docstring, self.brief())))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Made anew from its source, on the first device of its platform in the process that asks."""

@@ -75,7 +75,7 @@ def first(func: PrimFunc, kind: type[Stmt]) -> Stmt:
         ("T.assume(B[0] == T.undef())", 'T.assume(B[0] == T.undef("int32"))'),
         ("T.assume(T.likely(n != 3))", "T.assume(n != 3)"),
         ("T.assume(T.And(n > 1, T.Not(n == 2)))", "T.assume(n > 1 and not n == 2)"),
-        ("'a docstring'", "pass"),
+        ("pass\n    'no docstring'", "pass"),
         ("return", "pass"),
     ],
 )  # fmt: skip

@@ -613,7 +613,7 @@ def strings(A):
 
 @refused("arguments", A)
 def star(A):
-    a, *b = A
+    a, b, c, d, *e = A, A
     return a
 
 

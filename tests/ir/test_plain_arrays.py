@@ -328,12 +328,6 @@ def some_of_another(m):
     return m
 
 
-@refused("not-a-buffer", "loop over the places", M, I)
-def scattered(m, i):
-    m[i] = 0.0
-    return m
-
-
 @refused("rebinding", "its elements change too", V)
 def changed_and_renamed(v):
     for i in range(3):
@@ -412,7 +406,7 @@ def rolled_by_nothing(v):
 
 @refused("unknown-function", "write its loops", V)
 def of_numpy_and_not_here(v):
-    return np.gradient(v)
+    return np.unwrap(v)
 
 
 @refused("arguments", "moved takes 3 arguments, 1 given, and side by name", V)
@@ -435,21 +429,45 @@ def one_of_two_shapes(m, v):
     return m[0] if v[0] > 1 else v
 
 
-@refused("arguments", "each once", M)
+@refused("arguments", "repeated axis", M)
 def turned_twice(m):
     return m.transpose(0, 0)
 
 
-@refused("arguments", "first, rest = A[0], A[1:]", V)
-def starred(v):
-    first, *rest = v
+@refused("arguments", "5 names for an array of shape (3, 3)", V)
+def too_few_for_a_star(v):
+    first, second, third, fourth, *rest = np.stack((v, v, v))
     return first
 
 
-@refused("not-a-buffer", "loop over the places", M)
-def stored_to_some(m):
-    m[[0, 2]] = 1.0
-    return m
+@refused("rebinding", "another tuple after each step", V)
+def tuple_that_changes(v):
+    pair, other = (0, 1), 2
+    for x in v:
+        pair = (pair[1], x)
+    return pair[0] + other
+
+
+@refused("not-a-buffer", "make an array of it", V)
+def list_stored_to(v):
+    counts = [0] * 3
+    counts[0] = 1
+    return counts[0]
+
+
+@refused("rebinding", "keep in a truth", V)
+def none_at_first(v):
+    last = None
+    for x in v:
+        last = x if last is None else last + x
+    return last
+
+
+@refused("unsupported", "copy them first", V)
+def places_read_from_the_array_itself(v):
+    w = np.array([2, 0, 1])
+    w[w] = w[:3]
+    return w
 
 
 @refused("arguments", "2 names for an array of shape (3,)", V)

@@ -451,12 +451,6 @@ def places_of(x):
     return np.flatnonzero(x > 0.5)
 
 
-def diagonal_filled(x):
-    a = np.zeros((6, 6))
-    np.fill_diagonal(a, x)
-    return a
-
-
 def transformed(x):
     return np.fft.fft(x)
 
@@ -468,12 +462,12 @@ def floats_out(x):
 
 
 def options_by_name(x):
-    return np.clip(x, a_min=0, a_max=1)
+    return np.clip(x, least=0, a_max=1)
 
 
 REFUSED = [
-    (places_of, "array of the greatest size"), (diagonal_filled, "stores into A[i, i]"), (transformed, "imaginary"),
-    (floats_out, "float64"), (options_by_name, "without names"),
+    (places_of, "array of the greatest size"), (transformed, "imaginary"),
+    (floats_out, "float64"), (options_by_name, "its parameters are a, a_min"),
     (where_alone, "A[condition].sum()"), (two_selections, "different arrays"), (selection_returned, "depends on data"),
     (greatest_beside, "whose sizes may differ"), (assigned_within, "(y := v * 2)"), (assigned_after, "(y := x[1])"),
     (read_before, "statement of its own"), (parts_matched, "give it a name first"), (by_place, "given by name"),

@@ -426,6 +426,48 @@ def method_mix(A):
     return A.reshape(4, 3).T.copy().ravel()[::2], A.flatten().argmax(), A.max(axis=1).argsort(), A.T.dot(A).trace()
 
 
+@program(lambda r: (r.random((6, 2)), r.integers(0, 9, 8)))
+def changing_tuples(points, a):
+    best = math.inf
+    pair = (0, 0)
+    for i in range(len(points)):
+        for j in range(i):
+            d = math.hypot(points[i, 0] - points[j, 0], points[i, 1] - points[j, 1])
+            if d < best:
+                best = d
+                pair = (i, j)
+    state = (0, 1)
+    kept = (points[0], 1.0)
+    for x in a:
+        state = (state[1], state[0] + x)
+        if x > 5:
+            first, last = state
+        else:
+            first = last = 0
+    kept = (points[1], kept[1] + 1.0)
+    return *pair, max(state), first + last, kept[0] * kept[1]
+
+
+@program(lambda r: (r.random((4, 5)),))
+def sums_of_arrays(A):
+    turned = sum(np.roll(np.roll(A, i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1) if i != 0 or j != 0)
+    return sum(A[i] for i in range(4)), sum((A[:, k] for k in range(5)), 1.0), turned, sum(sum(A[i]) for i in range(4))
+
+
+@program(lambda r: (r.random(30), 29))
+def steps_of_slices(x, n):
+    sieve = np.ones(n + 1, np.bool_)
+    sieve[:2] = False
+    for p in range(2, int(math.sqrt(n)) + 1):
+        if sieve[p]:
+            sieve[p * p :: p] = False
+    total = 0.0
+    for s in range(1, 4):
+        x[s::s] += s
+        total += x[:20:s].sum() * len(x[1::s])
+    return sieve, sieve.sum(), x, total
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)

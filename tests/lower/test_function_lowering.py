@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import pydoc
 import re
 
 import jax
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from test_fuzz_lowering import check
 
+from egraph_rules import optimize
 from functions import with_calls
 from ir import PrimFunc, interpret, parse
 from ir import script as T
@@ -274,10 +276,17 @@ def test_kernels_are_functions_that_are_pickled_and_copied() -> None:
     text = """
 @T.prim_func
 def shifted(A: T.Buffer((4,), "float32"), by: T.float32, B: T.Buffer((4,), "float32")):
+    '''Add a number.
+
+      To each element.
+    '''
     for i in T.serial(4):
         B[i] = A[i] + by
 """
     kernel = compile(parse(text)["shifted"])
+    assert str(kernel.__doc__).startswith("Add a number.\n\nTo each element.\n\nKernel shifted(A: float32[4]")
+    assert "Add a number" in pydoc.render_doc(compile(optimize(parse(text)["shifted"]).best))
+    assert parse(str(kernel.func))["shifted"].docstring == kernel.func.docstring
     assert kernel.__name__ == "shifted" and list(inspect.signature(kernel).parameters) == ["A", "by", "B"]
     inspect.signature(kernel).bind(1, 2)
     other = pickle.loads(pickle.dumps(kernel))

@@ -101,26 +101,29 @@ class Slicing(Struct):
             kept.append(extent)
         return _Cut(tuple(kept), tuple(axes), self.numbers, node)
 
-    def _range(self, item: slice, extent: Number, node: ast.AST) -> tuple[Number, int, Number]:
+    def _range(self, item: slice, extent: Number, node: ast.AST) -> tuple[Number, Number, Number]:
         """Start, step and length of a slice of an axis."""
         step = 1 if item.step is None else item.step
-        if not isinstance(step, int) or step == 0:
+        if not isinstance(step, int) and not self.at_most(1, step):
+            hint = "say that it is, as in loopsat.assume(k >= 1), or loop over the elements"
+            raise self.source.error("slice", "the step of a slice may not be positive", node, help=hint)
+        if isinstance(step, int) and step == 0:
             raise self.source.error("slice", "the step of a slice must be a number other than zero", node)
         bounds = (item.start, item.stop)
-        if isinstance(extent, int) and all(b is None or isinstance(b, int) for b in bounds):
+        if isinstance(extent, int) and isinstance(step, int) and all(b is None or isinstance(b, int) for b in bounds):
             found = range(extent)[slice(item.start, item.stop, step)]
             return found.start, step, len(found)
-        if step < 0 and item.start is None and item.stop is None:
+        if isinstance(step, int) and step < 0 and item.start is None and item.stop is None:
             last = self.numbers.binary("sub", extent, 1, node)
             up = self.numbers.binary("add", extent, -step - 1, node) if step < -1 else extent
             return last, step, up if step == -1 else self.numbers.binary("floordiv", up, -step, node)
-        if step < 0:
+        if isinstance(step, int) and step < 0:
             raise self.source.error("slice", "a slice of negative step must have bounds that are numbers", node)
         start = 0 if item.start is None else self._bound(item.start, extent, node)
         stop = extent if item.stop is None else self._bound(item.stop, extent, node)
         length = stop if same(start, 0) else self._difference(stop, start, node)
-        if step > 1:
-            up = self.numbers.binary("add", length, step - 1, node)
+        if not same(step, 1):
+            up = self.numbers.binary("add", length, self.numbers.binary("sub", step, 1, node), node)
             length = self.numbers.binary("floordiv", up, step, node)
         return start, step, length
 
@@ -144,7 +147,7 @@ class Slicing(Struct):
 
 class _Axis(Struct, frozen=True):
     start: Number
-    step: int
+    step: Number
     source: int | None  # which index of the result it follows
 
 
@@ -161,10 +164,11 @@ class _Cut(Struct, frozen=True):
             if axis.source is None:
                 found.append(axis.start)
                 continue
-            size = abs(axis.step)
+            back = isinstance(axis.step, int) and axis.step < 0
+            size = self.numbers.unary("neg", axis.step, self.node) if back else axis.step
             moved = indices[axis.source]
-            moved = moved if size == 1 else self.numbers.binary("mul", moved, size, self.node)
-            if axis.step < 0:
+            moved = moved if same(size, 1) else self.numbers.binary("mul", moved, size, self.node)
+            if back:
                 moved = self.numbers.binary("sub", axis.start, moved, self.node)
             elif not same(axis.start, 0):
                 moved = self.numbers.binary("add", axis.start, moved, self.node)
@@ -173,16 +177,18 @@ class _Cut(Struct, frozen=True):
 
     def of(self, array: _Part) -> _Part:
         """The part of an array."""
-        if isinstance(array, Elementwise):
-            element = array.element
-            return Elementwise(self.shape, lambda i: element(self.place(i)), array.undefined)
-        place = array.place
-        return View(array.buffer, self.shape, lambda i: place(self.place(i)))
+        return viewed(array, self.shape, self.place)  # pyright: ignore[reportReturnType] - of the same kind
+
+
+def viewed(array: Array, shape: tuple[Number, ...], place: Callable[[Indices], Indices]) -> Array:
+    """An array of a shape whose elements are those of another one at the places that `place` gives."""
+    if isinstance(array, Elementwise):
+        return Elementwise(shape, lambda i: array.element(place(i)), array.undefined)
+    return View(array.buffer, shape, lambda i: array.place(place(i)))
 
 
 def transposed(array: Array, order: Sequence[int]) -> Array:
     """An array with its axes in another order."""
-    shape = tuple(array.shape[k] for k in order)
 
     def back(indices: Indices) -> Indices:
         found: list[Number] = [0] * len(order)
@@ -190,9 +196,7 @@ def transposed(array: Array, order: Sequence[int]) -> Array:
             found[k] = index
         return tuple(found)
 
-    if isinstance(array, Elementwise):
-        return Elementwise(shape, lambda i: array.element(back(i)), array.undefined)
-    return View(array.buffer, shape, lambda i: array.place(back(i)))
+    return viewed(array, tuple(array.shape[k] for k in order), back)
 
 
 def broadcast_shape(shapes: Sequence[tuple[Number, ...]], source: Source, node: ast.AST) -> tuple[Number, ...]:

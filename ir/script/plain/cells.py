@@ -181,4 +181,6 @@ def names_in(target: ast.expr) -> list[str]:
     """Plain names that an assignment to `target` binds."""
     if isinstance(target, ast.Name):
         return [target.id]
+    if isinstance(target, ast.Starred):
+        return names_in(target.value)
     return [n for e in target.elts for n in names_in(e)] if isinstance(target, (ast.Tuple, ast.List)) else []

@@ -48,7 +48,8 @@ def _comparison(read: Evaluator, op: ast.cmpop, a: Value, b: Value, node: ast.ex
     if isinstance(op, (ast.In, ast.NotIn)):
         return _membership(read, a, b, isinstance(op, ast.In), node)
     name = COMPARE[type(op)]
-    if isinstance(a, (Named, tuple)) and isinstance(b, (Named, tuple)) and name in ("eq", "ne"):
+    named = isinstance(a, (Named, tuple)), isinstance(b, (Named, tuple))
+    if name in ("eq", "ne") and any(named) and (all(named) or is_number(a) or is_number(b)):
         return _same_objects(read, a, b, node) is (name == "eq")
     return read.lifted(lambda v: read.numbers.binary(name, v[0], v[1], node), [a, b], node)
 

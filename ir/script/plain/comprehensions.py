@@ -17,7 +17,7 @@ from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, 
 from ir.script.plain.arrays import Array, Elementwise, View, same, whole
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell, Comprehension, Value, shown
-from ir.script.plain.loops.iterables import Items, Iterables
+from ir.script.plain.loops.iterables import MAX_ITEMS, Items, Iterables
 from ir.script.plain.program import Again, CellType, Key
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.stores import ArrayStores
@@ -180,6 +180,59 @@ class Comprehensions(Struct, frozen=True):
         for _, count in places:
             total = self.read.numbers.binary("mul", total, count, node)
         return (total, *inner)
+
+    def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None:
+        """The sum of arrays that a comprehension gives, item by item; None if it gives numbers."""
+        arrays = (View, Elementwise)
+        with self.read.program.nested():  # what this writes goes nowhere: it shows what the items are
+            kinds: list[bool] = []
+
+            def look(_: Sequence[_Place]) -> None:
+                item = self.read.value(node.elt)
+                kinds.append(isinstance(item, arrays) and bool(item.shape))
+
+            self._over(node.generators, (), look)
+        if not any(kinds):
+            return None
+        total: Value = start
+        for item in self.items(node, place):
+            total = self.read.operate(ast.Add(), total, item, place)
+        assert isinstance(total, arrays)
+        return total
+
+    def items(self, node: Comprehension, place: ast.AST) -> tuple[Value, ...]:
+        """The tuple of what a generator gives, item by item.
+
+        Raises:
+            ParseError: how many items there are is not known, or they are many.
+        """
+        found: list[Value] = []
+
+        def more(generators: Sequence[ast.comprehension]) -> None:
+            if not generators:
+                found.append(self.read.value(node.elt))
+                return
+            head = generators[0]
+            items = self.iterables.of(head.iter)
+            if isinstance(items.count, int) and items.count <= MAX_ITEMS and len(found) <= MAX_ITEMS:
+                for k in range(items.count):
+                    outer = dict(self.read.frame.bindings)
+                    self.bind(head.target, self.iterables.step(items, k, head.iter), head.target)
+                    if all(self._decided(test) for test in head.ifs):
+                        more(generators[1:])
+                    self.read.frame.bindings = outer
+                return
+            what = f"`{shown(place)}` has more than {MAX_ITEMS} items, or a number of them that is not known"
+            raise self.read.error("unsupported", what, place, "make an array of them, as in np.array([...])")
+
+        more(node.generators)
+        return tuple(found)
+
+    def _decided(self, test: ast.expr) -> bool:
+        cond = self.read.condition(test)
+        if not isinstance(cond, bool):
+            raise self.read.error("unsupported", "how many items a tuple has depends on data", test, "write a loop")
+        return cond
 
     # Loops -----------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Syntax that stands for other syntax: `:=`, and `match` of values."""
+"""Syntax that stands for other syntax: `:=`, `match` of values, and names of tuples that change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from ir.naming import unused
 from ir.script.plain.loops.counting import at_place
 from ir.script.scope import Source
 
@@ -22,11 +23,62 @@ def desugared(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
     Raises:
         ParseError: an assignment within an expression that may not run, or that is read before it; another pattern.
     """
-    if not any(isinstance(n, (ast.NamedExpr, ast.Match)) for n in ast.walk(node)):
+    if any(isinstance(n, (ast.NamedExpr, ast.Match)) for n in ast.walk(node)):
+        node = copy.copy(node)
+        node.body = _Desugared(source).list(node.body)
+    lengths = _changing_tuples(node)
+    return _Parts(node, lengths).visit(copy.deepcopy(node)) if lengths else node
+
+
+def _changing_tuples(node: ast.FunctionDef) -> dict[str, int]:
+    """Names that are given tuples of one length each time, several times, and nothing else; and these lengths."""
+    found: dict[str, list[int]] = {}
+    stores: dict[str, int] = {a.arg: 1 for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    inner = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
+    for part in (n for s in node.body for n in ast.walk(s)):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple(elts=items)) if not _starred(items):
+                found.setdefault(name, []).append(len(items))
+            case _ if isinstance(part, inner):
+                for name in (n.id for n in ast.walk(part) if isinstance(n, ast.Name)):
+                    stores[name] = stores.get(name, 0) + 1
+            case _:
+                pass
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            stores[part.id] = stores.get(part.id, 0) + 1
+    return {
+        name: lengths[0]
+        for name, lengths in found.items()
+        if len(lengths) > 1 and len({*lengths}) == 1 and stores[name] == len(lengths)
+    }
+
+
+def _starred(items: list[ast.expr]) -> bool:
+    return any(isinstance(item, ast.Starred) for item in items)
+
+
+class _Parts(ast.NodeTransformer):
+    """Gives each item of a tuple that changes a name of its own."""
+
+    def __init__(self, node: ast.FunctionDef, lengths: dict[str, int]) -> None:
+        taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        self.names = {name: [unused(f"{name}_{k}", taken) for k in range(n)] for name, n in lengths.items()}
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        node.value = self.visit(node.value)
+        target = node.targets[0]
+        if len(node.targets) == 1 and isinstance(target, ast.Name) and target.id in self.names:
+            node.targets = [self._tuple(target, ast.Store())]
+        else:
+            node.targets = [self.visit(t) for t in node.targets]
         return node
-    node = copy.copy(node)
-    node.body = _Desugared(source).list(node.body)
-    return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self._tuple(node, ast.Load()) if node.id in self.names else node
+
+    def _tuple(self, node: ast.Name, context: ast.expr_context) -> ast.Tuple:
+        items: list[ast.expr] = [ast.copy_location(ast.Name(n, context), node) for n in self.names[node.id]]
+        return ast.copy_location(ast.Tuple(items, context), node)
 
 
 class _Desugared(Struct, frozen=True):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import TypeVar
 
+import numpy as np
 from msgspec import Struct
 
 import ir.presburger.sets as pb
@@ -28,6 +29,7 @@ from ir.script.plain.arrays import (
     broadcast_shape,
     is_number,
     transposed,
+    viewed,
 )
 from ir.script.plain.calls import call
 from ir.script.plain.comparisons import compared
@@ -276,6 +278,12 @@ class Evaluator(Struct):
             found = library.attribute(owner.value, node.attr)
             if found is not None:
                 return self.known(found, node)
+        if isinstance(owner, Named) and isinstance(owner.value, (np.ufunc, np.finfo, np.iinfo)):
+            found = getattr(owner.value, node.attr, None)
+            if found is not None:
+                return self.known(found, node)
+        if isinstance(owner, Expr) and node.attr == "dtype":
+            return Named(owner.dtype)
         hint = hints.of_attribute(shown(node.value), node.attr)
         if isinstance(owner, tuple) and node.attr in ("append", "extend", "insert"):
             hint = hints.APPENDING
@@ -334,7 +342,9 @@ class Evaluator(Struct):
         """The dtype of an array's elements."""
         if isinstance(array, View):
             return array.buffer.dtype
-        return self.numbers.dtype_of(array.element(tuple(0 for _ in array.shape)))
+        element = array.element(tuple(0 for _ in array.shape))
+        dtype = self.numbers.dtype_of(element)
+        return DType.INT64 if dtype is DType.INT32 and not isinstance(element, Expr) else dtype  # as of a list
 
     def _binary(self, op: ast.operator, left: ast.expr, right: ast.expr, node: ast.expr) -> Value:
         parts: list[tuple[ast.operator, ast.expr, ast.expr]] = [(op, right, node)]
@@ -353,6 +363,9 @@ class Evaluator(Struct):
         if isinstance(a, tuple) and isinstance(b, tuple) and isinstance(op, ast.Add):
             return (*a, *b)
         if isinstance(a, tuple) or isinstance(b, tuple):
+            times = b if isinstance(a, tuple) else a
+            if isinstance(op, ast.Mult) and isinstance(times, int):
+                return (a if isinstance(a, tuple) else b if isinstance(b, tuple) else ()) * times
             raise self.error("dtype-mismatch", "an operator of a list or tuple", node, hints.APPENDING)
         name = BINARY[type(op)]
         return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
@@ -410,11 +423,17 @@ class Evaluator(Struct):
         hint = "make an array of it, as in np.array([...])"
         raise self.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node, hint)
 
-    def part(self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None) -> Array:
-        """The part of an array that a subscript names, whose value may be known; an element has no dimensions."""
+    def part(
+        self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None, *, stored: bool = False
+    ) -> Array:
+        """The part of an array that a subscript names, whose value may be known; an element has no dimensions.
+
+        Elements at places in arrays of indices are a view only where they are `stored` to.
+        """
         places = self._places(index, known, len(array.shape), node)
         if any(isinstance(v, (View, Elementwise)) and v.shape for _, v in places):
-            return self._gathered(array, places, node)
+            found = self._gathered(array, places, node)
+            return found if stored else Elementwise(found.shape, lambda i: self.element(found, i, node))
         items: list[Number | slice | None] = []
         for part, value in places:
             if isinstance(value, slice):
@@ -482,7 +501,7 @@ class Evaluator(Struct):
         self.needs_value(value)
         return value if self.program.conditional else self.program.frozen("at", value, self.source.span(node))
 
-    def _gathered(self, array: Array, places: Sequence[tuple[ast.expr, Value | slice]], node: ast.AST) -> Elementwise:
+    def _gathered(self, array: Array, places: Sequence[tuple[ast.expr, Value | slice]], node: ast.AST) -> Array:
         """`A[rows]`, `A[rows, columns]`, `A[:, columns]`: elements at places in arrays that are broadcast together."""
         own = [k for k, (_, v) in enumerate(places) if not isinstance(v, slice)]
         if own != [*range(own[0], own[-1] + 1)] or any(isinstance(v, Named) for _, v in places):
@@ -498,15 +517,15 @@ class Evaluator(Struct):
         kept = self._cut(array, [v if isinstance(v, slice) else slice(None) for _, v in places], node)
         first, after = own[0], own[0] + len(shape)
 
-        def element(indices: Indices) -> Number:
+        def place(indices: Indices) -> Indices:
             found: list[Number] = []
             for k, (part, value) in enumerate(items, first):
                 if isinstance(value, (View, Elementwise)):
                     value = self.element(value, broadcast_index(value.shape, indices[first:after]), part)
                 found.append(self._index(self._whole_number(value, part), kept.shape[k], part))
-            return self.element(kept, (*indices[:first], *found, *indices[after:]), node)
+            return (*indices[:first], *found, *indices[after:])
 
-        return Elementwise((*kept.shape[:first], *shape, *kept.shape[first + len(items) :]), element)
+        return viewed(kept, (*kept.shape[:first], *shape, *kept.shape[first + len(items) :]), place)
 
     def _is_axis(self, node: ast.expr) -> bool:
         """Whether an item of a subscript is no index."""

@@ -213,11 +213,14 @@ class Numbers(Struct):
         raise self.source.error("literal-range", f"{a} ** {b} is no number of a program", node)
 
     def _of_truths(self, op: BinaryOp, a: Number, b: Number, node: ast.AST) -> Number:
-        logical: dict[str, BinaryOp] = {"bitand": "and", "bitor": "or", "bitxor": "ne", "eq": "eq", "ne": "ne"}
+        logical: dict[str, BinaryOp] = {"bitand": "and", "bitor": "or", "bitxor": "ne", "eq": "eq", "ne": "ne",
+                                        "lt": "and", "gt": "and", "le": "or", "ge": "or"}  # fmt: skip
         if op not in (*logical, "and", "or"):
             hint = "convert them, as in int(x > 0) + int(y > 0)"
             raise self.source.error("dtype-mismatch", f"{op} of truth values", node, help=hint)
         x, y = (self.convert(v, DType.BOOL, node) for v in (a, b))
+        if op in ("lt", "le", "gt", "ge"):
+            x, y = (Unary("not", v) if below else v for v, below in ((x, op in ("lt", "le")), (y, op in ("gt", "ge"))))
         return Binary(logical.get(op, op), x, y, self.source.span(node))
 
     def _power(self, a: Number, b: Number, dtype: DType, weak: bool, node: ast.AST) -> Number:
@@ -282,6 +285,8 @@ class Numbers(Struct):
         dtype = self.dtype_of(value)
         if op in ("floor", "ceil") and dtype.is_integer:
             return value
+        if isinstance(value, (int, float)) and not of_numpy:
+            return self._of_known(op, value, node)
         if not dtype.is_float:
             narrow = isinstance(value, Expr) and of_numpy and dtype.bits < 32
             dtype = (DType.FLOAT16 if dtype.bits <= 8 else DType.FLOAT32) if narrow else DType.FLOAT64
@@ -289,6 +294,13 @@ class Numbers(Struct):
             dtype = DType.FLOAT64
         found = Unary(op, self.convert(value, dtype, node), self.source.span(node))
         return found if of_numpy else Weak(found)
+
+    def _of_known(self, op: UnaryOp, value: float, node: ast.AST) -> float:
+        """What a function of `math` gives for a number that is known."""
+        try:
+            return getattr(math, op)(value)
+        except (ValueError, OverflowError) as error:
+            raise self.source.error("literal-range", f"{op}({value}): {error}", node) from error
 
     def select(self, cond: Number, then: Number, other: Number, node: ast.AST) -> Number:
         """One of two numbers, in the dtype that both have together."""
@@ -344,6 +356,8 @@ def _after(op: str, a: Interval, b: Interval) -> Interval:
     if al is None or ah is None or bl is None or bh is None:
         if op == "floormod" and bl is not None and bh is not None and bl > 0:
             return 0, bh - 1
+        if op in ("add", "mul") and al is not None and bl is not None and al >= 0 and bl >= 0:
+            return (al + bl if op == "add" else al * bl), None
         if op == "bitand":
             natural = [high for low, high in (a, b) if low is not None and low >= 0 and high is not None]
             return (0, min(natural)) if natural else (None, None)

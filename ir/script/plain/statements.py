@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 
+import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -21,6 +22,8 @@ from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, V
 from ir.script.plain.functions import Function, frame_of, inner_function
 from ir.script.plain.functions import named as name_of
 from ir.script.plain.library import names as library
+from ir.script.plain.library.arguments import keyword
+from ir.script.plain.library.bodies import IN_PLACE
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
@@ -74,7 +77,7 @@ class Body(Struct, dict=True):
         if last is None or last.value is None:
             return Named(None)
         if isinstance(last.value, ast.Call):
-            return call(self.read, last.value, True)
+            return self._result(last.value)
         if isinstance(last.value, ast.Tuple):
             found = self.read.items(last.value.elts, self.read.array_or)
             return tuple(self._settled("result", value, last) for value in found)
@@ -166,13 +169,21 @@ class Body(Struct, dict=True):
         """The array that NumPy makes of a list."""
         return self.comprehensions.array(node)
 
+    def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None:
+        """The sum of arrays that a comprehension gives; None if they are numbers."""
+        return self.comprehensions.added(node, start, place)
+
+    def items(self, node: Comprehension, place: ast.AST) -> tuple[Value, ...]:
+        """The tuple that Python makes of a generator."""
+        return self.comprehensions.items(node, place)
+
     def _bind(self, target: ast.expr, value: Value, node: ast.AST) -> None:
         """Give names of a comprehension their values: they are not those of the function."""
         match target:
             case ast.Name(id=name):
                 self.frame.bindings[name] = self._settled(name, value, node)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                for part, item in zip(parts, self._items(value, parts, node), strict=True):
+                for part, item in self._items(value, parts, node):
                     self._bind(part, item, node)
             case _:
                 raise self.read.error("unsupported", f"`{shown(target)}` cannot be assigned", node)
@@ -213,17 +224,25 @@ class Body(Struct, dict=True):
         cell = self.frame.bindings.get(name)
         stays = name not in self.frame.arrays and not isinstance(cell, Cell)
         array = isinstance(value, (View, Elementwise)) and bool(value.shape)
-        if array and isinstance(cell, Cell) and name not in self.frame.assigned and cell.depth == self.program.depth:
-            self.frame.arrays.add(name)  # what changes in loops then are its elements
+        plain = not array and not isinstance(value, (Named, tuple))
+        if (
+            not plain
+            and isinstance(cell, Cell)
+            and name not in self.frame.assigned
+            and cell.depth == self.program.depth
+        ):
+            self.frame.arrays.add(name)  # what changes in loops then are elements
             stays = True
-        stays = stays or (array and name in self.frame.arrays and self.program.depth == self.level)
+        stays = stays or (not plain and name in self.frame.arrays and self.program.depth == self.level)
         if stays:
             self.frame.bindings[name] = self._settled(name, value, node)
             return
-        if not isinstance(cell, Cell) or array or isinstance(value, (Named, tuple)):
+        if not isinstance(cell, Cell) or not plain:
             message = f"`{name}` changes in a loop or branch, so that it must be a number"
             hint = f"store into the elements of one array, as in {name}[:] = ..., or swap arrays at a loop's own level"
             hint = "give each item a name of its own" if isinstance(value, tuple) else hint
+            if isinstance(value, Named) or (isinstance(cell, Named) and cell.value is None):
+                hint = f"begin with a number, as in {name} = 0.0, and keep in a truth whether there is one"
             raise self.read.error("rebinding", message, node, hint)
         number = self.read.as_number(value, node)
         kind = self.program.learned.assign(cell.key, number, self.frame.numbers, node)
@@ -240,8 +259,7 @@ class Body(Struct, dict=True):
             case ast.Name(id=name):
                 self._assign_name(name, value, node)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                items = self._items(value, parts, node)
-                for part, item in zip(parts, items, strict=True):
+                for part, item in self._items(value, parts, node):
                     self._assign(part, item, node)
             case ast.Subscript(value=owner, slice=index):
                 truths = self._truths(index)
@@ -252,19 +270,28 @@ class Body(Struct, dict=True):
             case _:
                 raise self.read.error("unsupported", f"`{shown(target)}` cannot be assigned", node)
 
-    def _items(self, value: Value, parts: Sequence[ast.expr], node: ast.AST) -> Sequence[Value]:
+    def _items(self, value: Value, parts: Sequence[ast.expr], node: ast.AST) -> Sequence[tuple[ast.expr, Value]]:
+        """What parts of a target are assigned: one item each, and to one with a star all that are left."""
+        star = next((k for k, p in enumerate(parts) if isinstance(p, ast.Starred)), None)
         count = len(parts)
-        if isinstance(value, (View, Elementwise)) and value.shape and same(value.shape[0], count):
-            value = tuple(self.read.row(value, k, node) for k in range(count))
+        size = value.shape[0] if isinstance(value, (View, Elementwise)) and value.shape else None
+        if isinstance(value, (View, Elementwise)) and size is not None:
+            if star is not None and isinstance(size, int) and count - 1 <= size <= MAX_ITEMS:
+                value = tuple(self.read.row(value, k, node) for k in range(size))
+            elif same(size, count):
+                value = tuple(self.read.row(value, k, node) for k in range(count))
+        if star is not None and isinstance(value, tuple) and len(value) >= count - 1:
+            rest = star + 1 + len(value) - count
+            value = (*value[:star], value[star:rest], *value[rest:])
         if not isinstance(value, tuple) or len(value) != count:
-            if any(isinstance(p, ast.Starred) for p in parts):
-                raise self.read.error("arguments", "a name with a star", node, "as in first, rest = A[0], A[1:]")
             found = f"{len(value)} values" if isinstance(value, tuple) else "one value"
             if isinstance(value, (View, Elementwise)):
                 found = f"an array of shape {shown_shape(value.shape)}"
             raise self.read.error("arguments", f"{count} names for {found}", node)
-        names = [p.id if isinstance(p, ast.Name) else "item" for p in parts]
-        return [self._settled(n, v, node) for n, v in zip(names, value, strict=True)]  # before any is assigned
+        targets = [p.value if isinstance(p, ast.Starred) else p for p in parts]
+        names = [p.id if isinstance(p, ast.Name) else "item" for p in targets]
+        items = [self._settled(n, v, node) for n, v in zip(names, value, strict=True)]  # before any is assigned
+        return [*zip(targets, items, strict=True)]
 
     def _truths(self, index: ast.expr) -> Array | None:
         """The array of truths that an index is, if it is one."""
@@ -284,11 +311,10 @@ class Body(Struct, dict=True):
 
     def _view(self, owner: ast.expr, index: ast.expr, node: ast.expr) -> View:
         array = self.read.value(owner)
-        part = self.read.part(array, index, node) if isinstance(array, (View, Elementwise)) else None
+        part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
         if not isinstance(part, View):
-            gathers = isinstance(array, View)
-            message = f"`{shown(node if gathers else owner)}` is not an array that can be stored to"
-            raise self.read.error("not-a-buffer", message, node, "loop over the places" if gathers else "")
+            hint = "make an array of it, as in np.array([...])" if isinstance(array, tuple) else ""
+            raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node, hint)
         return part
 
     def _store(self, target: View, value: Value, node: ast.AST) -> None:
@@ -357,7 +383,7 @@ class Body(Struct, dict=True):
         if isinstance(value, Counted):
             found = self.iterables.after(value)
         else:
-            found = call(self.read, value, True) if isinstance(value, ast.Call) else self._right(targets, value)
+            found = self._result(value) if isinstance(value, ast.Call) else self._right(targets, value)
         if len(targets) > 1:
             found = self._settled("value", found, node)
         for target in targets:
@@ -403,42 +429,53 @@ class Body(Struct, dict=True):
             self.arrays.check_in_place(target, value, node)
 
     def _call(self, node: ast.Call) -> None:
-        callee = None if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value) else node.func
-        if callee is None and isinstance(node.func, ast.Attribute) and node.func.attr in ("sort", "fill"):
+        """A call that is a statement."""
+        if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value):
+            if node.func.attr not in ("sort", "fill"):
+                raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
             target = self._whole(node.func.value, node)
             args = [*self.read.items(node.args, self.read.value)]
             if node.func.attr == "sort":
-                self._store(target, put_in_place(self.read, "np.sort", [target, *args], {}, node), node)
-            elif len(args) == 1:
-                self._store(target, args[0], node)
+                args = [put_in_place(self.read, "np.sort", [target, *args], {}, node)]
+            self._store(target, args[0], node)
             return
-        if callee is None:
-            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
-        found = self.read.value(callee)
+        found = self.read.value(node.func)
         name = library.qualified(found.value) if isinstance(found, Named) else None
         if name == "loopsat.assume":
             self._assume(node)
-        elif name is not None and any(k.arg == "out" for k in node.keywords):
-            self._stored_out(node)
-        elif name is not None and name not in ("print", "loopsat.bound"):
-            hint = hints.FUNCTIONS.get(name.rpartition(".")[2], "assign its result")
-            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, hint)
-        else:
+        elif name in IN_PLACE or name in (None, "print", "loopsat.bound"):
             call(self.read, node, True)
+        elif self._called(node) is None:
+            hint = hints.FUNCTIONS.get(str(name).rpartition(".")[2], "assign its result")
+            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, hint)
 
-    def _stored_out(self, node: ast.Call) -> None:
-        """Store the result of `np.add(x, y, out=z)` where it says."""
-        (out,) = (k.value for k in node.keywords if k.arg == "out")
-        made = ast.Call(node.func, node.args, [k for k in node.keywords if k.arg != "out"])
+    def _called(self, node: ast.Call) -> View | None:
+        """Where `np.add(x, y, out=z)` or `np.add(x, y, z)` stores its result; None for calls that say no place."""
+        function = self.read.value(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else None
+        if not isinstance(function, Named) or library.qualified(function.value) is None:
+            return None
+        out, args = keyword(node, "out"), node.args
+        if isinstance(function.value, np.ufunc) and len(args) == function.value.nin + 1:
+            out, args = args[-1], args[:-1]
+        if out is None or (isinstance(out, ast.Constant) and out.value is None):
+            return None
+        made = ast.Call(node.func, args, [k for k in node.keywords if k.arg != "out"])
         target, value = self._whole(out, node), self.read.value(ast.copy_location(made, node))
         if not isinstance(value, (View, Elementwise)):
             number = self.read.as_number(value, node)
             value = Elementwise(target.shape, lambda _: number)
         self._check_in_place(target, value, node)
         self._store(target, value, node)
+        return target
+
+    def _result(self, node: ast.Call) -> Value:
+        """What a call gives that is all of a right side."""
+        if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value):
+            return call(self.read, node, True)
+        return self._called(node) or call(self.read, node, True)
 
     def _is_array(self, node: ast.expr) -> bool:
-        return isinstance(self.read.value(node), (View, Elementwise))
+        return isinstance(self.read.value(node), (View, Elementwise, Selection))
 
     def _assume(self, node: ast.Call) -> None:
         if len(node.args) != 1 or node.keywords:

@@ -158,6 +158,11 @@ class ArrayStores(Struct):
         expr = self.read.numbers.natural(number, node)
         place = self.read.place(target, indices)
         own = [load for load in loads(expr) if load.buffer == target.buffer]
+        if any(map(has_loads, place)):  # data says where, so that one place may be there twice
+            if any(load.buffer == target.buffer for index in place for load in loads(index)):
+                message = f"the places to be stored to are read from {target.buffer.name} itself"
+                raise self.read.error("unsupported", message, node, "copy them first, as in places = A.copy()")
+            return bool(own)
         return any(
             not all(map(Expr.same, load.indices, place)) and not self.read.program.apart(load.indices, place, axes)
             for load in own
@@ -237,10 +242,12 @@ class ArrayStores(Struct):
         return view
 
     def product(self, a: Array, b: Array, node: ast.AST) -> Value:
-        """`a @ b` of vectors and matrices."""
+        """`a @ b` of vectors and matrices, and of arrays of matrices."""
         read, numbers = self.read, self.read.numbers
-        if not (1 <= len(a.shape) <= 2 and 1 <= len(b.shape) <= 2):
-            raise read.error("shape", "products are of vectors and matrices", node, "loop over the other dimensions")
+        if not a.shape or not b.shape:
+            raise read.error("shape", "products are of vectors and matrices", node, "write `*` for numbers")
+        if max(len(a.shape), len(b.shape)) > 2:
+            return self._products(a, b, node)
         rows, columns = a.shape[:-1], b.shape[1:]
         if not same(a.shape[-1], b.shape[0]):
             message = f"shapes {shown_shape(a.shape)} and {shown_shape(b.shape)} do not fit each other"
@@ -270,6 +277,27 @@ class ArrayStores(Struct):
         with read.program.guarded(span):
             self.over(shape, one, node)
         return found if shape else Load(total, ())
+
+    def _products(self, a: Array, b: Array, node: ast.AST) -> Value:
+        """The products of matrices along the first dimensions, which are broadcast."""
+        read, numbers = self.read, self.read.numbers
+        rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
+        if not same(a.shape[-1], b.shape[-2:][0]):
+            message = f"shapes {shown_shape(a.shape)} and {shown_shape(b.shape)} do not fit each other"
+            raise read.error("shape", message, node)
+        outer = broadcast_shape([a.shape[:-2], b.shape[:-2]], read.source, node)
+        shape = (*outer, *rows, *columns, a.shape[-1])
+
+        def product(i: Indices) -> Number:
+            at, inner = i[: len(outer)], i[len(outer) :]
+            one = (*broadcast_index(a.shape[:-2], at), *inner[: len(rows)], inner[-1])
+            other = (*broadcast_index(b.shape[:-2], at), inner[-1], *inner[len(rows) : -1])
+            return numbers.binary("mul", read.element(a, one, node), read.element(b, other, node), node)
+
+        whole_product = Elementwise(shape, product)
+        dtype = read.dtype_of(whole_product, node)
+        found = self.reduce("sum", whole_product, (len(shape) - 1,), node)
+        return read.lifted(lambda v: numbers.convert(v[0], dtype, node), [found], node)
 
 
 def _collected(

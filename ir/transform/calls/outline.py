@@ -306,7 +306,7 @@ def _scalars(source: PrimFunc, body: Stmt, buffers: Sequence[Buffer]) -> list[Va
 def _kept(attribute: str, params: set[str]) -> bool:
     """Whether an attribute concerns a function with these parameters."""
     kind, _, name = attribute.partition(".")
-    return kind != "layout" or name in params
+    return name in params if kind == "layout" else kind != "docstring"
 
 
 # Telling -------------------------------------------------------------------------------------------------------------

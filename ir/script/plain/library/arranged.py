@@ -7,17 +7,28 @@ import string
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ir.dtypes import DType
-from ir.nodes import BinaryOp
-from ir.script.plain.arrays import Array, Elementwise, Indices, View, same, shown_shape
+import numpy as np
+
+from ir.script.plain.arrays import (
+    Array,
+    Elementwise,
+    Indices,
+    View,
+    broadcast_index,
+    broadcast_shape,
+    same,
+    shown_shape,
+    transposed,
+    viewed,
+)
 from ir.script.plain.frames import Named, Value
+from ir.script.plain.library.arguments import ABSENT
 from ir.script.plain.promotion import Number
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
 
 Arranged = Callable[["Evaluator", list[Value], ast.Call], Value]
-_ABSENT = Named(None)  # an argument that is not given
 
 
 def _array(read: Evaluator, value: Value, node: ast.Call) -> Array:
@@ -30,6 +41,8 @@ def _arrays(read: Evaluator, value: Value, node: ast.Call) -> list[Array]:
     """The arrays of a tuple or list, at least one."""
     if isinstance(value, tuple) and value:
         return [_array(read, v, node) for v in value]
+    if isinstance(value, (View, Elementwise)) and value.shape and isinstance(value.shape[0], int):
+        return [read.at_row(value, k, node) for k in range(value.shape[0])]
     raise read.error("not-an-array", "a tuple of arrays is expected", node, "as in (A, B)")
 
 
@@ -102,11 +115,6 @@ def _ravel(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     return flattened(read, _array(read, values[0], node), node)
 
 
-def _flatten(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    flat = flattened(read, _array(read, values[0], node), node)
-    return Elementwise(flat.shape, lambda i: read.element(flat, i))
-
-
 def _choice(
     read: Evaluator, cond: Number, then: Callable[[], Number], other: Callable[[], Number], node: ast.AST
 ) -> Number:
@@ -171,80 +179,130 @@ def _stack(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
 
 
 def _axis(read: Evaluator, value: Value, rank: int, node: ast.Call, default: int) -> int:
-    if value is _ABSENT:
+    if value is ABSENT:
         value = default
     if isinstance(value, int) and not isinstance(value, bool) and -rank <= value < rank:
         return value % rank
     raise read.error("arguments", f"an axis must be a number below {rank}", node)
 
 
-def _outer(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    a, b = (flattened(read, _array(read, v, node), node) for v in values)
-
-    def element(i: Indices) -> Number:
-        return read.numbers.binary("mul", read.element(a, i[:1], node), read.element(b, i[1:], node), node)
-
-    return Elementwise((a.shape[0], b.shape[0]), element)
-
-
 def _diag(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    """The diagonal of a matrix, or the matrix with a diagonal."""
-    array = _array(read, values[0], node)
+    """A diagonal of a matrix, or the matrix with a diagonal."""
+    array, numbers = _array(read, values[0], node), read.numbers
+    k = _count(read, 0 if values[1] is ABSENT else values[1], node)
+    right, down = max(k, 0), max(-k, 0)
+
+    def moved(index: Number, by: int) -> Number:
+        return numbers.binary("add", index, by, node) if by else index
+
     if len(array.shape) == 1:
-        zero = read.numbers.convert(0, read.dtype_of(array, node), node)
-        shape = (array.shape[0], array.shape[0])
+        zero = numbers.convert(0, read.dtype_of(array, node), node)
+        extent = moved(array.shape[0], abs(k))
 
         def element(i: Indices) -> Number:
-            on = read.numbers.binary("eq", i[0], i[1], node)
-            return _choice(read, on, lambda: read.element(array, i[:1], node), lambda: zero, node)
+            on = numbers.binary("eq", moved(i[0], right), moved(i[1], down), node)
+            return _choice(read, on, lambda: read.element(array, (moved(i[0], -down),), node), lambda: zero, node)
 
-        return Elementwise(shape, element)
+        return Elementwise((extent, extent), element)
     if len(array.shape) != 2:
-        raise read.error("shape", "np.diag is of vectors and matrices", node)
-    count = array.shape[0] if same(*array.shape) else read.numbers.builtin_extremum("min", *array.shape, node)
-    return Elementwise((count,), lambda i: read.element(array, (i[0], i[0]), node))
+        raise read.error("shape", "a diagonal is of vectors and matrices", node)
+    n, m = moved(array.shape[0], -down), moved(array.shape[1], -right)
+    count = n if same(n, m) else numbers.builtin_extremum("min", n, m, node)
+    return viewed(array, (count,), lambda i: (moved(i[0], down), moved(i[0], right)))
 
 
-def _trace(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    diagonal = _array(read, _diag(read, values, node), node)
-    if len(diagonal.shape) != 1:
-        raise read.error("shape", "np.trace is of matrices", node)
-    return read.caller.reduce("sum", diagonal, None, node)
+def _count(read: Evaluator, value: Value, node: ast.Call) -> int:
+    """A whole number that is known."""
+    number = read.as_number(value, node)
+    read.needs_value(number)
+    if not isinstance(number, int):
+        raise read.error("arguments", "a number of places must be known", node, "write a number, or loop over them")
+    return number
 
 
-def _norm(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    """The root of the sum of all squares, or of those along an axis."""
+def _repeat(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+    array, times = _array(read, values[0], node), _count(read, values[1], node)
+    array = flattened(read, array, node) if values[2] is ABSENT else array
+    axis = _axis(read, values[2], len(array.shape), node, 0)
+    return _copies(read, array, axis, times, lambda k: read.numbers.binary("floordiv", k, times, node), node)
+
+
+def _copies(
+    read: Evaluator, array: Array, axis: int, times: int, place: Callable[[Number], Number], node: ast.Call
+) -> Array:
+    """An array with an axis that is several times as long."""
+    if times < 0:
+        raise read.error("arguments", "how often elements are repeated must be a number from 0 up", node)
+    return _along(array, axis, read.numbers.binary("mul", array.shape[axis], times, node), place, read)
+
+
+def _tile(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     array = _array(read, values[0], node)
-    axes = None if values[1] is _ABSENT else (_axis(read, values[1], len(array.shape), node, 0),)
-    numbers = read.numbers
+    reps = values[1] if isinstance(values[1], tuple) else (values[1],)
+    while len(array.shape) < len(reps):
+        array = _with_axis(array, 0)
+    for axis, times in enumerate(reps, len(array.shape) - len(reps)):
+        extent, count = array.shape[axis], _count(read, times, node)
+        if count != 1:
+            array = _copies(read, array, axis, count, lambda k, n=extent: _modulo(read, k, n, node), node)
+    return array
 
-    def square(indices: Indices) -> Number:
-        x = numbers.of_floats("abs", read.element(array, indices, node), True, node)
-        return numbers.binary("mul", x, x, node)
 
-    total = read.caller.reduce("sum", Elementwise(array.shape, square), axes, node)
-    return read.lifted(lambda v: numbers.of_floats("sqrt", v[0], True, node), [total], node)
+def _modulo(read: Evaluator, index: Number, extent: Number, node: ast.Call) -> Number:
+    return 0 if same(extent, 1) else read.numbers.binary("floormod", index, extent, node)
 
 
-def _repeated(op: BinaryOp) -> Arranged:
-    """`np.repeat` and `np.tile`: the place of an element, divided by or modulo how many there are."""
+def _permuted(function: Callable[..., np.ndarray]) -> Arranged:
+    """A function of NumPy that only changes the order of axes: it is asked for it, of an array whose sizes differ."""
 
-    def repeated(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-        array, times = flattened(read, _array(read, values[0], node), node), read.as_number(values[1], node)
-        read.needs_value(times)
-        if not isinstance(times, int) or times < 0:
-            raise read.error("arguments", "how often elements are repeated must be a number from 0 up", node)
-        count = read.numbers.binary("mul", array.shape[0], times, node)
-        by = times if op == "floordiv" else array.shape[0]
-        return _along(array, 0, count, lambda k: read.numbers.binary(op, k, by, node), read)
+    def permuted(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+        array = _array(read, values[0], node)
+        example = np.broadcast_to(0, range(2, 2 + len(array.shape)))
+        try:
+            found = function(example, *(v for v in values[1:] if v is not ABSENT))
+        except (TypeError, ValueError) as error:
+            raise read.error("arguments", str(error), node) from error
+        return transposed(array, [extent - 2 for extent in found.shape])
 
-    return repeated
+    return permuted
+
+
+def _squeeze(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+    array, given = _array(read, values[0], node), values[1]
+    rank = len(array.shape)
+    if given is ABSENT:
+        axes = {k for k, extent in enumerate(array.shape) if same(extent, 1)}
+    else:
+        axes = {_axis(read, v, rank, node, 0) for v in (given if isinstance(given, tuple) else (given,))}
+    if not all(same(array.shape[k], 1) for k in axes):
+        raise read.error("shape", f"axes to be left out of shape {shown_shape(array.shape)} have one element", node)
+    kept = [k for k in range(rank) if k not in axes]
+
+    def place(indices: Indices) -> Indices:
+        found = dict(zip(kept, indices, strict=True))
+        return tuple(found.get(k, 0) for k in range(rank))
+
+    return viewed(array, tuple(array.shape[k] for k in kept), place)
+
+
+def _broadcast(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+    """`np.broadcast_to`."""
+    array = _array(read, values[0], node)
+    given = values[1] if isinstance(values[1], tuple) else (values[1],)
+    shape = tuple(read.as_number(v, node) for v in given)
+    for extent in shape:
+        read.needs_value(extent)
+    found = broadcast_shape([shape, array.shape], read.source, node)
+    if len(found) != len(shape) or not all(map(same, found, shape)):
+        message = f"an array of shape {shown_shape(array.shape)} has no shape {shown_shape(shape)}"
+        raise read.error("shape", message, node)
+    return viewed(array, shape, lambda i: broadcast_index(array.shape, i))
 
 
 def _einsum(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     """A sum of products over the letters that the result does not have."""
     text = values[0].value if isinstance(values[0], Named) else None
-    arrays = [_array(read, v, node) for v in values[1:] if v is not _ABSENT]
+    arrays = [_array(read, v, node) for v in values[1:] if v is not ABSENT]
     inputs, arrow, output = text.replace(" ", "").partition("->") if isinstance(text, str) else ("", "", "")
     terms = inputs.split(",")
     letters = "".join(sorted({c for c in inputs if c != ","}))
@@ -277,17 +335,24 @@ def _einsum(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
 
 
 def _tensordot(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    """Products of elements, summed over the last axes of one array and the first ones of the other."""
+    """Products of elements, summed over axes of one array and as many of the other."""
     a, b = (_array(read, v, node) for v in values[:2])
-    count = 2 if values[2] is _ABSENT else values[2]
-    if not isinstance(count, int) or not 0 <= count <= min(len(a.shape), len(b.shape)):
+    axes = 2 if values[2] is ABSENT else values[2]
+    if isinstance(axes, int):
+        axes = (tuple(range(-axes, 0)), tuple(range(axes)))
+    pairs = [v if isinstance(v, tuple) else (v,) for v in axes] if isinstance(axes, tuple) and len(axes) == 2 else []
+    if not pairs or len(pairs[0]) != len(pairs[1]):
         hint = "write np.einsum with a letter for each axis"
-        raise read.error("unsupported", "np.tensordot sums over a number of axes here", node, hint)
+        raise read.error("arguments", "np.tensordot sums over a number of axes, or two lists of them", node, hint)
+    one, other = ([_axis(read, v, len(x.shape), node, 0) for v in p] for x, p in zip((a, b), pairs, strict=True))
     letters = string.ascii_letters
-    one = letters[: len(a.shape)]
-    other = one[len(one) - count :] + letters[len(one) : len(one) + len(b.shape) - count]
-    text = f"{one},{other}->{one[: len(one) - count]}{other[count:]}"
-    return _einsum(read, [Named(text), a, b], node)
+    first = letters[: len(a.shape)]
+    second = [*letters[len(first) : len(first) + len(b.shape)]]
+    for k, axis in zip(one, other, strict=True):
+        second[axis] = first[k]
+    summed = {first[k] for k in one}
+    left = "".join(c for c in (*first, *second) if c not in summed)
+    return _einsum(read, [Named(f"{first},{''.join(second)}->{left}"), a, b], node)
 
 
 def _divmod(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
@@ -298,23 +363,8 @@ def _divmod(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     )
 
 
-def _rows(axis: int) -> Arranged:
-    """`np.vstack` and `np.hstack`, of which the first makes rows of vectors."""
-
-    def joined(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-        arrays = _arrays(read, values[0], node)
-        if axis == 0:
-            arrays = [_with_axis(a, 0) if len(a.shape) == 1 else a for a in arrays]
-        return _concatenate(read, [tuple(arrays), 0 if len(arrays[0].shape) == 1 else axis], node)
-
-    return joined
-
-
 def _with_axis(array: Array, axis: int) -> Array:
-    shape = (*array.shape[:axis], 1, *array.shape[axis:])
-    if isinstance(array, View):
-        return View(array.buffer, shape, lambda i: array.place((*i[:axis], *i[axis + 1 :])))
-    return Elementwise(shape, lambda i: array.element((*i[:axis], *i[axis + 1 :])))
+    return viewed(array, (*array.shape[:axis], 1, *array.shape[axis:]), lambda i: (*i[:axis], *i[axis + 1 :]))
 
 
 def _expand(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
@@ -333,11 +383,16 @@ def _along(array: Array, axis: int, extent: Number, place: Callable[[Number], Nu
 
 def _roll(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     array, numbers = _array(read, values[0], node), read.numbers
+    if isinstance(values[1], tuple):
+        axes = values[2] if isinstance(values[2], tuple) else (values[2],) * len(values[1])
+        for pair in zip(values[1], axes, strict=True):
+            array = _array(read, _roll(read, [array, *pair], node), node)
+        return array
     shift = read.as_number(values[1], node)
     read.needs_value(shift)
     if not numbers.dtype_of(shift).is_integer:
         raise read.error("dtype-mismatch", "np.roll moves elements by a whole number of places", node)
-    if values[2] is _ABSENT and len(array.shape) != 1:
+    if values[2] is ABSENT and len(array.shape) != 1:
         return reshaped(read, _array(read, _roll(read, [flattened(read, array, node), shift, 0], node), node),
                         array.shape, node)  # fmt: skip
     axis = _axis(read, values[2], len(array.shape), node, 0)
@@ -358,8 +413,9 @@ def _flip(axes: tuple[int, ...] | None) -> Arranged:
     def flipped(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
         array = _array(read, values[0], node)
         rank = len(array.shape)
-        given = values[1] if len(values) > 1 else _ABSENT
-        own = axes or (tuple(range(rank)) if given is _ABSENT else (_axis(read, given, rank, node, 0),))
+        given = values[1] if len(values) > 1 else ABSENT
+        named = given if isinstance(given, tuple) else (given,)
+        own = axes or (range(rank) if given is ABSENT else [_axis(read, v, rank, node, 0) for v in named])
         for axis in own:
             if axis >= rank:
                 raise read.error("shape", f"an array of {rank} dimensions has no axis {axis}", node)
@@ -369,27 +425,14 @@ def _flip(axes: tuple[int, ...] | None) -> Arranged:
     return flipped
 
 
-def _diff(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    array, numbers = _array(read, values[0], node), read.numbers
-    if not isinstance(values[1], Named) and not same(read.as_number(values[1], node), 1):
-        raise read.error("unsupported", "np.diff takes one difference here", node, "call it several times")
-    axis = _axis(read, values[2], len(array.shape), node, -1 % len(array.shape))
-    count = numbers.binary("sub", array.shape[axis], 1, node)
-    count = count if not isinstance(count, int) else max(count, 0)
-    after = _along(array, axis, count, lambda k: numbers.binary("add", k, 1, node), read)
-    return read.lifted(
-        lambda v: numbers.binary("sub", v[0], v[1], node), [after, _along(array, axis, count, lambda k: k, read)], node
-    )
-
-
 def _pad(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     """`np.pad` with a number, or with the elements at the edges."""
     array = _array(read, values[0], node)
-    mode = values[2].value if isinstance(values[2], Named) and values[2] is not _ABSENT else "constant"
+    mode = values[2].value if isinstance(values[2], Named) and values[2] is not ABSENT else "constant"
     if mode not in ("constant", "edge"):
         hint = "pad with a number or the edge, or store into a larger array"
         raise read.error("unsupported", f"np.pad has no mode {mode!r} here", node, hint)
-    fill = 0 if values[3] is _ABSENT else read.as_number(values[3], node)
+    fill = 0 if values[3] is ABSENT else read.as_number(values[3], node)
     filling = read.numbers.convert(fill, read.dtype_of(array, node), node)
     for axis, (before, after) in enumerate(_widths(read, values[1], len(array.shape), node)):
         array = _padded(read, array, axis, before, after, None if mode == "edge" else filling, node)
@@ -443,73 +486,22 @@ def _padded(
     return Elementwise(moved.shape, element)
 
 
-def _triangle(upper: bool) -> Arranged:
-    """`np.triu` and `np.tril`: zero on one side of a diagonal."""
-
-    def kept(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-        array, numbers = _array(read, values[0], node), read.numbers
-        if len(array.shape) < 2:
-            raise read.error("shape", f"np.{'triu' if upper else 'tril'} is of matrices", node)
-        offset = 0 if values[1] is _ABSENT else read.as_number(values[1], node)
-        zero = numbers.convert(0, read.dtype_of(array, node), node)
-
-        def element(i: Indices) -> Number:
-            diagonal = i[-2] if same(offset, 0) else numbers.binary("add", i[-2], offset, node)
-            inside = numbers.binary("ge" if upper else "le", i[-1], diagonal, node)
-            return _choice(read, inside, lambda: read.element(array, i), lambda: zero, node)
-
-        return Elementwise(array.shape, element)
-
-    return kept
-
-
-def _count(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    """`np.count_nonzero`."""
-    array = _array(read, values[0], node)
-
-    def one(i: Indices) -> Number:
-        return read.numbers.convert(read.numbers.truth(read.element(array, i), node), DType.INT64, node)
-
-    axes = None if values[1] is _ABSENT else (_axis(read, values[1], len(array.shape), node, 0),)
-    return read.caller.reduce("sum", Elementwise(array.shape, one), axes, node)
-
-
 ARRANGED: dict[str, tuple[int, tuple[str, ...], Arranged]] = {  # how many arguments there must be, and all their names
     "np.reshape": (2, ("a", "shape"), _reshape), "np.ravel": (1, ("a",), _ravel),
     "np.concatenate": (1, ("arrays", "axis"), _concatenate), "np.stack": (1, ("arrays", "axis"), _stack),
-    "np.vstack": (1, ("tup",), _rows(0)), "np.hstack": (1, ("tup",), _rows(1)),
-    "np.expand_dims": (2, ("a", "axis"), _expand), "np.roll": (2, ("a", "shift", "axis"), _roll),
-    "np.flip": (1, ("m", "axis"), _flip(None)), "np.flipud": (1, ("m",), _flip((0,))),
-    "np.fliplr": (1, ("m",), _flip((1,))), "np.diff": (1, ("a", "n", "axis"), _diff),
+    "np.expand_dims": (2, ("a", "axis"), _expand), "np.squeeze": (1, ("a", "axis"), _squeeze),
+    "np.broadcast_to": (2, ("array", "shape"), _broadcast),
+    "np.swapaxes": (3, ("a", "axis1", "axis2"), _permuted(np.swapaxes)),
+    "np.moveaxis": (3, ("a", "source", "destination"), _permuted(np.moveaxis)),
+    "np.rollaxis": (2, ("a", "axis", "start"), _permuted(np.rollaxis)),
+    "np.transpose": (1, ("a", "axes"), _permuted(np.transpose)),
+    "np.permute_dims": (1, ("a", "axes"), _permuted(np.transpose)),
+    "np.matrix_transpose": (1, ("x",), _permuted(np.matrix_transpose)),
+    "np.roll": (2, ("a", "shift", "axis"), _roll), "np.flip": (1, ("m", "axis"), _flip(None)),
+    "np.flipud": (1, ("m",), _flip((0,))), "np.fliplr": (1, ("m",), _flip((1,))),
     "np.pad": (2, ("array", "pad_width", "mode", "constant_values"), _pad),
-    "np.triu": (1, ("m", "k"), _triangle(True)), "np.tril": (1, ("m", "k"), _triangle(False)),
-    "np.count_nonzero": (1, ("a", "axis"), _count),
-    "np.outer": (2, ("a", "b"), _outer), "np.diag": (1, ("v",), _diag), "np.trace": (1, ("a",), _trace),
-    "np.linalg.norm": (1, ("x", "axis"), _norm), "np.repeat": (2, ("a", "repeats"), _repeated("floordiv")),
-    "np.tile": (2, ("A", "reps"), _repeated("floormod")), "np.einsum": (2, ("subscripts", "a", "b", "c"), _einsum),
-    "np.tensordot": (2, ("a", "b", "axes"), _tensordot),
-    "divmod": (2, ("x", "y"), _divmod),
-}  # fmt: skip
-
-
-def arguments(read: Evaluator, name: str, node: ast.Call) -> list[Value]:
-    """The arguments of one of these functions in order, those that are given by name too."""
-    least, names, _ = ARRANGED[name]
-    found: dict[str, Value] = {}
-    for key, part in [*zip(names, node.args), *((k.arg, k.value) for k in node.keywords)]:  # noqa: B905 - see below
-        if key is None or key not in names or key in found:
-            raise read.error("arguments", f"the option `{key or '**'}` of {name} is not supported", node)
-        found[key] = read.array_or(part)
-    if not least <= len(node.args) + len(node.keywords) or len(node.args) > len(names):
-        wanted = str(least) if least == len(names) else f"{least} to {len(names)}"
-        raise read.error("arguments", f"{name} takes {wanted} arguments here, {len(node.args)} given", node)
-    if any(isinstance(a, ast.Starred) for a in node.args) or not all(n in found for n in names[:least]):
-        raise read.error("arguments", f"{name} needs {' and '.join(names[:least])}", node)
-    return [found.get(n, _ABSENT) for n in names]
-
-
-METHODS: dict[str, tuple[int, int, Arranged]] = {  # of arguments besides the array
-    "trace": (0, 0, _trace),
-    "diagonal": (0, 0, _diag), "repeat": (1, 1, _repeated("floordiv")),
-    "reshape": (1, 8, _reshape), "ravel": (0, 0, _ravel), "flatten": (0, 0, _flatten),
+    "np.diag": (1, ("v", "k"), _diag), "np.diagonal": (1, ("a", "offset"), _diag),
+    "np.repeat": (2, ("a", "repeats", "axis"), _repeat), "np.tile": (2, ("A", "reps"), _tile),
+    "np.einsum": (2, ("subscripts", "a", "b", "c"), _einsum), "np.tensordot": (2, ("a", "b", "axes"), _tensordot),
+    "divmod": (2, ("x", "y"), _divmod), "np.divmod": (2, ("x1", "x2"), _divmod),
 }  # fmt: skip

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ir.script.plain.library.names import assume
+from ir.script.plain.library.elements import ELEMENTS, OF_MATH, OF_UFUNCS, UPDATES
+from ir.script.plain.library.names import assume, unsupported
+from ir.script.plain.library.shapes import SHAPES, STORING
 
 
 def _sort_row(row: Any) -> None:
@@ -52,7 +54,7 @@ def argsort(a: Any) -> Any:
     return order
 
 
-def quantile(a: Any, q: Any) -> Any:
+def _quantile(a: Any, q: Any) -> Any:
     flat = sort(np.ravel(a))
     n = len(flat)
     place = q * (n - 1)
@@ -63,14 +65,58 @@ def quantile(a: Any, q: Any) -> Any:
     return below + (above - below) * part if part < 0.5 else above - (above - below) * (1.0 - part)
 
 
-def percentile(a: Any, q: Any) -> Any:
-    return quantile(a, q / 100)
-
-
-def median(a: Any) -> Any:
+def _median(a: Any) -> Any:
     flat = sort(np.ravel(a))
     n = len(flat)
     return flat[n // 2] * 1.0 if n % 2 == 1 else 0.5 * (flat[n // 2 - 1] + flat[n // 2])
+
+
+def _rows(a: Any, axis: Any) -> Any:
+    """An array as a matrix whose rows lie along an axis."""
+    moved = np.moveaxis(a, axis, -1)
+    return np.reshape(moved, (-1, moved.shape[-1]))
+
+
+def _without(shape: Any, axis: Any) -> Any:
+    return shape[: axis % len(shape)] + shape[axis % len(shape) + 1 :]
+
+
+def _of_rows(function: Any, a: Any, axis: Any) -> Any:
+    rows = _rows(a, axis)
+    found = np.empty(len(rows), (rows[:1, :1] * 0.5).dtype)
+    for i in range(len(rows)):
+        found[i] = function(rows[i])
+    return np.reshape(found, _without(a.shape, axis))
+
+
+def median(a: Any, axis: Any = None) -> Any:
+    a = np.asarray(a)
+    return _median(a) if axis is None else _of_rows(_median, a, axis)
+
+
+def _quantiles(a: Any, qs: Any, axis: Any) -> Any:
+    wide = np.asarray(a, np.float64)
+    return np.stack(tuple(_quantile_along(wide, q, axis) for q in qs))
+
+
+def _quantile_along(a: Any, q: Any, axis: Any) -> Any:
+    def of_row(row: Any) -> Any:
+        return _quantile(row, q)
+
+    return _of_rows(of_row, np.ravel(a) if axis is None else a, -1 if axis is None else axis)
+
+
+def quantile(a: Any, q: Any, axis: Any = None) -> Any:
+    a = np.asarray(a)
+    if np.ndim(q) > 0:
+        return _quantiles(a, q, axis)
+    return _quantile(a, q) if axis is None else _quantile_along(a, q, axis)
+
+
+def percentile(a: Any, q: Any, axis: Any = None) -> Any:
+    if np.ndim(q) > 0:
+        return _quantiles(a, np.asarray(q) / 100, axis)
+    return quantile(a, q / 100, axis)
 
 
 def bincount(x: Any, weights: Any = None, *, minlength: Any) -> Any:
@@ -81,19 +127,25 @@ def bincount(x: Any, weights: Any = None, *, minlength: Any) -> Any:
     return counts
 
 
-def histogram(a: Any, bins: Any, range: Any) -> Any:
-    return _histogram(a, bins, range[0], range[1])
-
-
-def _histogram(a: Any, bins: Any, low: Any, high: Any) -> Any:
-    edges = np.linspace(low, high, bins + 1)
-    counts = np.zeros(bins, np.int64)
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = False) -> Any:
     flat = np.ravel(a)
+    if np.ndim(bins) > 0:
+        return _histogram(flat, np.asarray(bins), density)
+    if range is not None:
+        return _histogram(flat, np.linspace(range[0], range[1], bins + 1), density)
+    low, high = flat.min() * 1.0, flat.max() * 1.0
+    wide = 0.0 if low < high else 0.5
+    return _histogram(flat, np.linspace(low - wide, high + wide, bins + 1), density)
+
+
+def _histogram(flat: Any, edges: Any, density: Any) -> Any:
+    bins = len(edges) - 1
+    counts = np.zeros(bins, np.int64)
     for k in range(bins):
         for i in range(len(flat)):
             if edges[k] <= flat[i] and (flat[i] < edges[k + 1] or (k == bins - 1 and flat[i] == edges[bins])):
                 counts[k] += 1
-    return counts, edges
+    return counts / np.diff(edges) / np.sum(counts) if density else counts, edges
 
 
 def _search(a: Any, v: Any, side: Any) -> Any:
@@ -105,12 +157,22 @@ def _search(a: Any, v: Any, side: Any) -> Any:
 
 
 def searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
+    a = np.asarray(a)
     if np.ndim(v) == 0:
         return _search(a, v, side)
-    found = np.empty(len(v), np.int64)
-    for i in range(len(v)):
-        found[i] = _search(a, v[i], side)
-    return found
+    flat = np.ravel(np.asarray(v))
+    found = np.empty(len(flat), np.int64)
+    for i in range(len(flat)):
+        found[i] = _search(a, flat[i], side)
+    return np.reshape(found, np.shape(v))
+
+
+def digitize(x: Any, bins: Any, right: Any = False) -> Any:
+    bins = np.asarray(bins)
+    side = "left" if right else "right"
+    rising = searchsorted(bins, x, side)
+    falling = len(bins) - searchsorted(bins[::-1], x, side)
+    return np.where(bins[0] <= bins[-1], rising, falling)
 
 
 def _interpolate(x: Any, xp: Any, fp: Any) -> Any:
@@ -127,6 +189,8 @@ def _interpolate(x: Any, xp: Any, fp: Any) -> Any:
 
 
 def interp(x: Any, xp: Any, fp: Any) -> Any:
+    xp = np.asarray(xp)
+    fp = np.asarray(fp)
     if np.ndim(x) == 0:
         return _interpolate(x, xp, fp)
     found = np.empty(len(x))
@@ -136,6 +200,8 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
 
 
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    a = np.asarray(a)
+    v = np.asarray(v)
     n, m = len(a), len(v)
     short = min(n, m)
     count = n + m - 1 if mode == "full" else (max(n, m) if mode == "same" else max(n, m) - short + 1)
@@ -149,12 +215,25 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 
 
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    a = np.asarray(a)
+    v = np.asarray(v)
     found = convolve(a, v[::-1], mode)
     return found[::-1] if mode == "valid" and len(v) > len(a) else found
 
 
 def cross(a: Any, b: Any) -> Any:
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    a = np.asarray(a)
+    b = np.asarray(b)
+    if a.ndim == 1 and b.ndim == 1:
+        return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    return np.stack(
+        (
+            a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1],
+            a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2],
+            a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0],
+        ),
+        axis=-1,
+    )
 
 
 def inner(a: Any, b: Any) -> Any:
@@ -172,12 +251,87 @@ def polyval(p: Any, x: Any) -> Any:
     return found
 
 
-def ptp(a: Any) -> Any:
-    return np.max(a) - np.min(a)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    if ord is None or ord == "fro":
+        return np.sqrt(np.sum(np.square(x * 1.0), axis=axis, keepdims=keepdims))
+    if x.ndim == 1 or (axis is not None and np.ndim(axis) == 0):
+        return _vector_norm(np.abs(x * 1.0), ord, axis, keepdims)
+    if x.ndim == 2 and axis is None and (ord == 1 or ord == np.inf):
+        return np.max(np.sum(np.abs(x * 1.0), axis=0 if ord == 1 else 1))
+    return unsupported("a norm of matrices that needs their singular values")
 
 
-def average(a: Any, weights: Any = None) -> Any:
-    return np.mean(a) if weights is None else np.sum(a * weights) / np.sum(weights)
+def _vector_norm(sizes: Any, ord: Any, axis: Any, keepdims: Any) -> Any:
+    if ord == 2:
+        return np.sqrt(np.sum(np.square(sizes), axis=axis, keepdims=keepdims))
+    if ord == np.inf:
+        return np.max(sizes, axis=axis, keepdims=keepdims)
+    if ord == -np.inf:
+        return np.min(sizes, axis=axis, keepdims=keepdims)
+    return np.sum(sizes**ord, axis=axis, keepdims=keepdims) ** (1 / ord)
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    return np.sum(a != 0, axis=axis, keepdims=keepdims)
+
+
+def ptp(a: Any, axis: Any = None) -> Any:
+    return np.max(a, axis=axis) - np.min(a, axis=axis)
+
+
+def average(a: Any, axis: Any = None, weights: Any = None) -> Any:
+    if weights is None:
+        return np.mean(a, axis=axis)
+    if axis is None or np.ndim(weights) == np.ndim(a):
+        return np.sum(a * weights, axis=axis) / np.sum(weights, axis=axis)
+    return np.sum(np.moveaxis(a, axis, -1) * weights, axis=-1) / np.sum(weights)
+
+
+def cov(m: Any, y: Any = None, rowvar: Any = True, bias: Any = False, ddof: Any = None) -> Any:
+    if y is not None:
+        return unsupported("stack both as rows of one array")
+    rows = np.asarray(m if rowvar or m.ndim == 1 else m.T, np.float64)
+    left = rows - np.mean(rows, axis=-1, keepdims=True)
+    free = (0 if bias else 1) if ddof is None else ddof
+    return (left @ left.T) / (rows.shape[-1] - free)
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: Any = True) -> Any:
+    if y is not None:
+        return corrcoef_of(np.stack((x, y)))
+    return corrcoef_of(x if rowvar or x.ndim == 1 else x.T)
+
+
+def corrcoef_of(rows: Any) -> Any:
+    found = cov(rows)
+    if rows.ndim == 1:
+        return found / found
+    spread = np.sqrt(np.diag(found))
+    return np.clip(found / spread[:, None] / spread, -1, 1)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    steps = dx if x is None else np.diff(np.asarray(x))
+    moved = np.moveaxis(np.asarray(y), axis, -1)
+    return np.sum(steps * (moved[..., 1:] + moved[..., :-1]) / 2.0, axis=-1)
+
+
+def gradient(f: Any, by: Any = 1.0, second: Any = None, third: Any = None, *, axis: Any = None) -> Any:
+    if axis is None and f.ndim > 1:
+        spacing = (by, second, third) if second is not None else (by,) * f.ndim
+        return tuple(_slopes(f, spacing[k], k) for k in range(f.ndim))
+    return _slopes(f, by, 0 if axis is None else axis)
+
+
+def _slopes(f: Any, by: Any, axis: Any) -> Any:
+    moved = np.moveaxis(f, axis, 0)
+    if np.ndim(by) > 0:
+        return unsupported("places that are not evenly spaced")
+    found = np.empty(moved.shape, (np.ravel(f)[:1] * 1.0).dtype)
+    found[0] = (moved[1] - moved[0]) / by
+    found[1:-1] = (moved[2:] - moved[:-2]) / (2.0 * by)
+    found[-1] = (moved[-1] - moved[-2]) / by
+    return np.moveaxis(found, 0, axis)
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> Any:
@@ -188,34 +342,49 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> Any:
     return np.all(np.abs(a - b) <= atol + rtol * np.abs(b))
 
 
-def array_equal(a: Any, b: Any) -> Any:
-    return np.all(a == b)
+def array_equal(a1: Any, a2: Any) -> Any:
+    return np.all(a1 == a2) if np.shape(a1) == np.shape(a2) else False
 
 
-def take(a: Any, indices: Any) -> Any:
-    return np.ravel(a)[indices]
+# Of arrays that may have items which are no number ------------------------------------------------------------------
 
 
-def gcd(a: Any, b: Any) -> Any:
-    x, y = abs(a), abs(b)
-    while y > 0:
-        x, y = y, x % y
-    return x
+def nan_to_num(x: Any, *, nan: Any = 0.0) -> Any:
+    most = np.finfo(x.dtype).max
+    return np.where(np.isnan(x), nan, np.clip(x, -most, most))
 
 
-def factorial(n: Any) -> Any:
-    found = 1
-    for k in range(2, n + 1):
-        found *= k
-    return found
+def nansum(a: Any, axis: Any = None) -> Any:
+    return np.sum(np.where(np.isnan(a), 0, a), axis=axis)
+
+
+def nanprod(a: Any, axis: Any = None) -> Any:
+    return np.prod(np.where(np.isnan(a), 1, a), axis=axis)
+
+
+def nanmax(a: Any, axis: Any = None) -> Any:
+    return np.max(np.where(np.isnan(a), -np.inf, a), axis=axis)
+
+
+def nanmin(a: Any, axis: Any = None) -> Any:
+    return np.min(np.where(np.isnan(a), np.inf, a), axis=axis)
+
+
+def nanmean(a: Any, axis: Any = None) -> Any:
+    return nansum(a, axis) / (np.sum(np.logical_not(np.isnan(a)), axis=axis)).astype(a.dtype)
 
 
 BODIES: dict[str, Callable[..., Any]] = {
     **{f"np.{f.__name__}": f for f in (
-        sort, argsort, median, quantile, percentile, bincount, searchsorted, interp, convolve, correlate, cross, inner,
-        vdot, polyval, ptp, average, isclose, allclose, array_equal, take, gcd, histogram,
+        sort, argsort, median, quantile, percentile, bincount, histogram, searchsorted, digitize, interp, convolve,
+        correlate, cross, inner, vdot, polyval, count_nonzero, ptp, average, cov, corrcoef, trapezoid, gradient,
+        isclose, allclose, array_equal, nan_to_num, nansum, nanprod, nanmax, nanmin, nanmean,
+        *ELEMENTS, *SHAPES, *STORING,
     )},
-    "math.gcd": gcd, "math.factorial": factorial,
+    "np.linalg.norm": norm, **OF_MATH, **OF_UFUNCS, **UPDATES,
 }  # fmt: skip
-FINITE = ("np.sort", "np.argsort", "np.median", "np.quantile", "np.percentile", "np.searchsorted", "np.interp")
-METHODS_OF = ("argsort", "take", "ptp")  # those that are methods of arrays too
+FINITE = (
+    "np.sort", "np.argsort", "np.median", "np.quantile", "np.percentile", "np.searchsorted", "np.digitize", "np.interp",
+    "np.fmax", "np.fmin",
+)  # fmt: skip
+IN_PLACE = (*UPDATES, *(f"np.{f.__name__}" for f in STORING))  # statements, which store to their first argument

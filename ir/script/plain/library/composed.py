@@ -90,8 +90,20 @@ def _sign(on: Operations, x: Number) -> Number:
     return on.select(on.two("gt", x, 0), one, on.select(on.two("lt", x, 0), negative, zero))
 
 
-def _clip(on: Operations, x: Number, low: Number, high: Number) -> Number:
-    return on.two("min", on.two("max", x, low), high)
+def _round(on: Operations, x: Number, decimals: Number = 0) -> Number:
+    """A number of NumPy rounded to some digits in its dtype, halves to even."""
+    if not isinstance(decimals, int):
+        raise on.numbers.source.error("arguments", "how many digits are kept must be known", on.node)
+    if not on.numbers.dtype_of(x).is_float and decimals >= 0:
+        return x
+    factor = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return on.two("div", on.of("round", on.two("mul", x, factor)), factor)
+    if decimals < 0:
+        found = on.two("mul", on.of("round", on.two("div", x, factor)), factor)
+        dtype = on.numbers.dtype_of(x)
+        return found if dtype.is_float else on.numbers.convert(found, dtype, on.node)
+    return on.of("round", x)
 
 
 def _scaled(factor: float) -> Callable[[Operations, Number], Number]:
@@ -103,26 +115,31 @@ def _scaled(factor: float) -> Callable[[Operations, Number], Number]:
 
 def _isnan(on: Operations, x: Number) -> Number:
     """Whether a number is none; nothing asks where results are taken to be finite."""
+    if not on.numbers.dtype_of(x).is_float:
+        return False
     if not on.numbers.exact:
         hint = 'say floats="strict" to the decorator, or leave the question out'
         raise on.numbers.source.error("unsupported", "floats are taken to be finite here", on.node, help=hint)
-    return on.two("ne", x, x) if on.numbers.dtype_of(x).is_float else False
+    return on.two("ne", x, x)
 
 
 Composed = Callable[..., Number]
-COMPOSED: dict[str, tuple[int, Composed]] = {  # how many arguments, and what it is
-    "np.hypot": (2, _hypot), "math.hypot": (2, _hypot), "np.arctan2": (2, _arctan2), "math.atan2": (2, _arctan2),
-    "np.expm1": (1, _expm1), "math.expm1": (1, _expm1), "np.sign": (1, _sign), "np.clip": (3, _clip),
-    "np.deg2rad": (1, _scaled(math.pi / 180)), "np.radians": (1, _scaled(math.pi / 180)),
-    "math.radians": (1, _scaled(math.pi / 180)), "np.rad2deg": (1, _scaled(180 / math.pi)),
-    "np.degrees": (1, _scaled(180 / math.pi)), "math.degrees": (1, _scaled(180 / math.pi)),
-    "np.isnan": (1, _isnan), "math.isnan": (1, _isnan),
+COMPOSED: dict[str, tuple[tuple[str, ...], int, Composed]] = {  # names of arguments, how many must be, and what it is
+    "np.hypot": (("x1", "x2"), 2, _hypot), "math.hypot": (("x", "y"), 2, _hypot),
+    "np.arctan2": (("x1", "x2"), 2, _arctan2), "math.atan2": (("y", "x"), 2, _arctan2),
+    "np.round": (("a", "decimals"), 1, _round), "np.around": (("a", "decimals"), 1, _round),
+    **{name: (("x",), 1, function) for name, function in (
+        ("np.expm1", _expm1), ("math.expm1", _expm1), ("np.sign", _sign), ("np.isnan", _isnan), ("math.isnan", _isnan),
+        ("np.deg2rad", _scaled(math.pi / 180)), ("np.radians", _scaled(math.pi / 180)),
+        ("math.radians", _scaled(math.pi / 180)), ("np.rad2deg", _scaled(180 / math.pi)),
+        ("np.degrees", _scaled(180 / math.pi)), ("math.degrees", _scaled(180 / math.pi)),
+    )},
 }  # fmt: skip
 
 
 def composed(name: str, numbers: Numbers, values: Sequence[Number], node: ast.AST) -> Number:
     """What one of these functions is of numbers; one of `math` gives a Python number."""
-    _, function = COMPOSED[name]
+    _, _, function = COMPOSED[name]
     found = function(Operations(numbers, node), *values)
     of_math = name.startswith("math.") and isinstance(found, Expr) and found.dtype is not DType.BOOL
     return Weak(numbers.convert(found, DType.FLOAT64, node)) if of_math else found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import math
 from types import FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,9 @@ BINARY: dict[str, BinaryOp] = {
     "np.minimum": "min", "np.maximum": "max", "np.power": "pow", "np.add": "add", "np.subtract": "sub",
     "np.multiply": "mul", "np.divide": "div", "np.true_divide": "div", "np.floor_divide": "floordiv",
     "np.mod": "floormod", "np.remainder": "floormod", "math.pow": "pow", "pow": "pow", "np.logical_and": "and",
-    "np.logical_or": "or",
+    "np.logical_or": "or", "np.bitwise_and": "bitand", "np.bitwise_or": "bitor", "np.bitwise_xor": "bitxor",
+    "np.left_shift": "shl", "np.right_shift": "shr", "np.greater": "gt", "np.greater_equal": "ge", "np.less": "lt",
+    "np.less_equal": "le", "np.equal": "eq", "np.not_equal": "ne",
 }  # fmt: skip
 MADE = ("np.arange", "np.linspace", "np.eye", "np.identity")
 FILLED = {"np.zeros": 0, "np.ones": 1, "np.empty": None, "np.full": None}
@@ -54,8 +57,9 @@ SUMS = (
 FOLDS = ("sum", "min", "max", "any", "all", "math.prod", "len")  # of comprehensions
 OTHERS = (
     "len", "min", "max", "math.prod", "int", "float", "bool", "range", "round", "math.floor", "math.ceil", "math.trunc",
-    "np.round", "np.around", "np.where", "np.copy", "np.square", "np.transpose", "np.logical_not", "loopsat.prange",
-    "loopsat.assume", "loopsat.bound", "np.asarray", "np.array", "np.ndim", "np.shape", "np.size", "np.meshgrid",
+    "np.where", "np.copy", "np.square", "np.logical_not", "np.invert", "np.bitwise_not", "loopsat.prange",
+    "loopsat.assume", "loopsat.bound", "loopsat.unsupported", "np.asarray", "np.array", "np.ndim", "np.shape",
+    "np.size", "np.meshgrid", "np.finfo", "np.iinfo", "tuple", "list",
 )  # fmt: skip
 ITERABLES = ("enumerate", "zip", "reversed", "np.ndindex", "np.ndenumerate")
 NAMES = (
@@ -77,11 +81,18 @@ def bound(steps: int) -> None:
     """
 
 
+def unsupported(message: str) -> Any:
+    """Stand in a function of the library here for a case of NumPy's that there is none of: the call is refused."""
+
+
 def qualified(value: object) -> str | None:
     """What the tables here call an object, as `np.exp`; None for objects of elsewhere."""
-    if value is assume or value is bound:
-        return "loopsat.assume" if value is assume else "loopsat.bound"
+    own = {assume: "loopsat.assume", bound: "loopsat.bound", unsupported: "loopsat.unsupported"}
+    if isinstance(value, FunctionType) and value in own:
+        return own[value]
     name = getattr(value, "__name__", None)
+    if isinstance(owner := getattr(value, "__self__", None), np.ufunc):
+        return f"np.{owner.__name__}.{name}"
     if not isinstance(name, str) or (isinstance(value, (ModuleType, FunctionType)) and not _of_library(value)):
         return None
     if vars(builtins).get(name) is value:

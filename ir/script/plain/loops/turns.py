@@ -11,7 +11,7 @@ from msgspec import Struct
 from ir.dtypes import DType
 from ir.nodes import For, Stmt, const, seq
 from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
-from ir.script.plain.frames import Binding, Value
+from ir.script.plain.frames import Binding, Named, Value
 from ir.script.plain.loops.iterables import Items
 from ir.script.plain.program import Again
 from ir.script.plain.promotion import Number, Weak
@@ -63,6 +63,10 @@ def states_of(
             if any(array is other for other in there) and len(states) < MAX_STATES:
                 continue
             start = given[name]
+            if isinstance(start, (tuple, Named)):
+                message = f"`{name}` is another {'tuple' if isinstance(start, tuple) else 'object'} after each step"
+                hint = f"give each item a name, or assign it alone everywhere, as in {name} = (a, b)"
+                raise body.read.error("rebinding", message, node, hint)
             if not isinstance(start, View) or start.buffer in buffers_written(written):
                 message = f"`{name}` stands for a new array after each step of the loop, and its elements change too"
                 hint = f"store into the elements of one array, as in {name}[:] = ..., or swap two that are there"

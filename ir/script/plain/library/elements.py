@@ -1,0 +1,251 @@
+"""Functions of NumPy and `math` of each element, and those that every ufunc has, as plain functions of others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+# Elements -----------------------------------------------------------------------------------------------------------
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    return _within(a, a_min if min is None else min, a_max if max is None else max)
+
+
+def _within(a: Any, low: Any, high: Any) -> Any:
+    return _below(a if low is None else np.maximum(a, low), high)
+
+
+def _below(a: Any, high: Any) -> Any:
+    return a if high is None else np.minimum(a, high)
+
+
+def cbrt(x: Any) -> Any:
+    return _cbrt(x, np.abs(x) ** (1 / 3))
+
+
+def _cbrt(x: Any, root: Any) -> Any:
+    """A root made more exact by a step of Newton's method."""
+    some = np.where(root > 0, root, 1)
+    exact = some - (some - np.abs(x) / some / some) / 3
+    return np.where(x == 0, 0 * root, np.where(x < 0, -exact, exact))
+
+
+def sinc(x: Any) -> Any:
+    return _sine_ratio(np.pi * np.where(x == 0, 1e-20, x))
+
+
+def _sine_ratio(y: Any) -> Any:
+    return np.sin(y) / y
+
+
+def logaddexp(x1: Any, x2: Any) -> Any:
+    return np.maximum(x1, x2) + np.log1p(np.exp(-np.abs(x1 - x2)))
+
+
+def heaviside(x1: Any, x2: Any) -> Any:
+    return np.where(x1 < 0, 0.0, np.where(x1 > 0, 1.0, x2))
+
+
+def copysign(x1: Any, x2: Any) -> Any:
+    return np.where(x2 < 0, -1.0, 1.0) * np.abs(x1)
+
+
+def arcsinh(x: Any) -> Any:
+    return np.sign(x) * _arcsinh(np.abs(x), np.minimum(np.abs(x), 1e8))
+
+
+def _arcsinh(size: Any, small: Any) -> Any:
+    near = np.log1p(small + small * small / (1.0 + np.sqrt(1.0 + small * small)))
+    return np.where(size > 1e8, np.log(np.maximum(size, 1.0)) + math.log(2), near)
+
+
+def arccosh(x: Any) -> Any:
+    return _arccosh(x, np.minimum(x, 1e8) - 1.0)
+
+
+def _arccosh(x: Any, more: Any) -> Any:
+    near = np.log1p(more + np.sqrt(more * (more + 2.0)))
+    return np.where(x > 1e8, np.log(x) + math.log(2), near)
+
+
+def arctanh(x: Any) -> Any:
+    return 0.5 * np.log1p(2.0 * x / (1.0 - x))
+
+
+def modf(x: Any) -> Any:
+    return x - np.trunc(x), np.trunc(x)
+
+
+def negative(x: Any) -> Any:
+    return -x
+
+
+def positive(x: Any) -> Any:
+    return +x
+
+
+def fmax(x1: Any, x2: Any) -> Any:
+    return np.maximum(x1, x2)
+
+
+def fmin(x1: Any, x2: Any) -> Any:
+    return np.minimum(x1, x2)
+
+
+def logical_xor(x1: Any, x2: Any) -> Any:
+    return (x1 != 0) != (x2 != 0)
+
+
+def isinf(x: Any) -> Any:
+    return np.logical_and(np.logical_not(np.isnan(x)), np.abs(x) == np.inf)
+
+
+def isfinite(x: Any) -> Any:
+    return np.logical_and(np.logical_not(np.isnan(x)), np.abs(x) < np.inf)
+
+
+def gcd(x1: Any, x2: Any) -> Any:
+    if np.ndim(x1) == 0 and np.ndim(x2) == 0:
+        return _divisor(x1, x2)
+    firsts, seconds = np.ravel(x1 + 0 * x2), np.ravel(x2 + 0 * x1)
+    found = np.empty(len(firsts), firsts.dtype)
+    for i in range(len(firsts)):
+        found[i] = _divisor(firsts[i], seconds[i])
+    return np.reshape(found, np.shape(x1 + x2))
+
+
+def _divisor(a: Any, b: Any) -> Any:
+    x, y = abs(a), abs(b)
+    while y > 0:
+        x, y = y, x % y
+    return x
+
+
+def lcm(x1: Any, x2: Any) -> Any:
+    return np.abs(x1 // np.maximum(gcd(x1, x2), 1) * x2)
+
+
+# Of `math` ----------------------------------------------------------------------------------------------------------
+
+
+def factorial(n: Any) -> Any:
+    found = 1
+    for k in range(2, n + 1):
+        found *= k
+    return found
+
+
+def comb(n: Any, k: Any) -> Any:
+    found = 1
+    for i in range(min(k, n - k)):
+        found = found * (n - i) // (i + 1)
+    return found
+
+
+def isqrt(n: Any) -> Any:
+    root = int(math.sqrt(n))
+    return root - int(root * root > n) + int((root + 1) * (root + 1) <= n)
+
+
+def _as_python(function: Callable[..., Any]) -> Callable[..., Any]:
+    def one(x: Any) -> Any:
+        return float(function(float(x)))
+
+    return one
+
+
+def dist(p: Any, q: Any) -> Any:
+    return math.sqrt(sum((a - b) * (a - b) for a, b in zip(p, q, strict=True)))
+
+
+# Of ufuncs ----------------------------------------------------------------------------------------------------------
+
+
+def _folds(total: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(array: Any, axis: Any = 0, keepdims: Any = False) -> Any:
+        return total(array, axis=axis, keepdims=keepdims)
+
+    return reduce
+
+
+def _reduces(op: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(array: Any, axis: Any = 0) -> Any:
+        moved = np.moveaxis(array, axis, 0)
+        found = moved[0]
+        for i in range(1, len(moved)):
+            found = op(found, moved[i])
+        return found
+
+    return reduce
+
+
+def _sums_up(running: Callable[..., Any]) -> Callable[..., Any]:
+    def accumulate(array: Any, axis: Any = 0) -> Any:
+        return running(array, axis=axis)
+
+    return accumulate
+
+
+def _accumulates(op: Callable[..., Any]) -> Callable[..., Any]:
+    def accumulate(array: Any, axis: Any = 0) -> Any:
+        found = np.moveaxis(array, axis, 0).copy()
+        for i in range(1, len(found)):
+            found[i] = op(found[i - 1], found[i])
+        return np.moveaxis(found, 0, axis)
+
+    return accumulate
+
+
+def _pairs(op: Callable[..., Any]) -> Callable[..., Any]:
+    def outer(A: Any, B: Any) -> Any:
+        return op(np.reshape(A, A.shape + (1,) * B.ndim), B)
+
+    return outer
+
+
+def _updates(op: Callable[..., Any]) -> Callable[..., Any]:
+    def at(a: Any, indices: Any, b: Any) -> None:
+        places = np.ravel(np.asarray(indices))
+        values = np.broadcast_to(np.asarray(b), np.shape(indices) + a.shape[1:])
+        values = np.reshape(values, (-1, *a.shape[1:]))
+        for k in range(len(places)):
+            a[places[k]] = op(a[places[k]], values[k])
+
+    return at
+
+
+_UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
+    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor, "gcd": np.gcd,
+    "lcm": np.lcm,
+}  # fmt: skip
+_TOTALS: dict[str, Callable[..., Any]] = {
+    "add": np.sum, "multiply": np.prod, "maximum": np.max, "minimum": np.min, "logical_and": np.all,
+    "logical_or": np.any,
+}  # fmt: skip
+_RUNNING: dict[str, Callable[..., Any]] = {"add": np.cumsum, "multiply": np.cumprod}
+_ALIKE = ("divide", "greater", "less", "equal", "hypot")  # of which all pairs are asked for too
+
+ELEMENTS = (
+    clip, cbrt, sinc, logaddexp, heaviside, copysign, arcsinh, arccosh, arctanh, modf, negative, positive, fmax, fmin,
+    logical_xor, isinf, isfinite, gcd, lcm,
+)  # fmt: skip
+OF_MATH: dict[str, Callable[..., Any]] = {
+    **{f"math.{f.__name__}": f for f in (gcd, lcm, factorial, comb, isqrt, dist)},
+    **{f"math.{name}": _as_python(f) for name, f in (
+        ("cbrt", cbrt), ("asinh", arcsinh), ("acosh", arccosh), ("atanh", arctanh),
+    )},
+}  # fmt: skip
+OF_UFUNCS: dict[str, Callable[..., Any]] = {
+    **{f"np.{name}.reduce": _reduces(op) for name, op in _UFUNCS.items() if name not in _TOTALS},
+    **{f"np.{name}.reduce": _folds(total) for name, total in _TOTALS.items()},
+    **{f"np.{name}.accumulate": _accumulates(op) for name, op in _UFUNCS.items() if name not in _RUNNING},
+    **{f"np.{name}.accumulate": _sums_up(running) for name, running in _RUNNING.items()},
+    **{f"np.{name}.outer": _pairs(op) for name, op in _UFUNCS.items()},
+    **{f"np.{name}.outer": _pairs(getattr(np, name)) for name in _ALIKE},
+}  # fmt: skip
+UPDATES: dict[str, Callable[..., Any]] = {f"np.{name}.at": _updates(op) for name, op in _UFUNCS.items()}  # statements

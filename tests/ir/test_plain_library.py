@@ -1,0 +1,286 @@
+"""Functions of NumPy in plain functions give what NumPy does: values, shapes and dtypes, also of nothing."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import linecache
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import loopsat
+from ir.errors import LoopsatError
+from ir.script.plain.calls import TABLES, names_of
+from ir.script.plain.library.bodies import BODIES
+from plain_runs import Programs, keeper, run
+from profiles import few
+
+# Expressions of a matrix A, another one B of its shape and dtype, a vector v, and indices k of rows of A.
+ANY = """
+np.swapaxes(A, 0, -1) | np.moveaxis(A[None], 0, -1) | np.moveaxis(A, [0, 1], [1, 0]) | np.rollaxis(A, 1)
+np.transpose(A, axes=(1, 0)) | A.transpose(1, 0) | A.swapaxes(0, 1) | np.permute_dims(A, (1, 0)) | A.T
+np.squeeze(A[:, :1], axis=1) | np.squeeze(A[None, :, None]) | A[:1].squeeze(0) | np.expand_dims(A, axis=-1)
+np.rot90(A) | np.rot90(A, k=2) | np.rot90(A, -1) | np.rot90(A[None], axes=(1, 2)) | np.flip(A, axis=(0, 1))
+np.flip(A) | np.fliplr(A) | np.roll(A, 1) | np.roll(A, (1, -1), axis=(0, 1)) | np.roll(A, shift=1, axis=0)
+np.tile(A, (2, 1)) | np.tile(A, 2) | np.tile(v, (2, 2)) | np.repeat(A, 2, axis=0) | np.repeat(A, repeats=2)
+A.repeat(3, axis=-1) | np.broadcast_to(v, (2, len(v))) | np.vstack((A, A[:1])) | np.hstack([A, B])
+np.dstack((A, B)) | np.column_stack((A[:, :1], A)) | np.stack([A, B], axis=-1) | np.concatenate([A, B], axis=1)
+np.append(A, B) | np.append(A, B, axis=1) | np.append(v, v[:1]) | np.atleast_1d(v) | np.atleast_2d(v) | np.triu(A)
+np.tril(A, k=-1) | np.triu(A, 1) | np.tri(3, k=1) | np.diag(v) | np.diag(A) | np.diag(v, k=1) | np.diag(v, -2)
+np.diag(A, 1) | np.diagonal(A, -1) | np.trace(A) | np.trace(A, 1) | A.trace() | A.diagonal(1) | np.array_split(v, 2)
+np.split(A, [1], axis=1) | np.split(A, [1, -1]) | np.array_split(A, 3, axis=1) | np.hsplit(A, [1])
+np.vsplit(A, [2]) | np.take(A, [0, -1], axis=1) | np.take(A, k, axis=0) | np.take(A, 0) | A.take(k)
+np.take(A, 0, axis=-1) | np.take_along_axis(A, k[:, None], axis=0) | np.select([A > B, A == B], [A, B], B)
+np.select([A > 1], [A]) | np.where(A > B, A, B) | np.clip(A, 1, 2) | np.reshape(A, shape=(-1,)) | A.ravel()
+np.ravel(A, order="C") | A.flatten() | np.copy(A, order="K") | A.copy() | np.full(shape=(2,), fill_value=3)
+np.full((2, 1), fill_value=2.5) | np.full_like(A, fill_value=1) | np.zeros(shape=3)
+np.zeros(2, dtype=np.int32, order="C") | np.ones_like(A, dtype=None) | np.linspace(0, 1, 4, endpoint=False)
+np.arange(0, stop=3) | np.count_nonzero(A) | np.count_nonzero(A, axis=0) | np.logical_xor(A, B) | np.greater(A, B)
+np.equal(A, B) | np.not_equal(A, 1) | np.less_equal(A, B) | np.ptp(k) | np.array_equal(A, B) | np.array_equal(A, v)
+np.add.outer(k, k) | np.maximum.accumulate(A) | np.minimum.accumulate(v) | np.maximum.accumulate(A, axis=1)
+np.ravel_multi_index((k, k), (5, 6)) | np.unravel_index(k, (2, 3)) | np.unravel_index(3, (2, 3))
+np.digitize(v, np.array([0, 1, 3])) | np.diff(A, axis=0) | np.diff(v, n=2) | np.diff(A, 3) | np.ediff1d(A)
+np.add.accumulate(A, axis=1) | np.add.reduce(A) | np.multiply.reduce(A, axis=1) | np.add.reduce(A, axis=None)
+np.logical_or.reduce(A) | np.logical_and.reduce(A, axis=1) | np.sum([2, 3]) | np.max([2, 3.5])
+np.searchsorted(np.array([0, 1, 3]), A) | np.bincount(k, None, minlength=9)
+"""
+NUMBERS = """
+np.gradient(A) | np.gradient(v) | np.gradient(A, axis=1) | np.gradient(v, 0.5) | np.gradient(A, 0.5, 2.0)
+np.cov(A) | np.cov(v, bias=True) | np.cov(A, rowvar=False, ddof=0) | np.trapezoid(v) | np.trapezoid(A, dx=0.5)
+np.trapezoid(A, axis=0) | np.trapezoid(v, np.arange(len(v))) | np.kron(v, v) | np.kron(A, B) | np.outer(A, v)
+np.tensordot(A, B, axes=([1], [1])) | np.tensordot(A, B, axes=[[0, 1], [0, 1]]) | np.cross(A[:, :3], B[:, :3])
+np.linalg.norm(A, axis=1) | np.linalg.norm(v, ord=2) | np.linalg.norm(A, "fro", keepdims=True) | np.average(A, 0)
+np.average(A, axis=1, weights=B * B + 1) | np.ptp(A, axis=0) | np.average(A, 1, v * v + 1) | np.cbrt(A) | np.sinc(A)
+np.heaviside(A, B) | np.logaddexp(A, B) | np.copysign(A, B + 0.5) | np.arcsinh(A) | np.arccosh(A * A + 1)
+np.arctanh(A / 1000.0) | np.round(A, 1) | np.round(A, decimals=-1) | A.round(2) | np.round(A) | np.vander(v, 3)
+np.vander(v, increasing=True) | np.clip(A, a_min=-1, a_max=None) | np.clip(A, min=0, max=1) | np.clip(A, None, 2)
+A.clip(max=1) | np.fmax(A, B) | np.negative(A) | np.positive(A) | np.modf(A) | np.median(A, axis=0)
+np.median(A, axis=-1) | np.percentile(v, [25, 50]) | np.quantile(A, 0.25, axis=0)
+np.quantile(A, (0.25, 0.75), axis=1) | np.maximum.reduce(A, axis=1) | np.minimum.reduce(A, axis=0, keepdims=True)
+np.subtract.outer(v, v) | np.subtract.reduce(A) | np.multiply.accumulate(A) | np.corrcoef(A * A + v)
+np.linalg.norm(A, 1) | np.linalg.norm(A, np.inf) | np.linalg.norm(v, 1) | np.linalg.norm(v, -np.inf) | np.linalg.norm(A, 3, axis=0)
+np.sum(A, dtype=np.float64) | A.mean(axis=0, dtype=np.float32) | np.cumsum(v, dtype=np.float64) | A[None] @ B.T
+np.stack((A, B)) @ v | np.matmul(np.stack((A, B)), np.stack((B.T, A.T))) | v @ np.stack((A.T, B.T))
+np.interp(v, [-2, 0, 2], [0.0, 1.0, 5.0]) | np.convolve(v, [1, 2]) | np.median([1.0, 3.0, 2.0]) | np.searchsorted([-1, 2], v)
+"""
+WHOLE = """
+np.gcd.reduce(np.abs(k) + 1) | np.bitwise_or.reduce(A) | np.bitwise_xor.reduce(A, axis=1) | np.bitwise_and(A, B)
+np.invert(A) | np.left_shift(k, 1) | np.right_shift(k, 1) | np.bitwise_xor(A, B) | np.bitwise_and.reduce(A)
+"""
+DTYPES = (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_)
+
+
+def expressions(text: str) -> list[str]:
+    return [part.strip() for line in text.strip().splitlines() for part in line.split(" | ")]
+
+
+def of_text(text: str) -> Any:
+    """A function that gives an expression."""
+    name = f"<{text}>"
+    lines = ["def of(A, B, v, k):\n", f"    return {text}\n"]
+    linecache.cache[name] = (len("".join(lines)), None, lines, name)
+    scope: dict[str, Any] = {"np": np}
+    exec(compile("".join(lines), name, "exec"), scope)
+    return scope["of"]
+
+
+def assert_alike(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, (tuple, list)):
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            assert_alike(one, other)
+        return
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    assert found.shape == wanted.shape
+    assert found.dtype == wanted.dtype if wanted.shape else found.dtype.kind == wanted.dtype.kind
+    single = wanted.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, rtol=2e-5 if single else 1e-10, atol=1e-5 if single else 1e-12)
+
+
+@st.composite
+def operands(draw: st.DrawFn, dtypes: tuple[Any, ...], least: int) -> tuple[Any, ...]:
+    dtype = draw(st.sampled_from(dtypes))
+    shape = draw(st.tuples(st.integers(least, 4), st.integers(least, 4)))
+    kind = np.dtype(dtype).kind
+    items = st.booleans() if kind == "b" else st.integers(0, 5) if kind == "u" else st.integers(-4, 4)
+    if kind == "f":
+        items = st.integers(-40, 40).map(lambda n: n / 8)
+    matrix = arrays(dtype, shape, elements=items)
+    places = arrays(np.int64, shape[0], elements=st.integers(0, max(shape[0] - 1, 0)))
+    return draw(matrix), draw(matrix), draw(arrays(dtype, shape[1], elements=items)), draw(places)
+
+
+def check(text: str, args: tuple[Any, ...], refusable: bool) -> None:
+    function = of_text(text)
+    with np.errstate(all="ignore"):
+        try:
+            wanted = function(*args)
+        except Exception:
+            return
+        try:
+            found = run(function, args)
+        except LoopsatError as error:
+            assert refusable and "^" in str(error), error
+            return
+    assert_alike(found, wanted)
+
+
+@pytest.mark.parametrize("text", expressions(ANY))
+@few(8)
+@given(operands(DTYPES, 0))
+def test_elements_of_any_dtype(text: str, args: tuple[Any, ...]) -> None:
+    check(text, args, 0 in args[0].shape)
+
+
+@pytest.mark.parametrize("text", expressions(NUMBERS))
+@few(4)
+@given(operands(DTYPES[:3], 3))
+def test_numbers(text: str, args: tuple[Any, ...]) -> None:
+    check(text, args, False)
+
+
+@pytest.mark.parametrize("text", expressions(WHOLE))
+@few(4)
+@given(operands(DTYPES[2:5], 2))
+def test_whole_numbers(text: str, args: tuple[Any, ...]) -> None:
+    check(text, args, False)
+
+
+NAMED_OTHERWISE = ("np.pad", "np.einsum", "np.concatenate", "np.stack", "np.gradient")  # NumPy's are by place only
+
+
+def signature_of(name: str) -> tuple[list[str], list[str]]:
+    """The arguments by place and all arguments of one of NumPy's functions, stars left out."""
+    owner = np.linalg if name.startswith("np.linalg.") else np
+    found = inspect.signature(getattr(owner, name.rpartition(".")[2])).parameters.values()
+    by_place = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return by_place, [p.name for p in found if p.kind is not p.VAR_POSITIONAL]
+
+
+@pytest.mark.parametrize("name", [n for n in TABLES if n.startswith("np.") and n not in NAMED_OTHERWISE])
+def test_arguments_have_the_names_and_places_that_numpy_gives_them(name: str) -> None:
+    if any(isinstance(getattr(np, part, None), np.ufunc) for part in name.split(".")):
+        return
+    by_place, every = signature_of(name)
+    if not by_place:  # stars
+        return
+    own = [*names_of(name)]
+    assert {*own} <= {*every}
+    placed = own[: BODIES[name].__code__.co_argcount] if name in BODIES else own
+    assert placed == by_place[: len(placed)]
+
+
+STORED: Programs = []
+stores = keeper(STORED)
+
+
+def M(r: np.random.Generator) -> tuple[Any, ...]:
+    return r.integers(-9, 9, (4, 3)) / 4, r.integers(-9, 9, 6) / 4, np.array([2, 0, -1, 2, 1, 2])
+
+
+@stores(M)
+def at_places(A, x, k):
+    out = np.zeros(5)
+    np.add.at(out, k, x)
+    np.add.at(out, [0, 0], 1.0)
+    np.maximum.at(out, k, 0.5)
+    rows = np.zeros((4, 3))
+    np.subtract.at(rows, k, A[0])
+    return out, rows
+
+
+@stores(M)
+def to_places(A, x, k):
+    out = np.zeros(5)
+    out[k] = x  # the last of several counts
+    again = out.copy()
+    again[k] += x  # each place once
+    rows = A.copy()
+    rows[[3, 1]] = A[:2]
+    rows[:, [0, 2]] *= 2.0
+    rows[k[:3], [0, 1, 2]] = 7.0
+    some = A.copy()
+    some[k[1]][0] = 5.0
+    return out, again, rows, some
+
+
+@stores(M)
+def given_places(A, x, k):
+    y = np.zeros(6)
+    np.add(x, x, y)
+    z = np.multiply(y, 2.0, out=y)
+    z[0] = 9.0
+    np.sqrt(np.abs(x), x)
+    np.fill_diagonal(A, 0)
+    B = np.empty_like(A)
+    np.copyto(B, A[::-1])
+    np.fill_diagonal(B, (1.0, 2.0, 3.0))
+    return y, z, x, A, B
+
+
+@stores(M)
+def starred(A, x, k):
+    first, *rest = A.shape
+    *most, last = x
+    head, *_, end = (1, 2, 3, 4)
+    row, *rows = A
+    return first, rest[0], most[1] + last, head + end, row, rows[-1], len(rows)
+
+
+@stores(M)
+def tuples(A, x, k):
+    sizes = tuple(n + 1 for n in A.shape)
+    evens = tuple(n for n in range(8) if n % 2 == 0)
+    zeros = np.zeros((2,) * 3) + np.finfo(x.dtype).eps + np.iinfo(np.int16).max
+    return np.ones(sizes), len(evens), evens[2], zeros, list(A.shape)[1], (A > 0) * 2, (x > 0) > (x > 1)
+
+
+@stores(M)
+def by_kind(A, x, k):
+    row, whole = kinds(A)
+    vector, (first, second) = kinds(x)
+    number, (_, again) = kinds(x[0])
+    return row, whole, vector, first, second, number, again
+
+
+def kinds(a):
+    if np.ndim(a) == 0:
+        return a, (a, a)
+    if a.ndim == 1:
+        return a, (a[0], a[1])
+    return a[0], a
+
+
+@pytest.mark.parametrize(("function", "arguments"), STORED, ids=[f.__name__ for f, _ in STORED])
+def test_stores_and_tuples_are_those_of_python(function: Any, arguments: Any) -> None:
+    given = arguments(np.random.default_rng(3))
+    assert_alike(run(function, given), function(*copy.deepcopy(given)))
+
+
+def not_a_number(A):
+    return (
+        np.nansum(A), np.nansum(A, axis=0), np.nanmax(A, axis=1), np.nanmin(A), np.nanmean(A, axis=0), np.nanprod(A),
+        np.nan_to_num(A), np.nan_to_num(A, nan=2.0), np.isfinite(A), np.isinf(A),
+    )  # fmt: skip
+
+
+def test_what_is_no_number_is_left_out_where_floats_are_strict() -> None:
+    A = np.array([[1.0, np.nan, 2.5], [np.inf, -3.0, -np.inf], [0.5, 0.25, np.nan]])
+    with np.errstate(all="ignore"):
+        wanted = not_a_number(A)
+        assert_alike(tuple(map(np.asarray, loopsat.jit(not_a_number, floats="strict")(A))), wanted)
+    with pytest.raises(LoopsatError, match="strict"):
+        loopsat.jit(not_a_number)(A)
+
+
+def test_the_documentation_names_every_function() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "jit.md").read_text()
+    absent = {name for name in TABLES if not re.search(rf"\b{name.rpartition('.')[2]}\b", text)}
+    assert not absent - {"np.arcsinh", "np.arccosh", "np.arctanh", "math.asinh", "math.acosh", "math.atanh"}
