@@ -30,7 +30,7 @@ from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
 from egraph_rules.rules.registry import active_rules, kept_rules, named
 from egraph_rules.search.erase import price_as_written
-from ir.floats import Floats
+from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.instructions import is_instruction
 from ir.nodes import Module, PrimFunc, Store, Undef
 from ir.program.calls import callees, without_calls
@@ -122,7 +122,7 @@ def optimize(
         VerifyError: the program has no meaning.
         LoopsatError: there is no such function, target or family.
     """
-    policy = None if floats is None else floats
+    policy = floats_named(floats)
     if isinstance(program, PrimFunc):
         return optimize_function(program, target, k, budget, policy, rules, without, verify, whole)
     chosen = target if isinstance(target, Target) else target_named(target)
@@ -133,7 +133,7 @@ def optimize(
         return optimize_function(func, chosen, 1, budget, policy, given, left_out, False, whole)
 
     instructions = tuple(r.instruction for r in given if r.instruction is not None)
-    found = ModuleSearch(program, entry, chosen, search, whole, confirm, instructions)
+    found = ModuleSearch(program, entry, chosen, search, whole, confirm, instructions, policy)
     return found.run(free, {} if maps is None else maps, verify)
 
 
@@ -155,6 +155,7 @@ class ModuleSearch(Struct, dict=True):
     whole: Whole | None = None
     confirm: Confirm | None = None
     instructions: tuple[PrimFunc, ...] = ()
+    floats: Floats = DEFAULT_FLOATS
     prices: dict[PrimFunc, float] = field(default_factory=lambda: dict[PrimFunc, float]())
 
     def __post_init__(self) -> None:
@@ -165,9 +166,8 @@ class ModuleSearch(Struct, dict=True):
         began = time.perf_counter()
         entry = self.checked(verify)
         names = tuple(free)
-        graph = graph_of(
-            told(self._joined(specialized(staged(entry, alone=bool(names or maps))), (*names, *maps))), names
-        )
+        parts = specialized(staged(entry, alone=bool(names or maps)))
+        graph = graph_of(told(self._joined(parts, (*names, *maps)), self.floats), names)
         choices = self.choices(graph, storages(graph, self.target, maps, self.instructions))
         found = [(self._price(a.entry), a) for a in self._alternatives(entry, graph, choices)]
         price, best = self._taken(found)
