@@ -280,6 +280,11 @@ def _numbers_in(value: Expr) -> set[Const]:
     return {const(0, value.dtype), *(e for e in walk_expr(value) if isinstance(e, Const) and e.dtype is value.dtype)}
 
 
+def is_guarded(func: PrimFunc) -> bool:
+    """Whether a function has branches or choices."""
+    return any(isinstance(s, If) for s in walk(func.body)) or any(isinstance(e, Select) for e in all_exprs(func.body))
+
+
 def _deciding(func: PrimFunc) -> frozenset[Buffer]:
     stmts = (e for s in walk(func.body) for e in _deciding_in(s))
     exprs = (part for e in all_exprs(func.body) for part in _in_question(e))

@@ -16,14 +16,14 @@ import islpy as isl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from egraph_rules.modules.flow import Flow, Use, is_nothing
+from egraph_rules.modules.flow import Flow, Use, is_guarded, is_nothing
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.effects import get, unite
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.instructions import is_instruction
-from ir.nodes import SKIP, Alloc, Buffer, CallStmt, Const, Expr, If, Let, PrimFunc, Select, Seq, Stmt, Undef, Var, seq
+from ir.nodes import SKIP, Alloc, Buffer, CallStmt, Const, Expr, Let, PrimFunc, Seq, Stmt, Undef, Var, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import promised
 from ir.program.calls import calls_in
@@ -32,14 +32,11 @@ from ir.program.forms import with_buffers_in
 from ir.sections import passed
 from ir.transform.storage.parts import Part
 from ir.traverse import (
-    all_exprs,
     buffers_written,
     free_vars,
     shape_vars,
     stmt_children,
     substitute_expr,
-    walk,
-    walk_expr,
 )
 
 _MOST = 4  # pieces of a region that is told
@@ -158,7 +155,7 @@ class _Telling(Struct):
     def _asking(self, call: CallStmt) -> Iterator[Buffer]:
         """Buffers that a call reads, where there is a guard that knowledge might save."""
         decided = self.flow.deciding(call.callee)
-        guarded = _is_guarded(call.callee)
+        guarded = is_guarded(call.callee)
         if guarded or decided:
             uses, params = self._uses(call), _params(call)
             for buffer in self._taken(call):
@@ -232,9 +229,3 @@ def _relied(told: Contents) -> Regions:
     about = ({buffer: region} for (buffer, _), region in told.items())
     read = ({b: r} for (_, value), region in told.items() for b, r in held.read_by(value, region))
     return unite(*about, *read)
-
-
-def _is_guarded(func: PrimFunc) -> bool:
-    return any(isinstance(s, If) for s in walk(func.body)) or any(
-        isinstance(e, Select) for whole in all_exprs(func.body) for e in walk_expr(whole)
-    )

@@ -32,13 +32,13 @@ from egraph_rules.rules.registry import active_rules, kept_rules, named
 from egraph_rules.search.erase import price_as_written
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.instructions import is_instruction
-from ir.nodes import Module, PrimFunc, Store, Undef
-from ir.program.calls import callees, without_calls
+from ir.nodes import CallStmt, Module, PrimFunc, Store, Undef
+from ir.program.calls import callees, calls_in, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
 from ir.schedule.storage import Storage
 from ir.semantics.verify import check_entry
 from ir.transform.calls.specialize import specialized
-from ir.traverse import walk
+from ir.traverse import map_stmt, walk
 
 VARIANTS = 12  # of a call: ways to keep its buffers that are searched
 INLINED = 20  # stores of a program with all callees inlined up to which that is searched as a whole
@@ -183,10 +183,20 @@ class ModuleSearch(Struct, dict=True):
         if _is_small(without_calls(entry)):
             return entry
 
-        def pays(func: PrimFunc, parts: Sequence[PrimFunc]) -> bool:
-            return self.pricer.best(func)[1] < sum(self.pricer.best(part)[1] for part in parts)
+        return joined(entry, self._pays, apart)
 
-        return joined(entry, pays, apart)
+    def _pays(self, joined: PrimFunc, apart: PrimFunc) -> bool:
+        """Whether calls in a row are cheaper as one function; programs as a whole are compared where they are priced.
+
+        `apart` calls the callees that `joined` has in the places of the calls.
+        """
+        calls = [*calls_in(apart.body)]
+        best, price = self.pricer.best(joined)
+        if self.whole is None:
+            return price < sum(self.pricer.best(c.callee)[1] for c in calls)
+        parts = iter([self.pricer.best(c.callee)[0] for c in calls])
+        row = map_stmt(apart.body, on_stmt=lambda s: replace(s, callee=next(parts)) if isinstance(s, CallStmt) else s)
+        return self._price(best) < self._price(replace(apart, body=row))
 
     def _taken(self, found: Sequence[tuple[float, Alternative]]) -> tuple[float, Alternative]:
         """The cheapest program, without other layouts unless these save enough and nobody objects."""
@@ -265,7 +275,7 @@ class ModuleSearch(Struct, dict=True):
             room.remove(here)
 
     def _searched(self, func: PrimFunc) -> tuple[PrimFunc, float]:
-        result = self.search(func)
+        result = self.search(func, self.whole)
         return result.best, result.variants[0][1]
 
     def _price(self, func: PrimFunc) -> float:
