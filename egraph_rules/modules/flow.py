@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import islpy as isl
 from msgspec import Struct, field
 
-from egraph_rules.modules.stages import used
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.definedness import writes_defined
@@ -47,6 +46,7 @@ from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import calls_in, without_calls
 from ir.program.forms import with_buffers_in
+from ir.program.scopes import used
 from ir.sections import passed
 from ir.traverse import (
     all_exprs,

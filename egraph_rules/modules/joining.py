@@ -14,11 +14,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from egraph_rules.modules.flow import is_guarded
-from egraph_rules.modules.stages import called, used
+from egraph_rules.modules.stages import called
 from ir.instructions import is_instruction
-from ir.nodes import Alloc, Buffer, CallStmt, Const, Expr, For, If, Load, PrimFunc, Select, Seq, Stmt, Store, seq
+from ir.nodes import Alloc, Buffer, CallStmt, Const, Expr, For, If, Load, PrimFunc, Select, Stmt, Store
 from ir.program.calls import body_of, calls_in, names_mentioned, without_calls
 from ir.program.edit import names_in, with_children
+from ir.program.scopes import allocated, flat, used
 from ir.traverse import buffers_written, has_loads, stmt_children, walk
 
 Pays = Callable[[PrimFunc, PrimFunc], bool]  # whether a function is cheaper than one that has calls in a row
@@ -37,19 +38,6 @@ def joined(entry: PrimFunc, pays: Pays, apart: Collection[str]) -> PrimFunc:
     return entry if body is entry.body else replace(entry, body=body)
 
 
-def _flat(stmt: Stmt) -> tuple[list[Buffer], list[Stmt]]:
-    """The local buffers and the statements of what runs from top to bottom."""
-    match stmt:
-        case Seq(stmts=stmts):
-            parts = [_flat(s) for s in stmts]
-            return [b for local, _ in parts for b in local], [s for _, items in parts for s in items]
-        case Alloc(buffer=buffer, body=body):
-            local, items = _flat(body)
-            return [buffer, *local], items
-        case _:
-            return [], [stmt]
-
-
 class _Joining(Struct):
     """`taken` are names that nothing new may have; what is known of a callee is known by its number."""
 
@@ -60,7 +48,7 @@ class _Joining(Struct):
 
     def scope(self, stmt: Stmt) -> Stmt:
         """What runs from top to bottom, with calls joined; as it is if none are."""
-        local, found = _flat(stmt)
+        local, found = flat(stmt)
         items = [self._inside(s) for s in found]
         groups = self._grouped(items, local)
         made: list[Stmt] = []
@@ -71,7 +59,7 @@ class _Joining(Struct):
                 inside.update(own)
         if len(made) == len(found) and all(a is b for a, b in zip(items, found, strict=True)):
             return stmt
-        return _around([b for b in local if b not in inside], made)
+        return allocated([b for b in local if b not in inside], made)
 
     def _inside(self, stmt: Stmt) -> Stmt:
         if not isinstance(stmt, (For, If)) or next(calls_in(stmt), None) is None:
@@ -183,17 +171,9 @@ class _Joining(Struct):
         """One call for a group, unless what it calls is dearer than the callees are on their own."""
         calls = [s for s in group if isinstance(s, CallStmt)]
         name = "_".join(dict.fromkeys(c.callee.name for c in calls))
-        new = called(_around(own, [body_of(call, self.taken) for call in calls]), name, self.taken)
-        apart = replace(new.callee, body=_around(own, calls)).vouched()
+        new = called(allocated(own, [body_of(call, self.taken) for call in calls]), name, self.taken)
+        apart = replace(new.callee, body=allocated(own, calls)).vouched()
         return new if self.pays(new.callee, apart) else None
-
-
-def _around(local: Sequence[Buffer], stmts: Sequence[Stmt]) -> Stmt:
-    """Statements with the buffers that are local to them."""
-    body = seq(*stmts)
-    for buffer in reversed(local):
-        body = Alloc(buffer, body)
-    return body
 
 
 class _Kind(Struct, frozen=True):

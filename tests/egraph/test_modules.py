@@ -508,7 +508,7 @@ def test_crops_meet_pads_in_modules_that_are_not_searched_as_a_whole() -> None:
     best = without_calls(result.best["main"])
     assert_refines(without_calls(module["main"]), best, np.random.default_rng(0), runs=2)
     stores = [s for s in walk(best.body) if isinstance(s, Store)]
-    assert len(stores) == 9 and sum(isinstance(s.value, (Load, Select)) for s in stores) == 1  # the first pad
+    assert len(stores) <= 9 and not any(isinstance(s.value, (Load, Select)) for s in stores)  # that only move
 
 
 def test_what_is_read_again_stays_between_calls() -> None:
