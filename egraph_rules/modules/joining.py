@@ -187,10 +187,10 @@ class _Kind(Struct, frozen=True):
     def of(func: PrimFunc) -> _Kind:
         """Look at a function."""
         plain = without_calls(func)
-        return _Kind(_only_moves(plain), is_guarded(plain), sum(isinstance(s, Store) for s in walk(plain.body)))
+        return _Kind(only_moves(plain), is_guarded(plain), sum(isinstance(s, Store) for s in walk(plain.body)))
 
 
-def _only_moves(func: PrimFunc) -> bool:
+def only_moves(func: PrimFunc) -> bool:
     """Whether all that a function stores are elements that it finds, and numbers."""
     stores = [s for s in walk(func.body) if isinstance(s, Store)]
     values = [e for s in stores for e in _moved(s.value)]

@@ -21,7 +21,7 @@ from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Choosing, Conversion, Offers, Opening, cheapest
 from egraph_rules.modules.graph import Between, Graph, graph_of
-from egraph_rules.modules.joining import joined
+from egraph_rules.modules.joining import joined, only_moves
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.stages import staged, unstaged
@@ -227,13 +227,14 @@ class ModuleSearch(Struct, dict=True):
     def choices(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Choice]:
         """The choices to compare as programs: all buffers as they are, and the cheapest that moves some.
 
-        That one has to save enough. Where programs are priced as a whole, and stages were taken apart at borders, it
-        may cost a little more: what such parts cost together is not the sum.
+        That one has to save enough. Where programs are priced as a whole, and stages were taken apart at borders, or
+        calls only move elements, it may cost a little more: what such parts cost together is not the sum.
         """
         offers = self._offers(graph, ways)
         plain = _as_they_are(graph, offers)
         assert plain is not None
-        near = self.whole is not None and any(self.pricer.is_apart(call.callee) for call in graph.calls)
+        callees = [call.callee for call in graph.calls]
+        near = self.whole is not None and any(only_moves(f) or self.pricer.is_apart(f) for f in callees)
         limit = plain.price * (1.0 + MARGIN) if near else plain.price / (1.0 + MARGIN)
         moved = self._settled(graph, replace(offers, moved=True), limit) if graph.between else None
         return [plain] if moved is None else [plain, moved]
