@@ -199,10 +199,15 @@ class ModuleSearch(Struct, dict=True):
         return self._price(best) < self._price(replace(apart, body=row))
 
     def _taken(self, found: Sequence[tuple[float, Alternative]]) -> tuple[float, Alternative]:
-        """The cheapest program, without other layouts unless these save enough and nobody objects."""
-        plain = min((f for f in found if f[1].is_plain), key=lambda f: f[0])
-        moved = min((f for f in found if not f[1].is_plain), key=lambda f: f[0], default=plain)
-        if moved[0] * (1.0 + MARGIN) >= plain[0]:
+        """The cheapest program, without other layouts unless these save enough and nobody objects.
+
+        It is enough that they save something where they leave stages out and pad nothing: copies that have met.
+        """
+        plain = min((f for f in found if f[1].is_plain), key=_shortest)
+        moved = min((f for f in found if not f[1].is_plain), key=_shortest, default=plain)
+        packed = any(layout.storage.has_padding for layout in moved[1].layouts.values())
+        margin = 0.0 if not packed and _stores(moved[1].entry) < _stores(plain[1].entry) else MARGIN
+        if moved[0] * (1.0 + margin) >= plain[0]:
             return plain
         programs = (without_calls(a.entry) for _, a in (plain, moved))
         return moved if moved[1].packs or self.confirm is None or self.confirm(*programs) else plain
@@ -376,7 +381,17 @@ class ModuleSearch(Struct, dict=True):
 
 def _is_small(func: PrimFunc) -> bool:
     """Whether a program is searched as a whole."""
-    return sum(isinstance(s, Store) for s in walk(func.body)) <= INLINED
+    return _stores(func) <= INLINED
+
+
+def _stores(func: PrimFunc) -> int:
+    """How many stores a function has, with those of what it calls."""
+    return sum(isinstance(s, Store) for s in walk(without_calls(func).body))
+
+
+def _shortest(found: tuple[float, Alternative]) -> tuple[float, int]:
+    """The order of programs: by price, then by how many stores they have."""
+    return found[0], _stores(found[1].entry)
 
 
 def _as_they_are(graph: Graph, offers: Offers) -> Choice | None:
