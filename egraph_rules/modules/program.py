@@ -281,7 +281,7 @@ class ModuleSearch(Struct, dict=True):
             room.remove(here)
 
     def _searched(self, func: PrimFunc) -> tuple[PrimFunc, float]:
-        result = self.search(func, self.whole)
+        result = self.search(func)
         return result.best, result.variants[0][1]
 
     def _price(self, func: PrimFunc) -> float:

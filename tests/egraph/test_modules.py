@@ -23,7 +23,7 @@ from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.modules.variants import GAP
 from ir import interpret, parse, verify
 from ir.errors import LoopsatError, OptionError, ScheduleError
-from ir.nodes import Const, Load, Module, Select, Store, Undef
+from ir.nodes import Const, Load, Module, PrimFunc, Select, Store, Undef
 from ir.program.calls import calls_in, without_calls
 from ir.traverse import walk
 from lower import compile
@@ -612,15 +612,18 @@ def main(X: T.Buffer((12, 8), "int32"), W: T.Buffer((8, 8), "int32"), Y: T.Buffe
 """
 
 
+def axes(func: PrimFunc) -> list[int]:
+    """How many axes the buffers have that stores write."""
+    return [len(s.buffer.shape) for s in walk(func.body) if isinstance(s, Store)]
+
+
 def test_packing_and_unpacking_around_a_product_of_blocks_cancel() -> None:
     """Buffers may be kept as those are that callees copy them from or to; what is left is one product."""
     module = parse(BLOCKS)
     ways = storages(graph_of(module["main"]), CPU, {})
     flat = "lambda i0, i1, i2, i3: (i2 + 4 * i0, i3 + 4 * i1)"
     assert all(flat in [str(s.index_map) for s in ways[name]] for name in "PQR")
-    result = optimize(
-        module, whole=lambda f: sum(9.0 ** len(s.buffer.shape) for s in walk(f.body) if isinstance(s, Store))
-    )
+    result = optimize(module, whole=lambda f: float(sum(9**count for count in axes(f))))
     assert result.report.taken == "callees inlined, buffers as chosen"
     best = without_calls(result.best["main"])
     assert_refines(without_calls(module["main"]), best, np.random.default_rng(0), runs=2)
