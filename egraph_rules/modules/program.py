@@ -32,7 +32,7 @@ from egraph_rules.rules.registry import active_rules, kept_rules, named
 from egraph_rules.search.erase import price_as_written
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.instructions import is_instruction
-from ir.nodes import CallStmt, Module, PrimFunc, Store, Undef
+from ir.nodes import CallStmt, Load, Module, PrimFunc, Store, Undef
 from ir.program.calls import callees, calls_in, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
 from ir.schedule.storage import Storage
@@ -206,7 +206,7 @@ class ModuleSearch(Struct, dict=True):
         plain = min((f for f in found if f[1].is_plain), key=_shortest)
         moved = min((f for f in found if not f[1].is_plain), key=_shortest, default=plain)
         packed = any(layout.storage.has_padding for layout in moved[1].layouts.values())
-        margin = 0.0 if not packed and _stores(moved[1].entry) < _stores(plain[1].entry) else MARGIN
+        margin = 0.0 if not packed and _stages(moved[1].entry) < _stages(plain[1].entry) else MARGIN
         if moved[0] * (1.0 + margin) >= plain[0]:
             return plain
         programs = (without_calls(a.entry) for _, a in (plain, moved))
@@ -381,17 +381,24 @@ class ModuleSearch(Struct, dict=True):
 
 def _is_small(func: PrimFunc) -> bool:
     """Whether a program is searched as a whole."""
-    return _stores(func) <= INLINED
+    return sum(isinstance(s, Store) for s in walk(func.body)) <= INLINED
 
 
-def _stores(func: PrimFunc) -> int:
-    """How many stores a function has, with those of what it calls."""
-    return sum(isinstance(s, Store) for s in walk(without_calls(func).body))
+def _stages(func: PrimFunc) -> int:
+    """How many stores a function has, with those of what it calls, but for those that copy a buffer as it is."""
+    stores = [s for s in walk(without_calls(func).body) if isinstance(s, Store)]
+    return sum(not _is_copy(s) for s in stores)
+
+
+def _is_copy(store: Store) -> bool:
+    """Whether a store copies an element to where it is, in a buffer of the same shape."""
+    value = store.value
+    return isinstance(value, Load) and value.indices == store.indices and value.buffer.shape == store.buffer.shape
 
 
 def _shortest(found: tuple[float, Alternative]) -> tuple[float, int]:
-    """The order of programs: by price, then by how many stores they have."""
-    return found[0], _stores(found[1].entry)
+    """The order of programs: by price, then by how many stages they have."""
+    return found[0], _stages(found[1].entry)
 
 
 def _as_they_are(graph: Graph, offers: Offers) -> Choice | None:
