@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import cast
 
 import islpy as isl
 
@@ -15,16 +14,16 @@ from egraph_rules.modules.graph import Between, Graph
 from egraph_rules.modules.pads import add_new, given_by, wanted_by, wanted_for
 from ir.dtypes import DType
 from ir.errors import OptionError, ScheduleError, suggest
-from ir.nodes import Alloc, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, binary, const
+from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, const
+from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import promised, range_of
 from ir.presburger.geometry import geometry
 from ir.presburger.index_map import IndexMap
-from ir.presburger.polynomials import polynomial
 from ir.program.blocks import lower_blocks
 from ir.program.calls import minus, plus
 from ir.schedule.storage import Storage
-from ir.traverse import loads, results_of, stmt_children, stmt_exprs, walk
+from ir.traverse import free_vars, loads, results_of, stmt_children, stmt_exprs, walk
 
 Map = IndexMap | Callable[..., object]
 Maps = Mapping[str, Map | Iterable[Map]]
@@ -208,63 +207,59 @@ def _walks_across(func: PrimFunc, name: str) -> bool:
 
 
 def _copied(graph: Graph, buffer: Buffer) -> Iterator[Storage]:
-    """As stages of callees copy it to or from local buffers: `L[i // 4, i % 4] = A[i]`, `L[k, j] = A[4 * k + j]`."""
+    """As callees copy it to or from other buffers: `L[i // 4, i % 4] = A[i]`, `L[k, j] = A[4 * k + j]`."""
     for call in graph.calls:
         for param, name in call.buffers:
             if name == buffer.name:
-                for local, here, there in _copies(call.callee, param):
-                    found = _map_of(buffer, here, there, local)
+                for other, here, there in _copies(call.callee, param):
+                    found = _map_of(buffer, here, there, other)
                     if found is not None:
                         yield found
 
 
 def _copies(func: PrimFunc, name: str) -> Iterator[tuple[Buffer, tuple[Expr, ...], tuple[Expr, ...]]]:
-    """Local buffers that hold elements of a parameter: each with indices into the parameter and into itself."""
-    local = {s.buffer for s in walk(func.body) if isinstance(s, Alloc)}
+    """Buffers that hold elements of a parameter: each with indices into the parameter and into itself."""
     for store in (s for s in walk(func.body) if isinstance(s, Store)):
         value = store.value
         sources = (value.then, value.other) if isinstance(value, Select) else (value,)
-        for source in (s for s in sources if isinstance(s, Load)):
-            if source.buffer.name == name and store.buffer in local:
+        for source in (s for s in sources if isinstance(s, Load) and s.buffer != store.buffer):
+            if source.buffer.name == name:
                 yield store.buffer, source.indices, store.indices
-            elif store.buffer.name == name and source.buffer in local:
+            elif store.buffer.name == name:
                 yield source.buffer, store.indices, source.indices
 
 
-def _map_of(buffer: Buffer, here: tuple[Expr, ...], there: tuple[Expr, ...], local: Buffer) -> Storage | None:
+def _map_of(buffer: Buffer, here: tuple[Expr, ...], there: tuple[Expr, ...], other: Buffer) -> Storage | None:
     """The map from indices of a buffer to those of a copy, from one pair of them; None where it is no such map."""
-    rank = len(buffer.shape)
-    params, results = _indices(rank), list[Expr]()
-    if all(isinstance(i, Var) for i in here) and len(set(here)) == rank:  # the copy's indices are the map
-        values = dict(zip(here, params, strict=True))
-        mapped = IndexMap(tuple(i for i in here if isinstance(i, Var)), there)
-        return Storage(buffer.shape, buffer.dtype, IndexMap(params, mapped(tuple(values.values()))),
-                       Undef(buffer.dtype), local.shape)  # fmt: skip
-    if not all(isinstance(i, Var) for i in there):
+    params = _indices(len(buffer.shape))
+
+    def question() -> tuple[Expr, ...] | None:
+        spot, every = pb.point((*here, *there)), pb.point(params)
+        sizes = {v.name for e in (*buffer.shape, *other.shape) for v in free_vars(e)}
+        if spot is None or every is None or sizes & {v.name for v in params}:
+            return None
+        pairs = spot.intersect(pb.box((*buffer.shape, *other.shape)))
+        places = _named(pb.forget(pairs, pb.variables(pairs) - sizes), params)
+        known = every.intersect(pb.box(buffer.shape)).params()
+        if not (known.is_subset(places.params()) and isl.Map.from_range(places).is_single_valued()):
+            return None
+        scope: dict[str, Expr] = {v.name: v for v in params}
+        scope |= {v.name: v for e in (*buffer.shape, *other.shape) for v in free_vars(e)}
+        return tuple(readback.expression(places.dim_min(k), scope, known) for k in range(len(there)))
+
+    results = pb.within_budget(question, None)
+    if results is None:
         return None
-    places: dict[Var, Expr] = {}
-    for param, index in zip(params, here, strict=True):  # index = c0 * a0 + c1 * a1 + ... + first: its digits
-        form = dict(polynomial(index))
-        first = form.pop((), 0)
-        if not form or any(len(factors) != 1 or not isinstance(factors[0], Var) for factors in form):
-            return None
-        terms = {cast(Var, factors[0]): factor for factors, factor in form.items()}
-        extents = dict(zip(there, local.shape, strict=True))
-        step = 1
-        moved = plus(param, const(-first, param.dtype))
-        for var, factor in sorted(terms.items(), key=lambda pair: pair[1]):
-            extent = extents.get(var)
-            if factor != step or not isinstance(extent, Const) or var in places:
-                return None
-            digit = moved if step == 1 else binary("floordiv", moved, step)
-            last = factor == max(terms.values())
-            places[var] = digit if last else binary("floormod", digit, int(extent.value))
-            step *= int(extent.value)
-    for index in there:
-        if not isinstance(index, Var) or index not in places:
-            return None
-        results.append(places[index])
-    return Storage(buffer.shape, buffer.dtype, IndexMap(params, tuple(results)), Undef(buffer.dtype), local.shape)
+    return Storage(buffer.shape, buffer.dtype, IndexMap(params, results), Undef(buffer.dtype), other.shape)
+
+
+def _named(pairs: isl.Set, params: Sequence[Var]) -> isl.Set:
+    """A set of pairs of places with the coordinates of the first as names."""
+    first = pairs.dim(isl.dim_type.param)
+    pairs = pairs.move_dims(isl.dim_type.param, first, isl.dim_type.set, 0, len(params))
+    for k, var in enumerate(params):
+        pairs = pairs.set_dim_name(isl.dim_type.param, first + k, var.name)
+    return pairs
 
 
 def wanted(graph: Graph) -> dict[str, list[Const]]:

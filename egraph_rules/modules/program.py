@@ -21,7 +21,7 @@ from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Choosing, Conversion, Offers, Opening, cheapest
 from egraph_rules.modules.graph import Between, Graph, graph_of
-from egraph_rules.modules.joining import joined
+from egraph_rules.modules.joining import joined, only_moves
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.stages import staged, unstaged
@@ -30,15 +30,15 @@ from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
 from egraph_rules.rules.registry import active_rules, kept_rules, named
 from egraph_rules.search.erase import price_as_written
-from ir.floats import Floats
+from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.instructions import is_instruction
-from ir.nodes import Module, PrimFunc, Store, Undef
-from ir.program.calls import callees, without_calls
+from ir.nodes import CallStmt, Load, Module, PrimFunc, Store, Undef
+from ir.program.calls import callees, calls_in, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
 from ir.schedule.storage import Storage
 from ir.semantics.verify import check_entry
 from ir.transform.calls.specialize import specialized
-from ir.traverse import walk
+from ir.traverse import map_stmt, walk
 
 VARIANTS = 12  # of a call: ways to keep its buffers that are searched
 INLINED = 20  # stores of a program with all callees inlined up to which that is searched as a whole
@@ -122,7 +122,7 @@ def optimize(
         VerifyError: the program has no meaning.
         LoopsatError: there is no such function, target or family.
     """
-    policy = None if floats is None else floats
+    policy = floats_named(floats)
     if isinstance(program, PrimFunc):
         return optimize_function(program, target, k, budget, policy, rules, without, verify, whole)
     chosen = target if isinstance(target, Target) else target_named(target)
@@ -133,7 +133,7 @@ def optimize(
         return optimize_function(func, chosen, 1, budget, policy, given, left_out, False, whole)
 
     instructions = tuple(r.instruction for r in given if r.instruction is not None)
-    found = ModuleSearch(program, entry, chosen, search, whole, confirm, instructions)
+    found = ModuleSearch(program, entry, chosen, search, whole, confirm, instructions, policy)
     return found.run(free, {} if maps is None else maps, verify)
 
 
@@ -155,6 +155,7 @@ class ModuleSearch(Struct, dict=True):
     whole: Whole | None = None
     confirm: Confirm | None = None
     instructions: tuple[PrimFunc, ...] = ()
+    floats: Floats = DEFAULT_FLOATS
     prices: dict[PrimFunc, float] = field(default_factory=lambda: dict[PrimFunc, float]())
 
     def __post_init__(self) -> None:
@@ -165,9 +166,8 @@ class ModuleSearch(Struct, dict=True):
         began = time.perf_counter()
         entry = self.checked(verify)
         names = tuple(free)
-        graph = graph_of(
-            told(self._joined(specialized(staged(entry, alone=bool(names or maps))), (*names, *maps))), names
-        )
+        parts = specialized(staged(entry, alone=bool(names or maps)))
+        graph = graph_of(told(self._joined(parts, (*names, *maps)), self.floats), names)
         choices = self.choices(graph, storages(graph, self.target, maps, self.instructions))
         found = [(self._price(a.entry), a) for a in self._alternatives(entry, graph, choices)]
         price, best = self._taken(found)
@@ -183,16 +183,31 @@ class ModuleSearch(Struct, dict=True):
         if _is_small(without_calls(entry)):
             return entry
 
-        def pays(func: PrimFunc, parts: Sequence[PrimFunc]) -> bool:
-            return self.pricer.best(func)[1] < sum(self.pricer.best(part)[1] for part in parts)
+        return joined(entry, self._pays, apart)
 
-        return joined(entry, pays, apart)
+    def _pays(self, joined: PrimFunc, apart: PrimFunc) -> bool:
+        """Whether calls in a row are cheaper as one function; programs as a whole are compared where they are priced.
+
+        `apart` calls the callees that `joined` has in the places of the calls.
+        """
+        calls = [*calls_in(apart.body)]
+        best, price = self.pricer.best(joined)
+        if self.whole is None:
+            return price < sum(self.pricer.best(c.callee)[1] for c in calls)
+        parts = iter([self.pricer.best(c.callee)[0] for c in calls])
+        row = map_stmt(apart.body, on_stmt=lambda s: replace(s, callee=next(parts)) if isinstance(s, CallStmt) else s)
+        return self._price(best) < self._price(replace(apart, body=row))
 
     def _taken(self, found: Sequence[tuple[float, Alternative]]) -> tuple[float, Alternative]:
-        """The cheapest program, without other layouts unless these save enough and nobody objects."""
-        plain = min((f for f in found if f[1].is_plain), key=lambda f: f[0])
-        moved = min((f for f in found if not f[1].is_plain), key=lambda f: f[0], default=plain)
-        if moved[0] * (1.0 + MARGIN) >= plain[0]:
+        """The cheapest program, without other layouts unless these save enough and nobody objects.
+
+        It is enough that they save something where they leave stages out and pad nothing: copies that have met.
+        """
+        plain = min((f for f in found if f[1].is_plain), key=_shortest)
+        moved = min((f for f in found if not f[1].is_plain), key=_shortest, default=plain)
+        packed = any(layout.storage.has_padding for layout in moved[1].layouts.values())
+        margin = 0.0 if not packed and _stages(moved[1].entry) < _stages(plain[1].entry) else MARGIN
+        if moved[0] * (1.0 + margin) >= plain[0]:
             return plain
         programs = (without_calls(a.entry) for _, a in (plain, moved))
         return moved if moved[1].packs or self.confirm is None or self.confirm(*programs) else plain
@@ -217,13 +232,14 @@ class ModuleSearch(Struct, dict=True):
     def choices(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Choice]:
         """The choices to compare as programs: all buffers as they are, and the cheapest that moves some.
 
-        That one has to save enough. Where programs are priced as a whole, and stages were taken apart at borders, it
-        may cost a little more: what such parts cost together is not the sum.
+        That one has to save enough. Where programs are priced as a whole, and stages were taken apart at borders, or
+        calls only move elements, it may cost a little more: what such parts cost together is not the sum.
         """
         offers = self._offers(graph, ways)
         plain = _as_they_are(graph, offers)
         assert plain is not None
-        near = self.whole is not None and any(self.pricer.is_apart(call.callee) for call in graph.calls)
+        callees = [call.callee for call in graph.calls]
+        near = self.whole is not None and any(only_moves(f) or self.pricer.is_apart(f) for f in callees)
         limit = plain.price * (1.0 + MARGIN) if near else plain.price / (1.0 + MARGIN)
         moved = self._settled(graph, replace(offers, moved=True), limit) if graph.between else None
         return [plain] if moved is None else [plain, moved]
@@ -366,6 +382,23 @@ class ModuleSearch(Struct, dict=True):
 def _is_small(func: PrimFunc) -> bool:
     """Whether a program is searched as a whole."""
     return sum(isinstance(s, Store) for s in walk(func.body)) <= INLINED
+
+
+def _stages(func: PrimFunc) -> int:
+    """How many stores a function has, with those of what it calls, but for those that copy a buffer as it is."""
+    stores = [s for s in walk(without_calls(func).body) if isinstance(s, Store)]
+    return sum(not _is_copy(s) for s in stores)
+
+
+def _is_copy(store: Store) -> bool:
+    """Whether a store copies an element to where it is, in a buffer of the same shape."""
+    value = store.value
+    return isinstance(value, Load) and value.indices == store.indices and value.buffer.shape == store.buffer.shape
+
+
+def _shortest(found: tuple[float, Alternative]) -> tuple[float, int]:
+    """The order of programs: by price, then by how many stages they have."""
+    return found[0], _stages(found[1].entry)
 
 
 def _as_they_are(graph: Graph, offers: Offers) -> Choice | None:

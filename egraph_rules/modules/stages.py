@@ -33,9 +33,10 @@ from ir.nodes import (
     Var,
     seq,
 )
-from ir.program.calls import body_of, calls_in, names_mentioned
+from ir.program.calls import body_of, names_mentioned
 from ir.program.edit import names_in, with_children
-from ir.sections import Section, passed
+from ir.program.scopes import used
+from ir.sections import Section
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -123,11 +124,6 @@ def _is_stage(stmt: Stmt) -> bool:
             return not _goes_around(stmt)
         case _:
             return isinstance(stmt, Store)
-
-
-def used(stmt: Stmt) -> set[Buffer]:
-    """Buffers that a statement, or what it calls, may access."""
-    return {*_buffers(stmt), *(s.buffer for call in calls_in(stmt) for _, s in passed(call))}
 
 
 def _users(buffer: Buffer, stmts: Sequence[Stmt]) -> int:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from ir.dtypes import DType, from_name
-from ir.errors import ParseError, suggest
+from ir.errors import ParseError, Span, suggest
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -31,6 +33,7 @@ from ir.nodes import (
     seq,
 )
 from ir.printing.intervals import extent_of
+from ir.program.scopes import NESTED, allocated, flat, nesting
 from ir.script.blocks import BLOCK_NOTES, BLOCKS, BlockParser
 from ir.script.buffers import annotation, buffer_param, declared, is_handle, scalar_dtype, view_of
 from ir.script.expressions import CALLS, MAX_DEPTH, ExprParser, dialect_name
@@ -63,6 +66,16 @@ _STATEMENTS = (
     *BLOCKS,
 )
 Wrap = Callable[[Stmt], Stmt]
+
+
+class _Allocation(Struct, frozen=True):
+    """The allocation of a buffer around what follows."""
+
+    buffer: Buffer
+    span: Span | None
+
+    def __call__(self, rest: Stmt) -> Stmt:
+        return Alloc(self.buffer, rest, self.span)
 
 
 class FunctionParser:
@@ -102,7 +115,7 @@ class FunctionParser:
         text = ast.get_docstring(node)
         if text and "jax" not in self.attrs:  # an instruction has options only
             self.attrs["docstring"] = text
-        body = self.statements(node.body, scope, top=True)
+        body = self._in_scopes(self.statements(node.body, scope, top=True), node)
         func = PrimFunc(node.name, self._matched(node), body, tuple(self.attrs.items()), self.source.span(node))
         self._check_sizes(func)
         return func
@@ -166,12 +179,21 @@ class FunctionParser:
                 continue
             scope, wraps = bound
             for wrap in wraps:
-                self._deeper(node)
+                if not isinstance(wrap, _Allocation):
+                    self._deeper(node)
                 wrappers.append((len(done), wrap))
         for start, wrap in reversed(wrappers):
             done[start:] = [wrap(seq(*done[start:]))]
         self.depth = outer
         return seq(*done)
+
+    def _in_scopes(self, body: Stmt, node: ast.stmt) -> Stmt:
+        """A body whose local buffers, where they are many, are local to the statements that use them."""
+        local, items = flat(body)
+        body = body if len(local) <= NESTED else allocated(local, items)
+        self.depth += nesting(body)
+        self._deeper(node)
+        return body
 
     def _deeper(self, node: ast.stmt | None) -> None:
         self.depth += 1
@@ -291,7 +313,7 @@ class FunctionParser:
         self._check_rebinding(name, node, scope, buffers=True)
         buffer = declared(scope.fresh(name), call.args, call.keywords, ExprParser(self.source, scope), call)
         span = self.source.span(node)
-        return scope.bind(name, buffer), lambda rest: Alloc(buffer, rest, span)
+        return scope.bind(name, buffer), _Allocation(buffer, span)
 
     def declaration(self, node: ast.stmt, scope: Scope) -> Scope | None:
         """The scope after a statement that declares views or shape variables, which are no statements; else None."""

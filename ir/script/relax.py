@@ -17,7 +17,8 @@ from collections.abc import Sequence
 
 from ir.dtypes import DType
 from ir.naming import unused
-from ir.nodes import Alloc, Buffer, CallStmt, Expr, PrimFunc, Stmt, Var, const, seq
+from ir.nodes import Buffer, CallStmt, Expr, PrimFunc, Stmt, Var, const
+from ir.program.scopes import allocated
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.kernels import Kernels
 from ir.script.scope import Scope, Source
@@ -75,9 +76,7 @@ class _Graph:
             self._stmt(stmt)
         results = self._results(node, params)
         local = [b for b in self.made if b not in results]
-        body: Stmt = seq(*self.calls)
-        for buffer in reversed(local):
-            body = Alloc(buffer, body, buffer.span)
+        body = allocated(local, self.calls)
         return PrimFunc(node.name, (*params, *results), body, (), self.source.span(node))
 
     def _results(self, node: ast.FunctionDef, params: Sequence[Var | Buffer]) -> list[Buffer]:

@@ -10,8 +10,9 @@ from egraph_rules.modules import program
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import ModuleResult
 from ir import interpret, parse, to_script
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Assume, Buffer, If, PrimFunc
-from ir.program.calls import callees
+from ir.program.calls import callees, without_calls
 from ir.transform.calls.specialize import specialized
 from ir.traverse import has_loads, walk
 
@@ -170,3 +171,62 @@ def test_calls_in_loops_may_leave_anything_where_nobody_reads_in_any_iteration(
     text = text.replace("    G = T.alloc", "    F = T.alloc_buffer((4, 4), 'int32')\n    G = T.alloc")
     found = {c.name: claims(c) for c in callees(told(parse(text)["main"]))}
     assert LEFT in found["pad"] and (LEFT in found["addone"]) == permitted
+
+
+PLACES = """
+@T.prim_func
+def make(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in range(8):
+        B[i] = 7 - i
+
+@T.prim_func
+def use(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    for i in range(8):
+        if 0 <= A[i] and A[i] < 8:
+            C[i] = T.max(B[A[i]], 0)
+        else:
+            C[i] = -1
+
+@T.prim_func
+def main(X: T.Buffer((8,), "int32"), Y: T.Buffer((8,), "int32")):
+    H = T.alloc_buffer((8,), "int32")
+    G = T.alloc_buffer((8,), "int32")
+    make(X, H)
+    use(H, X, G)
+    use(G, X, Y)
+"""
+FUNCTIONS = {  # what the first call stores, a line between both, and what the last one is told
+    "a function of the place": ("7 - i", "", ["A[a0] == 7 - a0"]),
+    "of a buffer that both take": ("T.abs(A[i])", "", ["A[a0] == T.abs(B[a0])", "A[a0_1] >= 0"]),
+    "which was written since": (
+        "T.abs(A[i])", "X[0] = 2", ["a0 == 0 or A[a0] == T.abs(B[a0])", "A[a0_1] >= 0", "b0 >= 1 or B[b0] == 2"],
+    ),
+    "of what is arbitrary": ("T.abs(A[i])", "make(G, H)", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FUNCTIONS)
+def test_callees_are_told_functions_of_the_place_and_bounds(case: str) -> None:
+    stored, between, expected = FUNCTIONS[case]
+    text = PLACES.replace("7 - i", stored).replace(
+        "    use(H, X, G)\n    use(G, X, Y)", f"    {between}\n    use(H, X, Y)"
+    )
+    used = {c.name: c for c in callees(told(parse(text)["main"]))}["use"]
+    assert [str(s.cond) for s in walk(used.body) if isinstance(s, Assume)] == expected
+
+
+def test_floats_that_may_be_no_numbers_are_not_said_to_equal_themselves() -> None:
+    text = PLACES.replace("7 - i", "T.abs(A[i])").replace("use(G, X, Y)", "make(G, Y)").replace("int32", "float32")
+    text = text.replace("T.max(B[A[i]], 0)", "2.0")
+    for floats, count in ((DEFAULT_FLOATS, 2), (Floats.STRICT, 0)):
+        used = {c.name: c for c in callees(told(parse(text)["main"], floats))}["use"]
+        assert sum(isinstance(s, Assume) for s in walk(used.body)) == count
+
+
+def test_what_a_callee_in_a_loop_is_told_stays_though_nothing_reads_it() -> None:
+    loop = "    for t in range(2):\n        total(H, Y, 14)\n"
+    text = SUMS.replace("    total(H, Y, 14)\n    total(H, Z, 3)\n", loop).replace("    B[0] = 0\n", "")
+    x, y, z = np.arange(14, dtype=np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    given = told(specialized(parse(text)["main"]))
+    assert interpret(without_calls(given), x, y, z, sanitize=True)[0] == 182
+    assert interpret(optimize(parse(text)).best, x, y, z)[0] == 182

@@ -23,7 +23,7 @@ from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.modules.variants import GAP
 from ir import interpret, parse, verify
 from ir.errors import LoopsatError, OptionError, ScheduleError
-from ir.nodes import Const, Load, Module, Select, Store, Undef
+from ir.nodes import Const, Load, Module, PrimFunc, Select, Store, Undef
 from ir.program.calls import calls_in, without_calls
 from ir.traverse import walk
 from lower import compile
@@ -508,7 +508,7 @@ def test_crops_meet_pads_in_modules_that_are_not_searched_as_a_whole() -> None:
     best = without_calls(result.best["main"])
     assert_refines(without_calls(module["main"]), best, np.random.default_rng(0), runs=2)
     stores = [s for s in walk(best.body) if isinstance(s, Store)]
-    assert len(stores) == 9 and sum(isinstance(s.value, (Load, Select)) for s in stores) == 1  # the first pad
+    assert len(stores) <= 9 and not any(isinstance(s.value, (Load, Select)) for s in stores)  # that only move
 
 
 def test_what_is_read_again_stays_between_calls() -> None:
@@ -575,3 +575,56 @@ def test_other_layouts_need_a_saving_and_no_objection(saving: float, objection: 
     result = search.run((), {})
     assert any(not layout.storage.is_plain for layout in result.layouts.values()) == moved
     assert result.cost <= result.cost_before
+
+
+BLOCKS = """
+@T.prim_func
+def pack_a(A: T.Buffer((12, 8), "int32"), P: T.Buffer((3, 2, 4, 4), "int32")):
+    for i, k, u, v in T.grid(3, 2, 4, 4):
+        P[i, k, u, v] = A[i * 4 + u, k * 4 + v]
+
+@T.prim_func
+def pack_b(B: T.Buffer((8, 8), "int32"), P: T.Buffer((2, 2, 4, 4), "int32")):
+    for k, j, u, v in T.grid(2, 2, 4, 4):
+        P[k, j, u, v] = B[k * 4 + u, j * 4 + v]
+
+@T.prim_func
+def product(A: T.Buffer((3, 2, 4, 4), "int32"), B: T.Buffer((2, 2, 4, 4), "int32"), C: T.Buffer((3, 2, 4, 4), "int32")):
+    for i, j, u, v in T.grid(3, 2, 4, 4):
+        C[i, j, u, v] = 0
+        for k, w in T.grid(2, 4):
+            C[i, j, u, v] += A[i, k, u, w] * B[k, j, w, v]
+
+@T.prim_func
+def unpack(P: T.Buffer((3, 2, 4, 4), "int32"), C: T.Buffer((12, 8), "int32")):
+    for i, j in T.grid(12, 8):
+        C[i, j] = P[i // 4, j // 4, i % 4, j % 4]
+
+@T.prim_func
+def main(X: T.Buffer((12, 8), "int32"), W: T.Buffer((8, 8), "int32"), Y: T.Buffer((12, 8), "int32")):
+    P = T.alloc_buffer((3, 2, 4, 4), "int32")
+    Q = T.alloc_buffer((2, 2, 4, 4), "int32")
+    R = T.alloc_buffer((3, 2, 4, 4), "int32")
+    pack_a(X, P)
+    pack_b(W, Q)
+    product(P, Q, R)
+    unpack(R, Y)
+"""
+
+
+def axes(func: PrimFunc) -> list[int]:
+    """How many axes the buffers have that stores write."""
+    return [len(s.buffer.shape) for s in walk(func.body) if isinstance(s, Store)]
+
+
+def test_packing_and_unpacking_around_a_product_of_blocks_cancel() -> None:
+    """Buffers may be kept as those are that callees copy them from or to; what is left is one product."""
+    module = parse(BLOCKS)
+    ways = storages(graph_of(module["main"]), CPU, {})
+    flat = "lambda i0, i1, i2, i3: (i2 + 4 * i0, i3 + 4 * i1)"
+    assert all(flat in [str(s.index_map) for s in ways[name]] for name in "PQR")
+    result = optimize(module, whole=lambda f: float(sum(9**count for count in axes(f))))
+    assert result.report.taken == "callees inlined, buffers as chosen"
+    best = without_calls(result.best["main"])
+    assert_refines(without_calls(module["main"]), best, np.random.default_rng(0), runs=2)
+    assert len(axes(best)) <= 3 and {*axes(best)} == {2}

@@ -3,7 +3,7 @@ and against what is made of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -63,6 +63,7 @@ def part{k}(A: T.Buffer(({ROWS}, {COLUMNS}), "int32"), B: T.Buffer(({ROWS}, {COL
         else:
             B[i, j] = {int(rng.integers(-1, 2))}
 """))  # fmt: skip
+    made += [("whole", text) for text in whole_kernels(pick, int(rng.integers(-1, 3)))]
     for k in range(2):
         start, step = pick(("0", "B[0] + A[i, j]"), ("1", "B[0] * (A[i, j] + 1)"), ("-9", "T.max(B[0], A[i, j])"))
         made.append(("reduce", f"""
@@ -79,6 +80,24 @@ def reduce{k}(a: T.handle, b: T.handle):
     return made
 
 
+def whole_kernels(pick: Callable[..., str], c: int) -> Iterator[str]:
+    """Kernels of which one leaves a function of the place, one what has bounds, and two take what such elements say."""
+    buffer = f'T.Buffer(({ROWS}, {COLUMNS}), "int32")'
+    each = f"    for i, j in T.grid({ROWS}, {COLUMNS}):\n        "
+    value = pick("i * 2 - j", "T.if_then_else(j <= i, 1, 0)", "(i + j) % 3", f"T.if_then_else(j < 4, A[i, j], {c})")
+    yield f"\n@T.prim_func\ndef place(A: {buffer}, B: {buffer}):\n{each}B[i, j] = {value}\n"
+    value = pick("T.max(A[i, j], {c})", "T.min(A[i, j], {c})", "T.abs(A[i, j])", "A[i, j] * A[i, j]").format(c=c)
+    yield f"\n@T.prim_func\ndef clip(A: {buffer}, B: {buffer}):\n{each}B[i, j] = {value}\n"
+    given = f"A: {buffer}, C: {buffer}, B: {buffer}"
+    cond = pick(f"A[i, j] > {c}", f"A[i, j] == {c}", f"0 <= A[i, j] and A[i, j] < {COLUMNS}")
+    yield (
+        f"\n@T.prim_func\ndef choose({given}):\n{each}"
+        f"if {cond}:\n            B[i, j] = C[i, j]\n        else:\n            B[i, j] = {c}\n"
+    )
+    value = pick(f"C[i, T.min(T.max(A[i, j], 0), {COLUMNS - 1})]", f"T.max(A[i, j], {c}) + C[i, j]")
+    yield f"\n@T.prim_func\ndef take({given}):\n{each}B[i, j] = {value}\n"
+
+
 def a_module(seed: int) -> str:
     """A module whose main calls random kernels on sections of its buffers, which may meet."""
     rng = np.random.default_rng(seed)
@@ -89,7 +108,7 @@ def a_module(seed: int) -> str:
     row = lambda: pick("0", "1", f"{ROWS - 1}")  # noqa: E731
     for _ in range(int(rng.integers(2, 6))):
         source, target = pick("X", "L", "Y"), pick("L", "Y")
-        kind = int(rng.integers(9))
+        kind = int(rng.integers(12))
         names = [line.split()[0] for line in lines if line.startswith("s")]
         scalar = pick("2", *names, "R[0]", f"{source}[0, 1] + 1", "-3")
         name = f"map{int(rng.integers(3))}"
@@ -107,6 +126,10 @@ def a_module(seed: int) -> str:
             lines.append(f"reduce{int(rng.integers(2))}({source}[0:2, 1:4], R)")
         elif kind < 6 and source != target:
             lines.append(f"part{int(rng.integers(2))}({source}, {target})")
+        elif kind > 8:
+            given, index, taken = pick(("X", "L", "Y"), ("X", "Y", "L"), ("L", "Y", "L"), ("Y", "L", "Y"))
+            lines.append(f"{pick('place', 'clip')}({given}, {index})")
+            lines.append(f"{pick('choose', 'take')}({index}, X, {taken})")
         elif kind == 8:
             inner = [f"    part{int(rng.integers(2))}({a}, {b})" for a, b in pick(("XL", "LY"), ("YL", "XY"), ("XL",))]
             lines += [

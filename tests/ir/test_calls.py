@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -281,3 +283,40 @@ def test_schedules_work_on_callees_and_on_callers_whose_calls_are_inlined():
     again = Schedule(net)
     sch.trace.replay(again)
     assert again.mod == sch.mod
+
+
+ADDING = """
+@T.prim_func
+def add(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    for i in range(4):
+        B[i] = A[i] + 1
+"""
+
+
+def chain(count: int, *, graph: bool) -> str:
+    """A function that calls one again and again, with a buffer of its own after each, as kernels and as a graph."""
+    if graph:
+        kind = "R.Tensor((4,), 'int32')"
+        calls = [f"x{k + 1} = R.call_tir(add, (x{k},), out_sinfo={kind})" for k in range(count)]
+        head, body = f"@R.function\ndef main(x0: {kind}) -> {kind}:", [*calls, f"return x{count}"]
+    else:
+        names = ["X", *(f"H{k}" for k in range(1, count)), "Y"]
+        body = [f"{n} = T.alloc_buffer((4,), 'int32')" for n in names[1:-1]]
+        body += [f"add({a}, {b})" for a, b in pairwise(names)]
+        head = "@T.prim_func\ndef main(X: T.Buffer((4,), 'int32'), Y: T.Buffer((4,), 'int32')):"
+    return ADDING + "\n".join((f"\n{head}", *(f"    {line}" for line in body), ""))
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_hundreds_of_local_buffers_are_local_to_what_uses_them(graph: bool) -> None:
+    module = parse(chain(400, graph=graph))
+    assert parse(to_script(module))["main"] == module["main"]
+    assert interpret(module, np.zeros(4, np.int32))[0].tolist() == [400] * 4
+    (found,) = loopsat.compile(parse(chain(120, graph=graph)))(np.zeros(4, np.int32))
+    assert np.asarray(found).tolist() == [120] * 4
+
+
+def test_more_buffers_than_can_be_walked_are_refused_if_all_are_in_use_at_once() -> None:
+    text = chain(400, graph=False)
+    with pytest.raises(ParseError, match="nested more than 250 levels"):
+        parse(text + "".join(f"    add(H{k}, Y)\n" for k in range(1, 400)))

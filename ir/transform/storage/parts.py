@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import islpy as isl
 from msgspec import Struct
 
+from ir.analysis import contents as held
+from ir.analysis.contents import Value
 from ir.nodes import FALSE, SKIP, TRUE, Assume, Binary, Buffer, Const, Expr, For, If, Load, Stmt, Store, Undef, Var
 from ir.presburger import readback
 from ir.presburger import sets as pb
@@ -56,9 +58,13 @@ class Part(Struct, frozen=True):
         """Whether it is neither all of the buffer nor nothing of it."""
         return not (self.inside.same(TRUE) or self.inside.same(FALSE))
 
-    def read_as(self, value: Const | Undef) -> Stmt:
-        """The assumption that it holds a value; of undef, that it may be read."""
-        claim = Binary("eq", Load(self.buffer, self.indices), value)
+    def read_as(self, value: Value) -> Stmt:
+        """The assumption that it holds a value, or that a condition holds of its elements; of undef, that it may be
+        read. It says nothing where the value names places in another dtype."""
+        here = held.at(value, self.indices)
+        if here is None:
+            return SKIP
+        claim = here if held.is_condition(self.buffer, value) else Binary("eq", Load(self.buffer, self.indices), here)
         return nest(list(self.loops), Assume(claim if self.outside.same(FALSE) else Binary("or", self.outside, claim)))
 
     def written_as(self, value: Const | Undef) -> Stmt:

@@ -1,0 +1,319 @@
+"""What the statements of a function that calls others do to its buffers, and what these hold before each of them.
+
+Data flow from top to bottom over whole statements: regions read and written, contents, and elements that are not
+arbitrary. Contents are numbers and functions of the place, which may read other buffers, and bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import islpy as isl
+from msgspec import Struct, field
+
+from ir.analysis import contents as held
+from ir.analysis.contents import Contents, Regions, Value
+from ir.analysis.definedness import writes_defined
+from ir.analysis.effects import EffectAnalysis, Effects, get
+from ir.analysis.invariants import keeps
+from ir.dtypes import DType
+from ir.floats import Floats
+from ir.instructions import is_instruction
+from ir.nodes import (
+    Alloc,
+    Assume,
+    Binary,
+    Buffer,
+    CallStmt,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    PrimFunc,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    const,
+)
+from ir.presburger import sets as pb
+from ir.program.blocks import lower_blocks, lower_statement
+from ir.program.calls import calls_in, without_calls
+from ir.program.forms import with_buffers_in
+from ir.program.scopes import used
+from ir.sections import passed
+from ir.traverse import (
+    all_exprs,
+    free_vars,
+    has_loads,
+    has_undef,
+    loads,
+    stmt_exprs,
+    substitute_expr,
+    walk,
+    walk_expr,
+)
+
+
+def items(stmt: Stmt) -> Iterator[Stmt]:
+    """The statements of a function in order, without the names and allocations around them."""
+    match stmt:
+        case Seq(stmts=stmts):
+            for inner in stmts:
+                yield from items(inner)
+        case Alloc(body=body):
+            yield from items(body)
+        case Let(value=value, body=body):
+            yield Evaluate(value)
+            yield from items(body)
+        case _:
+            yield stmt
+
+
+class Use(Struct, frozen=True):
+    """What one statement does to one buffer: regions read, written possibly and certainly."""
+
+    reads: isl.Set
+    may: isl.Set
+    must: isl.Set
+
+
+class Done(Struct, frozen=True):
+    """What one statement does: to each buffer, what it leaves in them, and whether that is not arbitrary if nothing
+    is that it reads."""
+
+    uses: dict[Buffer, Use]
+    leaves: Contents = field(default_factory=lambda: dict[tuple[Buffer, Value], isl.Set]())
+    defines: bool = False
+
+
+class Flow(Struct):
+    """The statements of a function in order, what each does, and what buffers hold `before` each."""
+
+    entry: PrimFunc
+    floats: Floats
+    items: Sequence[Stmt] = ()
+    done: list[Done] = field(default_factory=lambda: list[Done]())
+    before: list[Contents] = field(default_factory=lambda: list[Contents]())
+    effects: dict[int, tuple[Effects, bool]] = field(default_factory=lambda: dict[int, tuple[Effects, bool]]())
+    decided: dict[int, tuple[PrimFunc, frozenset[Buffer]]] = field(
+        default_factory=lambda: dict[int, tuple[PrimFunc, frozenset[Buffer]]]()
+    )
+    followed: bool = False
+
+    def __post_init__(self) -> None:
+        self.items = [*items(self.entry.body)]
+        # as functions contents are worth knowing where they decide something
+        self.followed = any(self.deciding(call.callee) for call in calls_in(self.entry.body))
+        self.done = [self.of(s) for s in self.items]
+        known: Contents = {}
+        defined = self._given()
+        for done in self.done:
+            self.before.append(known)
+            sound = done.defines and all(
+                _within(use.reads.intersect(pb.box(b.shape)), get(defined, b)) for b, use in done.uses.items()
+            )
+            known = self._after(known, done, sound=sound)
+            defined |= {b: _changed(get(defined, b), use, sound=sound) for b, use in done.uses.items()}
+
+    def _given(self) -> Regions:
+        """The elements of parameters that callers do not leave arbitrary, and say so."""
+        body = without_calls(self.entry).body
+        claimed = {e.buffer for s in walk(body) if isinstance(s, Assume) and has_undef(s.cond) for e in loads(s.cond)}
+        return {b: pb.box(b.shape) for b in self.entry.buffers if b not in claimed}
+
+    def _after(self, known: Contents, done: Done, *, sound: bool) -> Contents:
+        """What is known after a statement. Where what it reads may be arbitrary, so may be what it leaves that is no
+        number."""
+
+        def new() -> Contents:
+            written = {b: use.may for b, use in done.uses.items() if not is_nothing(use.may)}
+            left = {(b, v): r for (b, v), r in done.leaves.items() if sound or b not in written or isinstance(v, Const)}
+            return held.joined(held.without(known, written), left, *(bounds_of(left) if self.followed else ()))
+
+        return pb.within_budget(new, dict[tuple[Buffer, Value], isl.Set]())
+
+    # What statements do ----------------------------------------------------------------------------------------------
+
+    def of(self, stmt: Stmt) -> Done:
+        """What a statement does."""
+        if isinstance(stmt, CallStmt):
+            pairs = [(param, section.buffer) for param, section in passed(stmt)]
+            plain = all(s.is_whole for _, s in passed(stmt)) and not any(map(has_loads, stmt_exprs(stmt)))
+            if plain and len({b for _, b in pairs}) == len(pairs):
+                return self._called(stmt, dict(pairs))
+            whole = {b: pb.whole(len(b.shape)) for b in used(stmt)}
+            return Done({b: Use(all, all, pb.nothing(len(b.shape))) for b, all in whole.items()})
+        if next(calls_in(stmt), None) is None and all(not isinstance(s, If) for s in walk(stmt)):
+            found = EffectAnalysis().of(lower_statement(stmt))
+            return Done({b: _use(found, b) for b in used(stmt)}, _numbers(found), writes_defined(stmt))
+        return Done({b: self.within(stmt, b) for b in used(stmt)})
+
+    def deciding(self, func: PrimFunc) -> frozenset[Buffer]:
+        """Parameters on whose elements it hangs what a function does: in conditions, in places, between limits."""
+        if id(func) not in self.decided:
+            self.decided[id(func)] = func, _deciding(func)  # held, so that no other one gets its number
+        return self.decided[id(func)][1]
+
+    def _called(self, call: CallStmt, places: Mapping[Buffer, Buffer]) -> Done:
+        """What a call does that takes all of each of some buffers."""
+        effects, defines = self._effects(call.callee)
+        uses = {buffer: _use(effects, param) for param, buffer in places.items()}
+        names = self._scalars(call)
+        leaves: Contents = {}
+        for (param, value), region in effects.established.items():
+            if param in places and not pb.variables(region) and self._is_telling(param, value):
+                value = substitute_expr(with_buffers_in(value, places), names)
+                known = {*self.entry.scalars}
+                if all(v in known or v.name.startswith("$") for v in free_vars(value)):
+                    leaves[places[param], value] = region
+        return Done(uses, leaves, defines and not any(has_undef(a) for a in call.args if isinstance(a, Expr)))
+
+    def _effects(self, func: PrimFunc) -> tuple[Effects, bool]:
+        """Effects of a function, and whether what it leaves is not arbitrary if nothing is that it reads."""
+        if id(func) not in self.effects:
+            plain = lower_blocks(func)
+            inside = EffectAnalysis()
+            local = [s for s in walk(plain.body) if isinstance(s, Alloc)]
+            defines = writes_defined(plain.body) and all(
+                is_nothing(get(inside.of(s.body).reads, s.buffer)) for s in local
+            )
+            followed = func.buffers if self.followed and not is_instruction(func) else ()
+            defined = [*func.buffers, *(s.buffer for s in local)] if defines else ()
+            self.effects[id(func)] = (
+                EffectAnalysis(followed=followed, defined=defined, floats=self.floats).of(plain.body),
+                defines,
+            )
+        return self.effects[id(func)]
+
+    def _scalars(self, call: CallStmt) -> dict[Var, Expr]:
+        return {p: a for p, a in zip(call.callee.params, call.args, strict=True)
+                if isinstance(p, Var) and isinstance(a, (Var, Const))}  # fmt: skip
+
+    def _is_telling(self, buffer: Buffer, value: Value) -> bool:
+        """Whether a value is a number, a condition, or a function that equals itself: no float that may be NaN."""
+        if held.says_defined(buffer, value) or has_undef(value):
+            return False
+        if isinstance(value, Const):
+            return not (isinstance(value.value, float) and math.isnan(value.value))
+        return held.is_condition(buffer, value) or not buffer.dtype.is_float or Floats.FINITE in self.floats
+
+    def within(self, stmt: Stmt, buffer: Buffer) -> Use:
+        """What all parts of a loop or branch do to a buffer, which perhaps none of them does."""
+        rank = len(buffer.shape)
+        reads = may = pb.nothing(rank)
+        for inner in walk(stmt):
+            if isinstance(inner, CallStmt):
+                use = self.of(inner).uses.get(buffer)
+                if use is not None:
+                    reads, may = reads.union(use.reads), may.union(use.may)
+            elif any(load.buffer == buffer for expr in stmt_exprs(inner) for load in loads(expr)):
+                reads = pb.whole(rank)
+            if isinstance(inner, Store) and inner.buffer == buffer:
+                may = pb.whole(rank)
+        return Use(reads, may, pb.nothing(rank))
+
+
+def _use(effects: Effects, buffer: Buffer) -> Use:
+    """What effects say of a buffer, whatever the scalars are."""
+
+    def known() -> Use:
+        reads, may, must = (get(r, buffer) for r in (effects.reads, effects.may, effects.must))
+        reads, may = (pb.forget(region, pb.variables(region)) for region in (reads, may))
+        return Use(reads, may, pb.nothing(len(buffer.shape)) if pb.variables(must) else must)
+
+    everything, nothing = pb.whole(len(buffer.shape)), pb.nothing(len(buffer.shape))
+    return pb.within_budget(known, Use(everything, everything, nothing))
+
+
+def _numbers(effects: Effects) -> Contents:
+    """The numbers that a statement leaves, wherever scalars do not decide."""
+    found = held.constants(effects.established)
+    return {(b, v): r for b, v, r in found if v.value == v.value and not pb.variables(r)}
+
+
+def _changed(defined: isl.Set, use: Use, *, sound: bool) -> isl.Set:
+    """The elements of a buffer that are not arbitrary after a statement."""
+
+    def after() -> isl.Set:
+        left = defined.subtract(use.may)
+        return defined.union(use.must) if sound else left
+
+    return pb.within_budget(after, pb.nothing(defined.dim(isl.dim_type.set)))
+
+
+def _within(reads: isl.Set, defined: isl.Set) -> bool:
+    return pb.within_budget(lambda: reads.is_subset(defined), False)
+
+
+def is_nothing(region: isl.Set) -> bool:
+    """Whether a region is known to be empty."""
+    return pb.within_budget(region.is_empty, False)
+
+
+# Bounds and conditions -----------------------------------------------------------------------------------------------
+
+
+def bounds_of(left: Contents) -> Iterator[Contents]:
+    """Numbers that values lie above or below by their form: of `max(A[i], 0)` that it is not negative.
+
+    What the values read must not be arbitrary.
+    """
+    for (buffer, value), region in left.items():
+        if held.is_function(value) and not held.is_condition(buffer, value) and has_loads(value):
+            place = tuple(held.coordinate(k, DType.INT32) for k in range(len(buffer.shape)))
+            store, element = Store(buffer, place, value), Load(buffer, place)
+            for number in _numbers_in(value):
+                for side in ("ge", "le"):
+                    if keeps(store, buffer, side, number, held.reads(value)):
+                        yield {(buffer, Binary(side, element, number)): region}
+
+
+def _numbers_in(value: Expr) -> set[Const]:
+    """Numbers that may bound a value: those in it, and zero."""
+    return {const(0, value.dtype), *(e for e in walk_expr(value) if isinstance(e, Const) and e.dtype is value.dtype)}
+
+
+def is_guarded(func: PrimFunc) -> bool:
+    """Whether a function has branches or choices."""
+    return any(isinstance(s, If) for s in walk(func.body)) or any(isinstance(e, Select) for e in all_exprs(func.body))
+
+
+def _deciding(func: PrimFunc) -> frozenset[Buffer]:
+    stmts = (e for s in walk(func.body) for e in _deciding_in(s))
+    exprs = (part for e in all_exprs(func.body) for part in _in_question(e))
+    return frozenset(load.buffer for e in (*stmts, *exprs) for load in loads(e)).intersection(func.buffers)
+
+
+def _deciding_in(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions of a statement that decide whether, where or how often it runs."""
+    match stmt:
+        case If(cond=cond):
+            return (cond,)
+        case For(start=start, extent=extent):
+            return start, extent
+        case Store(indices=indices):
+            return indices
+        case _:
+            return ()
+
+
+def _in_question(expr: Expr) -> tuple[Expr, ...]:
+    """The operands whose value decides which one, or what place, is taken."""
+    match expr:
+        case Select(cond=cond):
+            return (cond,)
+        case Load(indices=indices):
+            return indices
+        case Binary(op="min" | "max", lhs=a, rhs=b):
+            return a, b
+        case Unary(op="abs", operand=a):
+            return (a,)
+        case _:
+            return ()
