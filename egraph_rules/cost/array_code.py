@@ -397,12 +397,13 @@ class _Block(Struct):
     def _product(self, eqn: Any, operands: list[_Array], size: int) -> _Array:
         """A product of arrays: its operands are stored."""
         t = self.target
-        (summed, _), _ = eqn.params["dimension_numbers"]
+        (summed, _), (batch, _) = eqn.params["dimension_numbers"]
         shape, dtype = eqn.invars[0].aval.shape, eqn.outvars[0].aval.dtype
         length = prod(shape[d] for d in summed)
         held = [self.store(replace(o, transposed=False)) for o in operands]  # libraries transpose as they read
         each = t.contraction if dtype.kind == "f" else t.integer_contraction
-        work = self._add(size * length * each)
+        many = prod(shape[d] for d in batch)
+        work = self._add(size * length * each + (many * t.product_of_batch if 1 < many < size else 0.0))
         for o in held:
             work |= self._read(o).work
         matrices = all(o.size > length for o in held)  # each has an axis that the other one has not

@@ -43,9 +43,14 @@ def convolution(target: Target, places: float, outs: float, channels: float, tap
     return places * (image + outs * patch * t.contraction)
 
 
-def contraction(target: Target, products: float) -> float:
-    """Multiplications and additions of a product of arrays."""
-    return target.contraction * products
+def contraction(target: Target, products: float, batch: float = 1.0) -> float:
+    """Multiplications and additions of a product of arrays, or of a batch of several."""
+    return target.contraction * products + (target.product_of_batch * batch if batch > 1 else 0.0)
+
+
+def contraction_by_terms(target: Target, products: float) -> float:
+    """A product of arrays written out as a sum of so many elementwise products in all, which are compiled as one."""
+    return products * (target.load + target.arith)
 
 
 def instances(target: Target, calls: float, read: float, stored: float, price: float | None) -> float:

@@ -13,11 +13,14 @@ from math import prod
 from msgspec import Struct
 from msgspec.structs import replace
 
+from egraph_rules.cost import operations
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import UpdateOp
 from ir.fold import computed
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import children, free_vars, loads, map_expr, substitute_expr
+from lower.analysis.deciding import cheaper
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view
 from lower.array.finiteness import positions
@@ -30,6 +33,7 @@ _LONGER = 8  # times as many taps that are reduced are preferred to few of which
 _MAX_CANDIDATES = 6  # axes of which all combinations are tried
 WORTH = 16  # in loops, a guard over several axes cuts one if that leaves out more than its size over this number
 MAX_CUTS = 64  # of the axes of a statement by its guards; those of a program that does something need a few
+MAX_SHORT = 16  # terms of a product of small matrices that are written out
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
 
@@ -374,6 +378,31 @@ def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
         return few
     long = _long_taps(job, [(b, i) for b, i in awkward if not is_view(b, i, job.axes, inside)], inside)
     return few if few and not (long and _count(long) <= _LONGER * _count(few)) else long
+
+
+def short_products(job: Job, target: Target) -> tuple[Axis, ...]:
+    """The reduction axes of a batch of products of small matrices, where these are cheaper written out term by term."""
+    reduced = job.reduced()
+    factors = [{a for a in job.axes if a.var in free_vars(f)} for f in _factors(job.value)]
+    summed = [axes for axes in factors if axes & set(reduced)]
+    if job.op is None or update_class(job.op) != "add" or len(summed) < 2:
+        return ()
+    batch = set[Axis].intersection(*summed) - set(reduced)
+    matrix = set[Axis].union(*summed) - batch
+    constant = all(a.extent.is_const for a in job.axes) and all(a.low.is_const for a in reduced)
+    if not (constant and batch and matrix > set(reduced) and _count(reduced) <= MAX_SHORT):
+        return ()
+    whole = operations.contraction(target, _count(batch | matrix), _count(batch))
+    return reduced if cheaper("terms", operations.contraction_by_terms(target, _count(batch | matrix)), whole) else ()
+
+
+def _factors(expr: Expr) -> Iterator[Expr]:
+    match expr:
+        case Binary(op="mul", lhs=a, rhs=b):
+            yield from _factors(a)
+            yield from _factors(b)
+        case _:
+            yield expr
 
 
 Accesses = Sequence[tuple[Buffer, tuple[Expr, ...]]]

@@ -20,6 +20,7 @@ from lower.array.job import (
     axis_names,
     fuse_reductions,
     settle,
+    short_products,
     split_quotients,
     taps,
     unrolled,
@@ -107,7 +108,7 @@ class StatementWriter(StoreWriter):
         job = fuse_reductions(split_quotients(job, self.around), self.around)
         wide = self._wide(job)
         job = wide if wide is job or self._as_finite(wide, job) else job
-        chosen = taps(job, self.around)
+        chosen = taps(job, self.around) or short_products(job, self.target)
         if chosen:
             self.forms.append(f"unrolled over {axis_names(chosen)}")
         stored = {v for i in job.indices for v in free_vars(i)}
