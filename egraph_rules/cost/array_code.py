@@ -62,6 +62,7 @@ class _Array(Struct, frozen=True):
     `turned`: the array of which it is a transposed view, and in which order it has the axes of that.
     `wanted`: it is a result, or several operations want it.
     `number`: what a single value is expected to be, if it is known. `same`: what has the same is worked out once.
+    `updated`: a step of a loop has stored to a part of it.
     """
 
     size: int
@@ -79,6 +80,7 @@ class _Array(Struct, frozen=True):
     wanted: bool = False
     number: float | None = None
     same: Hashable = None
+    updated: bool = False
 
 
 class ArrayPrices(Struct):
@@ -114,6 +116,7 @@ class _Block(Struct):
     turned: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
     memory: dict[tuple[int, int], _Array] = field(default_factory=lambda: dict[tuple[int, int], _Array]())
     held: dict[int, _Array] = field(default_factory=lambda: dict[int, _Array]())
+    of_updated: int = 0  # the work of reading arrays to which the step has stored
 
     def run(
         self,
@@ -199,7 +202,9 @@ class _Block(Struct):
         if not value.stored or value.work:
             return value
         if not value.transposed:
-            return replace(value, work=self._add(self.target.load * value.size))
+            work = self._add(self.target.load * value.size)
+            self.of_updated |= work if value.updated else 0
+            return replace(value, work=work)
         key = value.same, value.size  # it is brought in order once, however often it is named
         if key not in self.turned:
             self.turned[key] = self._add((self.target.load + self.target.gather) * value.size)
@@ -445,16 +450,23 @@ class _Block(Struct):
         return self._update(target, values, t.store_by_data * times)
 
     def _update(self, target: _Array, values: _Array, more: float) -> _Array:
-        """A store to a part of an array, in place where nothing else holds it."""
+        """A store to a part of an array, in place where nothing else holds it.
+
+        A step may copy an array to which it stores twice: what the second store reads of it is worked out there again,
+        from the array as it was before the first.
+        """
         t = self.target
         if not target.own and target.size > 1:
             self.store(replace(target, stored=False, work=self._read(target).work))
-        done = self._done(self._read(values).work) + t.store * values.size + more
+        value = self._read(values).work
+        if t.stores_copy and target.updated and value & self.of_updated:
+            self.price += operations.moved(t, target.size)
+        done = self._done(value) + t.store * values.size + more
         if self.inside and values.size == 1:
             self.price += t.scalar * done
         else:
             self.price += done + (t.launch if self.inside else t.operation)
-        return _Array(target.size, stored=True, data=True, own=True)
+        return _Array(target.size, stored=True, data=True, own=True, updated=self.inside)
 
     # Loops.
 
