@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from egraph_rules.cost.operations import ScanForm, ScanSize
 from ir.analysis.dependence import Loop, Tile
-from ir.nodes import Call, Const, Expr, Load
+from ir.nodes import Buffer, Call, Const, Expr, Load
 from ir.traverse import free_vars, loads, results_of, substitute_expr
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.array.access import Bounds, buffer_shape, find_view
@@ -186,8 +186,18 @@ class StatementWriter(StoreWriter):
     def _release(self) -> None:
         """Write out held stores of which this statement reads other elements too: a part would save nothing."""
         for load in dict.fromkeys(load for e in self.job.exprs() for load in loads(e)):
-            if self.scope.pending(load.buffer) and self._pending(load)[0]:
+            if self.scope.pending(load.buffer) and (self._pending(load)[0] or self._is_overwritten(load.buffer)):
                 self.scope.flush(load.buffer)
+
+    def _is_overwritten(self, buffer: Buffer) -> bool:
+        """Whether held stores in a step read other elements of the buffer to which this statement stores.
+
+        Taken from them, the values are worked out in the pass that changes these elements, which so is not in place.
+        """
+        if not (self.target.stores_copy and {buffer, self.job.buffer} <= self.scope.carried):
+            return False
+        held = (load for h in self.scope.pending(buffer) for e in h.job.exprs() for load in loads(e))
+        return any(load.buffer == self.job.buffer and load.indices != self.job.indices for load in held)
 
     def _pick(self, pick: Pick) -> None:
         """A statement that stores where along axes a value is best."""
