@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise, product
-from math import prod
+from math import gcd, prod
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ _LONGER = 8  # times as many taps that are reduced are preferred to few of which
 _MAX_CANDIDATES = 6  # axes of which all combinations are tried
 WORTH = 16  # in loops, a guard over several axes cuts one if that leaves out more than its size over this number
 MAX_CUTS = 64  # of the axes of a statement by its guards; those of a program that does something need a few
+MIN_PART = 8  # positions of the parts of which long windows are made
 MAX_SHORT = 16  # terms of a product of small matrices that are written out
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
@@ -240,14 +241,40 @@ def _better_splits(job: Job, bounds: Bounds) -> Iterator[Job]:
         for c in sorted(_divisors(job, axis, bounds.with_axes(job.axes)), reverse=True):
             if axis.low.const % c or axis.extent.const % c:
                 continue
-            outer = Axis(_derived(axis.var, "o"), number(axis.low.const // c), number(axis.extent.const // c))
-            inner = Axis(_derived(axis.var, "i"), number(0), number(c))
-            joined = Binary("add", Binary("mul", outer.var, const(c, axis.var.dtype)), inner.var)
-            axes = job.with_axis(axis, outer, inner).axes
-            candidate = replace(job.substitute(axis.var, joined), axes=axes)
+            candidate, _ = _strip_mined(job, axis, c)
             after = _awkward(candidate, bounds)
             if all(b <= a for a, b in zip(before, after, strict=True)) and after != before:
-                yield _canonical(candidate, bounds.with_axes(axes))
+                yield _canonical(candidate, bounds.with_axes(candidate.axes))
+
+
+def _strip_mined(job: Job, axis: Axis, c: int) -> tuple[Job, Axis]:
+    """The job with an axis of constant bounds as two, of which the inner one has `c` positions, and the outer one."""
+    outer = Axis(_derived(axis.var, "o"), number(axis.low.const // c), number(axis.extent.const // c))
+    inner = Axis(_derived(axis.var, "i"), number(0), number(c))
+    joined = Binary("add", Binary("mul", outer.var, const(c, axis.var.dtype)), inner.var)
+    axes = job.with_axis(axis, outer, inner).axes
+    return replace(job.substitute(axis.var, joined), axes=axes), outer
+
+
+def split_overlaps(job: Job, bounds: Bounds) -> Job:
+    """Split an axis of long windows that overlap by whole parts: `A[64 * f + k]` with k < 256 is four windows of 64
+    that do not, each of them a view."""
+    if job.op is None or not all(a.low.is_const and a.extent.is_const for a in job.axes):
+        return job
+    inside = bounds.with_axes(job.axes)
+    windows = [indices for b, indices in accesses(job) if not is_view(b, indices, job.axes, inside)]
+    forms = [inside.linear(index).terms for indices in windows for index in indices]
+    for axis in job.axes:
+        hops = [c for terms in forms if terms.get(axis.var) == 1 for c in terms.values()]
+        parts = {gcd(c, axis.extent.const) for c in hops if 1 < c < axis.extent.const}
+        for part in sorted(parts, reverse=True):
+            if part < MIN_PART or axis.low.const % part or axis.extent.const > MAX_TAPS * part:
+                continue
+            found, outer = _strip_mined(job, axis, part)
+            pieces = replace(found, axes=tuple(a for a in found.axes if a is not outer))
+            if all_views(pieces, bounds.with_axes(found.axes)):
+                return found
+    return job
 
 
 def _awkward(job: Job, bounds: Bounds) -> list[int]:

@@ -21,6 +21,7 @@ from lower.array.job import (
     fuse_reductions,
     settle,
     short_products,
+    split_overlaps,
     split_quotients,
     taps,
     unrolled,
@@ -105,7 +106,7 @@ class StatementWriter(StoreWriter):
         if job is None:
             self.forms.append("never executed")
             return
-        job = fuse_reductions(split_quotients(job, self.around), self.around)
+        job = split_overlaps(fuse_reductions(split_quotients(job, self.around), self.around), self.around)
         wide = self._wide(job)
         job = wide if wide is job or self._as_finite(wide, job) else job
         chosen = taps(job, self.around) or short_products(job, self.target)
