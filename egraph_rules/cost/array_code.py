@@ -409,7 +409,8 @@ class _Block(Struct):
         held = [self.store(replace(o, transposed=False)) for o in operands]  # libraries transpose as they read
         each = t.contraction if dtype.kind == "f" else t.integer_contraction
         many = prod(shape[d] for d in batch)
-        work = self._add(size * length * each + (many * t.product_of_batch if 1 < many < size else 0.0))
+        of_matrices = many > 1 and all(o.size > many * length for o in operands)
+        work = self._add(size * length * each + many * t.product_of_batch * of_matrices)
         for o in held:
             work |= self._read(o).work
         matrices = all(o.size > length for o in held)  # each has an axis that the other one has not

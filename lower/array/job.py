@@ -417,7 +417,7 @@ def short_products(job: Job, target: Target) -> tuple[Axis, ...]:
     batch = set[Axis].intersection(*summed) - set(reduced)
     matrix = set[Axis].union(*summed) - batch
     constant = all(a.extent.is_const for a in job.axes) and all(a.low.is_const for a in reduced)
-    if not (constant and batch and matrix > set(reduced) and _count(reduced) <= MAX_SHORT):
+    if not (constant and batch and all(axes < batch | matrix for axes in summed) and _count(reduced) <= MAX_SHORT):
         return ()
     whole = operations.contraction(target, _count(batch | matrix), _count(batch))
     return reduced if cheaper("terms", operations.contraction_by_terms(target, _count(batch | matrix)), whole) else ()

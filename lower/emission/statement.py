@@ -191,14 +191,16 @@ class StatementWriter(StoreWriter):
                 self.scope.flush(load.buffer)
 
     def _is_overwritten(self, buffer: Buffer) -> bool:
-        """Whether held stores in a step read other elements of the buffer to which this statement stores.
+        """Whether stores of as many elements that a step holds back read other ones of what this statement stores to.
 
         Taken from them, the values are worked out in the pass that changes these elements, which so is not in place.
         """
-        if not (self.target.stores_copy and {buffer, self.job.buffer} <= self.scope.carried):
+        mine = self.job.buffer
+        if not self.target.stores_copy or buffer == mine or not {buffer, mine} <= self.scope.carried:
             return False
-        held = (load for h in self.scope.pending(buffer) for e in h.job.exprs() for load in loads(e))
-        return any(load.buffer == self.job.buffer and load.indices != self.job.indices for load in held)
+        held = [h.job for h in self.scope.pending(buffer) if len(h.job.axes) == len(self.job.axes)]
+        read = (load for job in held for e in job.exprs() for load in loads(e))
+        return any(load.buffer == mine and load.indices != self.job.indices for load in read)
 
     def _pick(self, pick: Pick) -> None:
         """A statement that stores where along axes a value is best."""

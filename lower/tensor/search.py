@@ -235,7 +235,7 @@ class _Extractor:
                 left, right = (self.axes[a] for a in node.args)
                 work = self.size(left | right) * (t.contraction if self.facts.floats is not None else t.arith)
                 batch = left & right & ~node.number
-                if batch and (left | right) & ~(batch | node.number):  # matrices, not their rows
+                if batch and left & ~right and right & ~left:  # of matrices, not of a matrix and a vector each
                     work += self.size(batch) * t.product_of_batch
                 return below + formed + work + here * t.store + t.product
             case _:
