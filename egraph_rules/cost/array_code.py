@@ -165,7 +165,7 @@ class _Block(Struct):
             return self.memory[key]
         t = self.target
         done = self._done(self._read(replace(value, wanted=False)).work)
-        if value.size == terms == 1:
+        if value.size == 1 and terms <= _UNROLLED:
             self.price += t.scalar * (done + t.store) if self.inside else done + t.store
         else:
             again = t.plain * value.size if value.plain and not value.stored else 0.0
@@ -384,7 +384,7 @@ class _Block(Struct):
         if t.reductions_apart and not taken and prod(shape[a] for a in axes) > _UNROLLED:
             operands = [self.store(o) for o in operands]
         each = t.arith * terms
-        if t.reductions_apart and taken:
+        if t.reductions_apart and taken and not (self.inside and size == 1 and terms <= _UNROLLED):
             value = operands[0]
             reads, done = ((value,), 0) if value.taken is None or value.wanted else value.taken
             operands = [self.store(o) if o.data else o for o in reads]
