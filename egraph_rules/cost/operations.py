@@ -82,7 +82,7 @@ def factorization(target: Target, rows: float, times: float) -> float:
 
 # Scans ----------------------------------------------------------------------------------------------------------------
 
-ScanForm = Literal["associative", "blocks", "doubling", "in turn"]
+ScanForm = Literal["associative", "blocks", "in turn"]
 FILTER_WIDTH = 32  # positions of a block of a filter
 
 
@@ -95,26 +95,23 @@ class ScanSize(Struct, frozen=True):
     inside: bool
 
 
-def scan_forms(
-    target: Target, size: ScanSize, *, arrays: int, blocks: bool, doublings: int | None
-) -> dict[ScanForm, float]:
+def scan_forms(target: Target, size: ScanSize, *, arrays: float, blocks: bool) -> dict[ScanForm, float]:
     """What each form costs that is sound for a scan, besides its terms.
 
-    `arrays` are those that an associative scan carries; `blocks`: sums of blocks are sound; `doublings`: how many
-    passes over windows that double in length it takes, if that is sound.
+    `arrays` are those that an associative scan carries, half of one more where pairs are put together; `blocks`: sums of
+    blocks are sound.
     """
     work = target.load + target.store + 2 * target.arith
     launch = target.launch if size.inside else target.dispatch
     elements, levels = size.length * size.rows, log2(max(size.length, 2.0))
-    each = target.launch + work * size.rows if size.rows > 1 else target.scan * work
+    each = min(target.launch + work * size.rows, target.scan * work * size.rows)
+    turned = target.gather * elements if size.innermost and size.rows > 1 else 0.0
     found: dict[ScanForm, float] = {
         "associative": arrays * (target.scan * elements * work + levels * launch),
-        "in turn": steps(target, size.length, each),
+        "in turn": steps(target, size.length, each) + turned,
     }
     if blocks:
         found["blocks"] = target.scan * elements + 0.6 * levels * launch
-    if doublings is not None:
-        found["doubling"] = doublings / 2 * (elements * work + launch)
     return found
 
 

@@ -32,7 +32,6 @@ RESERVED = {
     "prefix_sums",
     "windows",
     "banded",
-    "doubling_sums",
     "pairwise_sums",
     "in_turn",
     "filtered",
