@@ -98,8 +98,8 @@ class ScanSize(Struct, frozen=True):
 def scan_forms(target: Target, size: ScanSize, *, arrays: float, blocks: bool) -> dict[ScanForm, float]:
     """What each form costs that is sound for a scan, besides its terms.
 
-    `arrays` are those that an associative scan carries, half of one more where pairs are put together; `blocks`: sums of
-    blocks are sound.
+    `arrays` are those that an associative scan carries, half of one more where pairs are put together; `blocks`: sums
+    of blocks are sound.
     """
     work = target.load + target.store + 2 * target.arith
     launch = target.launch if size.inside else target.dispatch
