@@ -82,7 +82,7 @@ def factorization(target: Target, rows: float, times: float) -> float:
 
 # Scans ----------------------------------------------------------------------------------------------------------------
 
-ScanForm = Literal["associative", "blocks", "in turn"]
+ScanForm = Literal["associative", "blocks", "doubling", "in turn"]
 FILTER_WIDTH = 32  # positions of a block of a filter
 
 
@@ -95,11 +95,13 @@ class ScanSize(Struct, frozen=True):
     inside: bool
 
 
-def scan_forms(target: Target, size: ScanSize, *, arrays: float, blocks: bool) -> dict[ScanForm, float]:
+def scan_forms(
+    target: Target, size: ScanSize, *, arrays: float, blocks: bool, doublings: int | None
+) -> dict[ScanForm, float]:
     """What each form costs that is sound for a scan, besides its terms.
 
     `arrays` are those that an associative scan carries, half of one more where pairs are put together; `blocks`: sums
-    of blocks are sound.
+    of blocks are sound; `doublings`: how many passes over windows that double in length it takes, if that is sound.
     """
     work = target.load + target.store + 2 * target.arith
     launch = target.launch if size.inside else target.dispatch
@@ -112,6 +114,8 @@ def scan_forms(target: Target, size: ScanSize, *, arrays: float, blocks: bool) -
     }
     if blocks:
         found["blocks"] = target.scan * elements + 0.6 * levels * launch
+    if doublings is not None:
+        found["doubling"] = 0.75 * doublings * (elements * work + launch)
     return found
 
 

@@ -32,6 +32,7 @@ RESERVED = {
     "prefix_sums",
     "windows",
     "banded",
+    "doubling_sums",
     "pairwise_sums",
     "in_turn",
     "filtered",

@@ -357,8 +357,11 @@ class StatementWriter(StoreWriter):
         form = form_of(scan, self._extent(axes, along), self.target)
         where = {"axis": along} if along else {}
         term = self._spread(parts[-1], axes)
-        if form == "in turn":
+        if form in ("in turn", "doubling"):
             before = aligned(typed(first, dtype), tuple(a for a in axes if a is not axis)).code
+            if form == "doubling":
+                self.helpers.add("doubling_sums")
+                return form, Value(call("doubling_sums", term, parts[0].code, before, **where), axes)
             self.helpers.add("in_turn")
             combine, terms = dotted(COMBINERS[scan.op]), (term,)
             if isinstance(scan.factor, Const):

@@ -27,7 +27,7 @@ from lower.storage.array_expansion import depends_on
 
 SCANS = Form(
     "instructions.scan",
-    "X[i] = a(i) * X[i - 1] + e(i)  =  associative scan, of pairs where a is a number",
+    "X[i] = a(i) * X[i - 1] + e(i)  =  associative scan, or sums over windows that double",
     "composing steps is associative (Blelloch 1990)",
     ORDER,
 )

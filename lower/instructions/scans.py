@@ -3,7 +3,8 @@
 Measured on two cores: a loop whose body is a vector over the other axes takes 45 ns a step and 0.15 ns an element, or
 0.5 ns an element where these are up to 32, and 0.4 ns more where they do not lie side by side; with a scalar body 2 ns.
 An associative scan takes 1 to 2 ns an element and 3 us for each of its levels, a tenth of that where it stands in a
-loop and threads take no part; with a constant factor it carries one array, not two.
+loop and threads take no part; with a constant factor it carries one array, not two. In a loop, which has a loop in each
+step otherwise, sums over windows that double in length are fused passes, of which a factor below 1 that fades needs few.
 """
 
 from __future__ import annotations
@@ -68,6 +69,22 @@ def pairwise_sums(x, factor, first, axis=0):
     return jnp.moveaxis(sums(x, factor), 0, axis)
 '''
 
+DOUBLING_SUMS = '''
+def doubling_sums(x, factor, first, axis=0):
+    """y[i] = factor * y[i - 1] + x[i] along an axis, from `first` before it: sums over 2, 4, 8... positions."""
+    n, length, least = x.shape[axis], 1, float(jnp.finfo(x.dtype).smallest_subnormal)
+    factor = float(x.dtype.type(factor))  # powers of the number that the program has, each rounded once
+    begin = lax.slice_in_dim(x, 0, 1, axis=axis) + factor * jnp.expand_dims(first, axis)
+    x = jnp.concatenate([begin, lax.slice_in_dim(x, 1, n, axis=axis)], axis)
+    while length < n and abs(factor) ** length >= least:
+        before = [(length if k == axis else 0, 0) for k in range(x.ndim)]
+        x = x + factor**length * jnp.pad(lax.slice_in_dim(x, 0, n - length, axis=axis), before)
+        length *= 2
+        if length in (8, 64, 512, 4096):  # fused passes compute some elements again: not more than three at once
+            x = lax.optimization_barrier(x)
+    return x
+'''
+
 IN_TURN = '''
 def in_turn(combine, first, terms, axis=0):
     """What `combine` makes of the last result and the next terms, one position of an axis after the other."""
@@ -85,6 +102,7 @@ HELPERS = {
     "prefix_sums": PREFIX_SUMS,
     "linear_scan": LINEAR_SCAN,
     "pairwise_sums": PAIRWISE_SUMS,
+    "doubling_sums": DOUBLING_SUMS,
     "in_turn": IN_TURN,
 }
 
@@ -97,9 +115,20 @@ def form_of(scan: Recurrence, size: ScanSize, target: Target) -> ScanForm:
 def forms(scan: Recurrence, size: ScanSize, target: Target) -> dict[ScanForm, float]:
     """The forms that are sound for a scan, with what each costs besides its terms."""
     floats, plain = scan.term.dtype.is_float, scan.op == "add" and scan.factor is None
+    factor = scan.factor if floats and isinstance(scan.factor, Const) else None
     return operations.scan_forms(
         target,
         size,
-        arrays=1.0 if scan.factor is None else 1.5 if floats and isinstance(scan.factor, Const) else 2.0,
+        arrays=1.0 if scan.factor is None else 2.0 if factor is None else 1.5,
         blocks=plain and floats and size.innermost and size.length >= LONG,
+        doublings=None if factor is None else passes(factor, size.length),
     )
+
+
+def passes(factor: Const, length: float) -> int:
+    """How often windows double before they are as long as an axis, or what comes from further away is nothing."""
+    count, value = 0, abs(float(factor.value))
+    nothing = float(jnp.finfo(factor.dtype.numpy).smallest_subnormal)
+    while 2**count < length and value >= nothing:
+        count, value = count + 1, value * value
+    return count

@@ -229,6 +229,10 @@ def pairwise_sums(x: Array, factor: float, first: Array, axis: int = 0) -> Array
     return in_turn(step, first, (x,), axis)
 
 
+def doubling_sums(x: Array, factor: float, first: Array, axis: int = 0) -> Array:
+    return pairwise_sums(x, factor, first, axis)
+
+
 def filtered(factors: Sequence[Array], before: Sequence[Array], terms: Array, axis: int = 0) -> Array:
     found: list[Array] = []
     last = list(before)
@@ -384,7 +388,7 @@ def integer_einsum(terms: int, spec: str, *operands: Array) -> Array:
 LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        truncdiv, as_number, prefix_sums, linear_scan, in_turn, pairwise_sums, filtered,
+        truncdiv, as_number, prefix_sums, linear_scan, in_turn, pairwise_sums, doubling_sums, filtered,
         filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, reduce_ranges, reduce_rows,
         cholesky_factor, loop_between, chosen, first_best, last_best, rounded, late, added, subtracted, multiplied,
         divided, lesser, greater, as_bfloat16, as_float16, sticky, stored_in_turn, all_stored_in_turn, stored_at_once,

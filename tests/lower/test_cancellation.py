@@ -249,11 +249,12 @@ def test_filters_near_their_limit_are_as_close_as_loops(name: str) -> None:
     assert_filter_as_close(program, kernel, {f"c{k}": np.float32(f) for k, f in enumerate(factors) if scalars})
 
 
-def test_a_scan_of_pairs_near_its_limit_is_as_close_as_loops() -> None:
+@pytest.mark.parametrize(("form", "function"), [(0, "pairwise_sums"), (2, "doubling_sums")])
+def test_all_forms_of_a_scan_near_its_limit_are_as_close_as_loops(form: int, function: str) -> None:
     program = filter_near_its_limit(NEAR_THE_LIMIT["slow"], scalars=False)
-    with deciding(lambda decision, prices: 0 if decision == "scan" else least(decision, prices)):
+    with deciding(lambda decision, prices: form if decision == "scan" else least(decision, prices)):
         kernel = compile(program.function("float32"), EAGER)
-    assert "def pairwise_sums(" in kernel.source
+    assert f"def {function}(" in kernel.source
     assert_filter_as_close(program, kernel, {})
 
 

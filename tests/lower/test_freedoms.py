@@ -109,7 +109,7 @@ def test_strict_kernels_take_no_form() -> None:
             "jnp.max(",
             "jnp.min(",
             "associative_scan",
-            "pairwise_sums",
+            "doubling_sums",
             "filtered",
             "solve",
         ):
