@@ -420,7 +420,8 @@ def short_products(job: Job, target: Target) -> tuple[Axis, ...]:
     if not (constant and batch and all(axes < batch | matrix for axes in summed) and _count(reduced) <= MAX_SHORT):
         return ()
     whole = operations.contraction(target, _count(batch | matrix), _count(batch))
-    return reduced if cheaper("terms", operations.contraction_by_terms(target, _count(batch | matrix)), whole) else ()
+    terms = operations.contraction_by_terms(target, _count(batch | matrix))
+    return reduced if cheaper("products term by term", terms, whole) else ()
 
 
 def _factors(expr: Expr) -> Iterator[Expr]:
