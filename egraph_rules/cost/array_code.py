@@ -45,6 +45,7 @@ _KEPT = frozenset(("optimization_barrier", "scan", "while", "cond"))  # not merg
 _PARTS = ("slice", "dynamic_slice", "rev", "transpose")
 _INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
+_LINE = 16  # elements of a cache line
 _UNROLLED = 32  # elements of a row up to which it is reduced in the code that computes it
 _COPIES = 15  # of one computation in another that XLA makes before it stores what is computed
 
@@ -62,6 +63,7 @@ class _Array(Struct, frozen=True):
     `turned`: the array of which it is a transposed view, and in which order it has the axes of that.
     `wanted`: it is a result, or several operations want it.
     `number`: what a single value is expected to be, if it is known. `same`: what has the same is worked out once.
+    `updated`: a step of a loop has stored to a part of it.
     """
 
     size: int
@@ -79,6 +81,7 @@ class _Array(Struct, frozen=True):
     wanted: bool = False
     number: float | None = None
     same: Hashable = None
+    updated: bool = False
 
 
 class ArrayPrices(Struct):
@@ -108,12 +111,13 @@ class _Block(Struct):
     instructions: Mapping[str, CallPrice]
     price: float = 0.0
     work: list[float] = field(default_factory=lambda: list[float]())
-    slices: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
+    slices: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
     known: dict[Hashable, list[_Array]] = field(default_factory=lambda: dict[Hashable, list[_Array]]())
     copies: dict[int, tuple[int, int]] = field(default_factory=lambda: dict[int, tuple[int, int]]())
     turned: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
     memory: dict[tuple[int, int], _Array] = field(default_factory=lambda: dict[tuple[int, int], _Array]())
     held: dict[int, _Array] = field(default_factory=lambda: dict[int, _Array]())
+    of_updated: int = 0  # the work of reading arrays to which the step has stored
 
     def run(
         self,
@@ -152,8 +156,8 @@ class _Block(Struct):
 
     # Work and memory.
 
-    def store(self, value: _Array) -> _Array:
-        """The value in memory; an array that is there already costs nothing."""
+    def store(self, value: _Array, terms: int = 1) -> _Array:
+        """The value in memory; an array that is there already costs nothing. Each element is made of so many terms."""
         if value.stored and not (value.transposed or value.cut):
             return value
         key = value.work, value.size
@@ -161,7 +165,7 @@ class _Block(Struct):
             return self.memory[key]
         t = self.target
         done = self._done(self._read(replace(value, wanted=False)).work)
-        if value.size == 1:
+        if value.size == 1 and terms <= _UNROLLED:
             self.price += t.scalar * (done + t.store) if self.inside else done + t.store
         else:
             again = t.plain * value.size if value.plain and not value.stored else 0.0
@@ -199,7 +203,9 @@ class _Block(Struct):
         if not value.stored or value.work:
             return value
         if not value.transposed:
-            return replace(value, work=self._add(self.target.load * value.size))
+            work = self._add(self.target.load * value.size)
+            self.of_updated |= work if value.updated else 0
+            return replace(value, work=work)
         key = value.same, value.size  # it is brought in order once, however often it is named
         if key not in self.turned:
             self.turned[key] = self._add((self.target.load + self.target.gather) * value.size)
@@ -231,8 +237,8 @@ class _Block(Struct):
         if name.startswith("scatter"):
             return [self._scatter(eqn, operands)]
         if name == "dynamic_update_slice":
-            column = _is_column(eqn.invars[1].aval.shape, eqn.invars[0].aval.shape)
-            return [self._update(operands[0], operands[1], 3 * self.target.column * operands[1].size * column)]
+            more = self._into_column(eqn.invars[1].aval.shape, eqn.invars[0].aval.shape)
+            return [self._update(operands[0], operands[1], more)]
         if name == "optimization_barrier":
             return [self.store(o) for o in operands]
         if name == "pad":
@@ -323,8 +329,8 @@ class _Block(Struct):
             if name == "dynamic_slice" and _is_column(eqn.params["slice_sizes"], eqn.invars[0].aval.shape):
                 return self._elements([part], size, self.target.column)
             return part
-        if name == "slice" and 1 < size < value.size:
-            return self._recomputed(eqn, value, size)
+        if name in ("slice", "dynamic_slice") and 1 < size < value.size:
+            return self._recomputed((str(eqn.params), *(o.same for o in operands[1:])), value, size)
         return replace(value, size=size, taken=None, turned=None)
 
     def _transposed(self, value: _Array, order: tuple[int, ...], shape: tuple[int, ...]) -> _Array:
@@ -342,17 +348,17 @@ class _Block(Struct):
         work = base.work | self._add(self.target.gather * base.size)
         return replace(base, work=work, wanted=False, taken=None, turned=turned)
 
-    def _recomputed(self, eqn: Any, value: _Array, size: int) -> _Array:
+    def _recomputed(self, part: Hashable, value: _Array, size: int) -> _Array:
         """A slice of what is not stored: what reads it computes that again, for each other slice anew.
 
         Slices of slices multiply: what would be computed too often is stored.
         """
-        p, copies = eqn.params, self._copies(value.work)
+        copies = self._copies(value.work)
         if copies > _COPIES:
             if value.work not in self.held:
                 self.held[value.work] = self.store(value)
             return replace(self.held[value.work], size=size, own=False, cut=True)
-        key = value.work, p["start_indices"], p["limit_indices"], p["strides"]
+        key = value.work, part
         if key not in self.slices:
             self.slices[key] = self._add(self._done(value.work) * size / value.size)
             self.copies[self.slices[key]] = value.work, copies
@@ -378,7 +384,7 @@ class _Block(Struct):
         if t.reductions_apart and not taken and prod(shape[a] for a in axes) > _UNROLLED:
             operands = [self.store(o) for o in operands]
         each = t.arith * terms
-        if t.reductions_apart and taken:
+        if t.reductions_apart and taken and not (self.inside and size == 1 and terms <= _UNROLLED):
             value = operands[0]
             reads, done = ((value,), 0) if value.taken is None or value.wanted else value.taken
             operands = [self.store(o) if o.data else o for o in reads]
@@ -392,17 +398,19 @@ class _Block(Struct):
         if len(shape) - 1 in axes and not t.reductions_apart:
             more = max(t.reduction_mask * value.masked, t.reduction_slice * value.cut)
             value = replace(value, work=value.work | self._add(more * value.size))
-        return self.store(_Array(size, value.work, data=value.data))
+        return self.store(_Array(size, value.work, data=value.data), terms // max(size, 1))
 
     def _product(self, eqn: Any, operands: list[_Array], size: int) -> _Array:
         """A product of arrays: its operands are stored."""
         t = self.target
-        (summed, _), _ = eqn.params["dimension_numbers"]
+        (summed, _), (batch, _) = eqn.params["dimension_numbers"]
         shape, dtype = eqn.invars[0].aval.shape, eqn.outvars[0].aval.dtype
         length = prod(shape[d] for d in summed)
         held = [self.store(replace(o, transposed=False)) for o in operands]  # libraries transpose as they read
         each = t.contraction if dtype.kind == "f" else t.integer_contraction
-        work = self._add(size * length * each)
+        many = prod(shape[d] for d in batch)
+        of_matrices = many > 1 and all(o.size > many * length for o in operands)
+        work = self._add(size * length * each + many * t.product_of_batch * of_matrices)
         for o in held:
             work |= self._read(o).work
         matrices = all(o.size > length for o in held)  # each has an axis that the other one has not
@@ -410,7 +418,7 @@ class _Block(Struct):
             self.price += t.launch * t.library if matrices else 0.0
         else:
             self.price += t.product
-        return self.store(_Array(size, work, data=any(o.data for o in operands)))
+        return self.store(_Array(size, work, data=any(o.data for o in operands)), length)
 
     def _library(self, operands: Iterable[_Array], sizes: list[int], price: float) -> _Array:
         held = [self.store(o) for o in operands]
@@ -439,21 +447,36 @@ class _Block(Struct):
         shape = eqn.invars[1].aval.shape
         times = prod(shape[:-1])
         if times <= 1:
-            return self._update(target, values, 0.0)
+            part = list(eqn.invars[2].aval.shape)
+            for d in eqn.params["dimension_numbers"].inserted_window_dims:
+                part.insert(d, 1)
+            return self._update(target, values, self._into_column(part, eqn.invars[0].aval.shape))
         self.store(replace(index, stored=False))
         return self._update(target, values, t.store_by_data * times)
 
+    def _into_column(self, part: Sequence[int], whole: Sequence[int]) -> float:
+        """What it costs besides to store a part of an array: an element of a column has a cache line, or shares it."""
+        lines = min(whole[-1] / _LINE, 1.0) if _is_column(part, whole) else 0.0
+        return 3 * self.target.column * prod(part) * lines
+
     def _update(self, target: _Array, values: _Array, more: float) -> _Array:
-        """A store to a part of an array, in place where nothing else holds it."""
+        """A store to a part of an array, in place where nothing else holds it.
+
+        A step may copy an array to which it stores twice: what the second store reads of it is worked out there again,
+        from the array as it was before the first.
+        """
         t = self.target
         if not target.own and target.size > 1:
             self.store(replace(target, stored=False, work=self._read(target).work))
-        done = self._done(self._read(values).work) + t.store * values.size + more
+        value = self._read(values).work
+        if t.stores_copy and target.updated and value & self.of_updated:
+            self.price += operations.moved(t, target.size)
+        done = self._done(value) + t.store * values.size + more
         if self.inside and values.size == 1:
             self.price += t.scalar * done
         else:
             self.price += done + (t.launch if self.inside else t.operation)
-        return _Array(target.size, stored=True, data=True, own=True)
+        return _Array(target.size, stored=True, data=True, own=True, updated=self.inside)
 
     # Loops.
 

@@ -43,9 +43,14 @@ def convolution(target: Target, places: float, outs: float, channels: float, tap
     return places * (image + outs * patch * t.contraction)
 
 
-def contraction(target: Target, products: float) -> float:
-    """Multiplications and additions of a product of arrays."""
-    return target.contraction * products
+def contraction(target: Target, products: float, batch: float = 1.0) -> float:
+    """Multiplications and additions of a product of arrays, or of a batch of several."""
+    return target.contraction * products + (target.product_of_batch * batch if batch > 1 else 0.0)
+
+
+def contraction_by_terms(target: Target, products: float) -> float:
+    """A product of arrays written out as a sum of so many elementwise products in all, which are compiled as one."""
+    return products * (target.load + target.arith)
 
 
 def instances(target: Target, calls: float, read: float, stored: float, price: float | None) -> float:
@@ -91,26 +96,37 @@ class ScanSize(Struct, frozen=True):
 
 
 def scan_forms(
-    target: Target, size: ScanSize, *, arrays: int, blocks: bool, doublings: int | None
+    target: Target, size: ScanSize, *, arrays: float, blocks: bool, doublings: int | None
 ) -> dict[ScanForm, float]:
     """What each form costs that is sound for a scan, besides its terms.
 
-    `arrays` are those that an associative scan carries; `blocks`: sums of blocks are sound; `doublings`: how many
-    passes over windows that double in length it takes, if that is sound.
+    `arrays` are those that an associative scan carries, half of one more where pairs are put together; `blocks`: sums
+    of blocks are sound; `doublings`: how many passes over windows that double in length it takes, if that is sound.
     """
     work = target.load + target.store + 2 * target.arith
     launch = target.launch if size.inside else target.dispatch
     elements, levels = size.length * size.rows, log2(max(size.length, 2.0))
-    each = target.launch + work * size.rows if size.rows > 1 else target.scan * work
+    each = min(target.launch + work * size.rows, target.scan * work * size.rows)
+    turned = target.gather * elements if size.innermost and size.rows > 1 else 0.0
     found: dict[ScanForm, float] = {
         "associative": arrays * (target.scan * elements * work + levels * launch),
-        "in turn": steps(target, size.length, each),
+        "in turn": steps(target, size.length, each) + turned,
     }
     if blocks:
         found["blocks"] = target.scan * elements + 0.6 * levels * launch
     if doublings is not None:
-        found["doubling"] = doublings / 2 * (elements * work + launch)
+        found["doubling"] = 0.75 * doublings * (elements * work + launch)
     return found
+
+
+def prefixes(target: Target, length: float, rows: float) -> float:
+    """Sums of all prefixes of rows, by blocks."""
+    return target.dispatch + target.scan * length * rows
+
+
+def prefixes_by_masks(target: Target, length: float, results: float, rows: float) -> float:
+    """The same as products with a mask of all terms for all results (measured: 0.08 ns for each of these)."""
+    return length * results * (target.store + rows * target.contraction)
 
 
 def filter_in_blocks(target: Target, size: ScanSize) -> float:

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from ir.analysis.coverage import first_read
 from ir.analysis.dependence import Statement
+from ir.dtypes import DType
 from ir.fold import computed
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var, const
+from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, Unary, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form, Policy
@@ -55,6 +56,8 @@ class Finite:
                 return self.throughout(operand, axes, around, guards)
             case Const(value=value):
                 return isfinite(value)
+            case Cast(operand=Var() as position, dtype=DType.FLOAT32 | DType.FLOAT64):
+                return position.dtype.is_integer
             case Load(buffer=buffer) if buffer.name in self._spoiled:
                 return False
             case Load(buffer=buffer) if buffer.dtype.is_float:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise, product
-from math import prod
+from math import gcd, prod
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from egraph_rules.cost import operations
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import UpdateOp
 from ir.fold import computed
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import children, free_vars, loads, map_expr, substitute_expr
+from lower.analysis.deciding import cheaper
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view
 from lower.array.finiteness import positions
@@ -30,6 +33,8 @@ _LONGER = 8  # times as many taps that are reduced are preferred to few of which
 _MAX_CANDIDATES = 6  # axes of which all combinations are tried
 WORTH = 16  # in loops, a guard over several axes cuts one if that leaves out more than its size over this number
 MAX_CUTS = 64  # of the axes of a statement by its guards; those of a program that does something need a few
+MIN_PART = 8  # positions of the parts of which long windows are made
+MAX_SHORT = 16  # terms of a product of small matrices that are written out
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
 
@@ -236,14 +241,40 @@ def _better_splits(job: Job, bounds: Bounds) -> Iterator[Job]:
         for c in sorted(_divisors(job, axis, bounds.with_axes(job.axes)), reverse=True):
             if axis.low.const % c or axis.extent.const % c:
                 continue
-            outer = Axis(_derived(axis.var, "o"), number(axis.low.const // c), number(axis.extent.const // c))
-            inner = Axis(_derived(axis.var, "i"), number(0), number(c))
-            joined = Binary("add", Binary("mul", outer.var, const(c, axis.var.dtype)), inner.var)
-            axes = job.with_axis(axis, outer, inner).axes
-            candidate = replace(job.substitute(axis.var, joined), axes=axes)
+            candidate, _ = _strip_mined(job, axis, c)
             after = _awkward(candidate, bounds)
             if all(b <= a for a, b in zip(before, after, strict=True)) and after != before:
-                yield _canonical(candidate, bounds.with_axes(axes))
+                yield _canonical(candidate, bounds.with_axes(candidate.axes))
+
+
+def _strip_mined(job: Job, axis: Axis, c: int) -> tuple[Job, Axis]:
+    """The job with an axis of constant bounds as two, of which the inner one has `c` positions, and the outer one."""
+    outer = Axis(_derived(axis.var, "o"), number(axis.low.const // c), number(axis.extent.const // c))
+    inner = Axis(_derived(axis.var, "i"), number(0), number(c))
+    joined = Binary("add", Binary("mul", outer.var, const(c, axis.var.dtype)), inner.var)
+    axes = job.with_axis(axis, outer, inner).axes
+    return replace(job.substitute(axis.var, joined), axes=axes), outer
+
+
+def split_overlaps(job: Job, bounds: Bounds) -> Job:
+    """Split an axis of long windows that overlap by whole parts: `A[64 * f + k]` with k < 256 is four windows of 64
+    that do not, each of them a view."""
+    if job.op is None or not all(a.low.is_const and a.extent.is_const for a in job.axes):
+        return job
+    inside = bounds.with_axes(job.axes)
+    windows = [indices for b, indices in accesses(job) if not is_view(b, indices, job.axes, inside)]
+    forms = [inside.linear(index).terms for indices in windows for index in indices]
+    for axis in job.axes:
+        hops = [c for terms in forms if terms.get(axis.var) == 1 for c in terms.values()]
+        parts = {gcd(c, axis.extent.const) for c in hops if 1 < c < axis.extent.const}
+        for part in sorted(parts, reverse=True):
+            if part < MIN_PART or axis.low.const % part or axis.extent.const > MAX_TAPS * part:
+                continue
+            found, outer = _strip_mined(job, axis, part)
+            pieces = replace(found, axes=tuple(a for a in found.axes if a is not outer))
+            if all_views(pieces, bounds.with_axes(found.axes)):
+                return found
+    return job
 
 
 def _awkward(job: Job, bounds: Bounds) -> list[int]:
@@ -374,6 +405,32 @@ def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
         return few
     long = _long_taps(job, [(b, i) for b, i in awkward if not is_view(b, i, job.axes, inside)], inside)
     return few if few and not (long and _count(long) <= _LONGER * _count(few)) else long
+
+
+def short_products(job: Job, target: Target) -> tuple[Axis, ...]:
+    """The reduction axes of a batch of products of small matrices, where these are cheaper written out term by term."""
+    reduced = job.reduced()
+    factors = [{a for a in job.axes if a.var in free_vars(f)} for f in _factors(job.value)]
+    summed = [axes for axes in factors if axes & set(reduced)]
+    if job.op is None or update_class(job.op) != "add" or len(summed) < 2:
+        return ()
+    batch = set[Axis].intersection(*summed) - set(reduced)
+    matrix = set[Axis].union(*summed) - batch
+    constant = all(a.extent.is_const for a in job.axes) and all(a.low.is_const for a in reduced)
+    if not (constant and batch and all(axes < batch | matrix for axes in summed) and _count(reduced) <= MAX_SHORT):
+        return ()
+    whole = operations.contraction(target, _count(batch | matrix), _count(batch))
+    terms = operations.contraction_by_terms(target, _count(batch | matrix))
+    return reduced if cheaper("products term by term", terms, whole) else ()
+
+
+def _factors(expr: Expr) -> Iterator[Expr]:
+    match expr:
+        case Binary(op="mul", lhs=a, rhs=b):
+            yield from _factors(a)
+            yield from _factors(b)
+        case _:
+            yield expr
 
 
 Accesses = Sequence[tuple[Buffer, tuple[Expr, ...]]]

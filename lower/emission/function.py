@@ -553,6 +553,7 @@ class _Emitter:
         loop = node.loop
         child = scope.child()
         child.loop_vars |= {loop.var}
+        child.carried = frozenset(carried)
         child.defined = {n: c for n, c in scope.defined.items() if n != self.names.of(loop.var)}
         low, high, ends = self._loop_bounds(node, scope, child)
         self.report.append(f"loop {loop.var.name} stays a loop: {node.reason}")

@@ -158,6 +158,7 @@ class Scope(Struct):
     stmts: list[JaxStmt] = field(default_factory=list[JaxStmt])
     around: dict[Var, Box] = field(default_factory=dict[Var, Box])
     loop_vars: frozenset[Var] = frozenset()
+    carried: frozenset[Buffer] = frozenset()  # from one step of the innermost loop to the next
     boxed: frozenset[Var] = frozenset()
     defined: dict[str, JaxExpr] = field(default_factory=dict[str, JaxExpr])
     fills: dict[Buffer, Fill] = field(default_factory=dict[Buffer, Fill])
@@ -179,7 +180,7 @@ class Scope(Struct):
     def child(self) -> Scope:
         """The body of a function in this one."""
         defined = dict(self.defined)
-        return Scope([], dict(self.around), self.loop_vars, self.boxed, defined)
+        return Scope([], dict(self.around), self.loop_vars, self.carried, self.boxed, defined)
 
     def written(self, name: str) -> None:
         """A buffer's variable has changed: padded copies of it are out of date, and what is known of others by it."""

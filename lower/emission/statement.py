@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from egraph_rules.cost.operations import ScanForm, ScanSize
 from ir.analysis.dependence import Loop, Tile
-from ir.nodes import Call, Const, Expr, Load
+from ir.nodes import Buffer, Call, Const, Expr, Load
 from ir.traverse import free_vars, loads, results_of, substitute_expr
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.array.access import Bounds, buffer_shape, find_view
@@ -20,6 +20,8 @@ from lower.array.job import (
     axis_names,
     fuse_reductions,
     settle,
+    short_products,
+    split_overlaps,
     split_quotients,
     taps,
     unrolled,
@@ -104,10 +106,10 @@ class StatementWriter(StoreWriter):
         if job is None:
             self.forms.append("never executed")
             return
-        job = fuse_reductions(split_quotients(job, self.around), self.around)
+        job = split_overlaps(fuse_reductions(split_quotients(job, self.around), self.around), self.around)
         wide = self._wide(job)
         job = wide if wide is job or self._as_finite(wide, job) else job
-        chosen = taps(job, self.around)
+        chosen = taps(job, self.around) or short_products(job, self.target)
         if chosen:
             self.forms.append(f"unrolled over {axis_names(chosen)}")
         stored = {v for i in job.indices for v in free_vars(i)}
@@ -185,8 +187,20 @@ class StatementWriter(StoreWriter):
     def _release(self) -> None:
         """Write out held stores of which this statement reads other elements too: a part would save nothing."""
         for load in dict.fromkeys(load for e in self.job.exprs() for load in loads(e)):
-            if self.scope.pending(load.buffer) and self._pending(load)[0]:
+            if self.scope.pending(load.buffer) and (self._pending(load)[0] or self._is_overwritten(load.buffer)):
                 self.scope.flush(load.buffer)
+
+    def _is_overwritten(self, buffer: Buffer) -> bool:
+        """Whether stores of as many elements that a step holds back read other ones of what this statement stores to.
+
+        Taken from them, the values are worked out in the pass that changes these elements, which so is not in place.
+        """
+        mine = self.job.buffer
+        if not self.target.stores_copy or buffer == mine or not {buffer, mine} <= self.scope.carried:
+            return False
+        held = [h.job for h in self.scope.pending(buffer) if len(h.job.axes) == len(self.job.axes)]
+        read = (load for job in held for e in job.exprs() for load in loads(e))
+        return any(load.buffer == mine and load.indices != self.job.indices for load in read)
 
     def _pick(self, pick: Pick) -> None:
         """A statement that stores where along axes a value is best."""

@@ -562,8 +562,10 @@ class ValueWriter:
             self.results.append(writer.result)
             return value
         if reduced and sums_as_terms(op, expr.dtype):
-            value = writer.sum(expr, self._masks(guards, mask, reduced), reduced, self.base)
-            self.results.append(writer.result)
+            value = writer.prefixes(expr, guards, reduced) if self.base is None else None
+            if value is None:
+                value = writer.sum(expr, self._masks(guards, mask, reduced), reduced, self.base)
+                self.results.append(writer.result)
             for form in writer.forms:
                 self._note(f"{form} over {axis_names(reduced)}")
             return value

@@ -63,6 +63,7 @@ from lower.storage.scalar_promotion import DELICM
 from lower.storage.scalar_recurrences import PAST_VALUES
 from lower.storage.transposed_copy import TRANSPOSED_COPY
 from lower.storage.used_extents import USED_EXTENTS
+from lower.tensor.prefixes import PREFIXES
 from lower.tensor.search import EINSUM
 
 STRUCTURE = (
@@ -75,8 +76,8 @@ STRUCTURE = (
     LINEARIZATION, USED_EXTENTS,
 )  # fmt: skip
 INSTRUCTIONS = (
-    EINSUM, CONVOLUTION, BANDED, WINDOWED, SCANS, RUNNING_EXTREMES, FILTERS, SEGMENTS, SEARCHES, SYSTEMS, FACTORS,
-    DELAYED, PALLAS, INSTANCES,
+    EINSUM, CONVOLUTION, BANDED, WINDOWED, SCANS, PREFIXES, RUNNING_EXTREMES, FILTERS, SEGMENTS, SEARCHES, SYSTEMS,
+    FACTORS, DELAYED, PALLAS, INSTANCES,
 )  # fmt: skip
 VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)
 

@@ -44,6 +44,7 @@ from lower.runtime.platforms import platform_of
 from lower.runtime.switches import FORMS, MESH, switched_off
 from lower.storage.dimension_order import DIMENSION_ORDER
 from lower.storage.transposed_copy import TRANSPOSED_COPY
+from lower.tensor.prefixes import PREFIXES
 
 LOOP = "form of a loop"  # the decision among all that a loop may become that must stay one
 WAYS: dict[str, Form] = {  # which form each of these is
@@ -55,11 +56,12 @@ DECISIONS: dict[str, Form] = {  # which form a decision is about; its first way 
     "strips": STRIP_MINING, "phases": INDEX_SET_SPLITTING, "two versions": VERSIONING,
     "stages written out": STAGES, "pass of its own": MERGED, "layout": DIMENSION_ORDER,
     "transposed copy": TRANSPOSED_COPY,
-    "scan": SCANS, "ranges": SEGMENTS,
+    "scan": SCANS, "prefix sums": PREFIXES, "ranges": SEGMENTS,
     "windows one by one": WINDOWED, "convolution": CONVOLUTION, "updates put off": DELAYED,
 }  # fmt: skip
 OTHERS = (  # decisions about single values, which are no forms of their own
     "padded copy", "stage kept", "padded copy kept", "reads behind a barrier", "in floats", "blocks of a product",
+    "products term by term",
 )  # fmt: skip
 _WAYS = ("strips", "common loop", "scan", "ranges", "convolution")  # of which none leaves things as they are
 

@@ -232,9 +232,12 @@ class _Extractor:
                 return below + work + t.reduction_repeated * max(repeated, default=0.0)
             case "Contract":
                 formed = sum(map(self._formed, node.args))
-                work = self.size(self.axes[node.args[0]] | self.axes[node.args[1]])
-                price = t.contraction if self.facts.floats is not None else t.arith
-                return below + formed + work * price + here * t.store + t.product
+                left, right = (self.axes[a] for a in node.args)
+                work = self.size(left | right) * (t.contraction if self.facts.floats is not None else t.arith)
+                batch = left & right & ~node.number
+                if batch and left & ~right and right & ~left:  # of matrices, not of a matrix and a vector each
+                    work += self.size(batch) * t.product_of_batch
+                return below + formed + work + here * t.store + t.product
             case _:
                 return below + here * t.arith
 

@@ -20,12 +20,13 @@ from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import Linear
 from lower.array.reduce import einsum, in_floats, reduction
-from lower.array.values import Translator, Value, dtype_code, layout_order, literal, ordered, typed, union
+from lower.array.values import Translator, Value, aligned, dtype_code, layout_order, literal, ordered, typed, union
 from lower.array.views import Axis
 from lower.program.build import call, method
 from lower.program.nodes import Call, JaxExpr, Name
 from lower.tensor.exact import EXACT, largest
 from lower.tensor.known import Known, named, rebuilt, renamed
+from lower.tensor.prefixes import PREFIXES, prefixes
 from lower.tensor.search import Facts, cheapest
 from lower.tensor.terms import Term, leaf, term_of
 from lower.tensor.triangular_blocks import in_blocks, needed, written
@@ -92,6 +93,23 @@ class SumWriter:
             (whole, _) = self._grafted(base, kept, reduced)
             term = Term("Add", (whole, term))
         return self._cheapest(term)
+
+    def prefixes(self, expr: Expr, guards: Sequence[Expr], reduced: Sequence[Axis]) -> Value | None:
+        """The sum of an expression over an axis where a condition holds, as one of prefixes, if it is and pays."""
+        if not (len(guards) == len(reduced) == 1 and expr.dtype.is_float and self.policy.may(PREFIXES, expr.dtype)):
+            return None
+        (cond,) = guards
+        terms = self.translator.expr(expr)
+        found = prefixes(cond, terms.axes, reduced, self.order, self.target)
+        leaves: list[Expr] = []
+        term_of(expr, leaves)
+        if found is None or not all(self.finite(e) or self.number_where([e], cond) for e in leaves):
+            return None  # each term counts in one of the sums, so is a number
+        axes = (*(a for a in terms.axes if a is not found.axis), found.axis)
+        self.translator.helpers.add("prefix_sums")
+        self.forms.append("prefix sums")
+        value = found.written(Value(aligned(typed(terms, expr.dtype), axes).code, axes))
+        return ordered(value.code, value.axes, self.order)
 
     def _hidden(self, term: Term, conditions: Sequence[Term], leaves: Sequence[Expr]) -> Term:
         """A term that counts under conditions, with its largest parts masked that are numbers under one of them."""

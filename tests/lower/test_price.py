@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+import loopsat
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU, GPU, TPU, Target
 from egraph_rules.cost.whole import NEAR, ranked
@@ -291,3 +292,50 @@ def test_a_local_buffer_that_the_program_does_not_have_must_pay() -> None:
 
     assert first(100.0) == first(99.5) == plain.body
     assert first(90.0) == local.body
+
+
+ROWS = 'E: T.Buffer((200, 512), "float32"), M: T.Buffer((200, 512), "float32")'
+
+
+def test_a_second_store_of_a_step_to_what_it_reads_copies_that() -> None:
+    whole = "for i in T.serial(1, 200):\n    for j in range(512):\n        M[i, j] = E[i, j] + M[i - 1, j]"
+    parts = "for i in T.serial(1, 200):\n    M[i, 0] = E[i, 0] + M[i - 1, 1]\n"
+    parts += "    for j in T.serial(1, 512):\n        M[i, j] = E[i, j] + M[i - 1, j - 1]"
+    assert program_price(read(ROWS, parts)) > 20 * program_price(read(ROWS, whole))
+
+
+def test_borders_of_each_row_stay_in_its_pass() -> None:
+    body = """
+for i in T.serial(1, 200):
+    for j in range(512):
+        b = T.alloc_buffer((1,), "float32")
+        b[0] = M[i - 1, j]
+        if j > 0:
+            b[0] = T.min(b[0], M[i - 1, j - 1])
+        if j < 511:
+            b[0] = T.min(b[0], M[i - 1, j + 1])
+        M[i, j] = E[i, j] + b[0]
+"""
+    source = emit(loopsat.optimize(read(ROWS, body), verify=False).best)
+    assert source.count("lax.dynamic_update_slice(") == 1 and "M.at[" not in source, source
+
+
+def test_short_reductions_in_a_step_are_part_of_what_reads_them() -> None:
+    """The elements of a window are added up in the code that stores the sum; a long one is vector code of its own."""
+
+    def step(size: int) -> float:
+        body = f"for i in T.serial({size}, 4096):\n    for k in range({size}):\n        A[i] += A[i - 1 - k] * W[k]"
+        params = f'A: T.Buffer((4096,), "float32"), W: T.Buffer(({size},), "float32")'
+        return program_price(read(params, body)) / (4096 - size)
+
+    assert step(8) < step(16) < 3 * step(8)
+    assert step(2048) < 20 * step(128)
+
+
+def test_stores_to_columns_go_through_cache_lines() -> None:
+    def stored(place: str) -> float:
+        body = f"for i, j in T.grid(512, 512):\n    B[{place}] = A[i, j] * 2.0"
+        shape = {"i, j, 1": (512, 512, 2), "1, i, j": (2, 512, 512), "i, j, 9": (512, 512, 64)}[place]
+        return program_price(read(f'A: T.Buffer((512, 512), "float32"), B: T.Buffer({shape}, "float32")', body))
+
+    assert stored("1, i, j") < stored("i, j, 1") < stored("i, j, 9")

@@ -95,3 +95,22 @@ for i, j in T.grid(6, 8):
     unread["A"][:, 5:] = unread["H"][:, 5:] = np.nan
     assert_agrees(func, kernel, unread)
     assert "i[:, None] + 0 >= 1" not in kernel.source  # zeros in the padding do what the guard does
+
+
+WINDOWS = 'X: T.Buffer((160,), "float32"), w: T.Buffer((48,), "float32"), E: T.Buffer((5,), "float32"), F: T.Buffer((5, 48), "float32")'
+
+
+@pytest.mark.parametrize(("step", "parts"), [(16, 3), (24, 2), (28, 0), (17, 0)])
+def test_long_windows_that_overlap_by_whole_parts_are_views_of_them(step: int, parts: int) -> None:
+    """Parts of at least 8 elements, which divide the step and the window: frames of a signal and their sums."""
+    inputs = {n: (np.arange(k, dtype="f4") * 7 % 11 - 4) for n, k in (("X", 160), ("w", 48), ("E", 5))}
+    inputs["F"] = (np.arange(240, dtype="f4") % 13 - 5).reshape(5, 48)
+    frames = (
+        f"for f in range(5):\n    E[f] = 0.0\n    for k in range(48):\n        E[f] += T.abs(X[{step} * f + k] - w[k])"
+    )
+    added = f"for f, k in T.grid(5, 48):\n    X[{step} * f + k] += F[f, k] * w[k]"
+    for body in (frames, added):
+        func = read(WINDOWS, body)
+        kernel = compile(func)
+        assert_agrees(func, kernel, inputs)
+        assert not parts or kernel.source.count("w[") == parts

@@ -195,6 +195,13 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         CPU,
     ),
     "instructions.scan": ("prefix_sum", CPU),
+    "instructions.prefix_sum": (
+        (
+            'A: T.Buffer((300,), "float32"), B: T.Buffer((300,), "float32")',
+            "for i, k in T.grid(300, 300):\n    if k <= i:\n        B[i] = B[i] + A[k]",
+        ),
+        CPU,
+    ),
     "instructions.running_extreme": (
         (VECTORS, "B[0] = A[0]\nfor i in T.serial(1, 400):\n    B[i] = T.max(A[i], B[i - 1])"),
         EAGER,
