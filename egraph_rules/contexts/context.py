@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts, of_trips
-from egraph_rules.contexts.elements import elements, is_told, place
+from egraph_rules.contexts.elements import elements, is_told, place, values_of_name
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed
@@ -30,7 +30,7 @@ from egraph_rules.contexts.induction import still_held, written_again
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.regular import Numbers, Regular, computed
-from egraph_rules.contexts.spoiling import few, less, of_use, relied, same_regions, there, told_of
+from egraph_rules.contexts.spoiling import bindings, few, less, of_use, relied, same_regions, there, told_of
 from egraph_rules.contexts.truths import Prover, Truths
 from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
@@ -335,7 +335,7 @@ class Contexts:
         kept = replace(
             f,
             domain=f.domain if done.holds.plain_is_universe() else f.domain.intersect(done.holds),
-            known=told_of(self._after(facts, first), {*rest.reads, *rest.may, *_bindings(f.known, second)}),
+            known=told_of(self._after(facts, first), {*rest.reads, *rest.may, *bindings(f.known, second)}),
             conditions=tuple((c, v) for c, v in conditions if not reads_any(c, done.may)),
         )
         if kept.domain.is_empty():
@@ -351,7 +351,7 @@ class Contexts:
         domain = f.domain.intersect(sets.may)
         if domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
-        f = replace(f, known=told_of(f.known, {*body.reads, *body.may, *_bindings(f.known, loop.body)}))
+        f = replace(f, known=told_of(f.known, {*body.reads, *body.may, *bindings(f.known, loop.body)}))
         about = matters(f)
         written = sets.anywhere({b: r for b, r in body.may.items() if b in about}, steady_buffers(loop))
         changed = sets.others(written, before(early, name), sets.may, early)
@@ -442,6 +442,8 @@ class Contexts:
         told = has_loads(stmt.value) or not stmt.var.dtype.is_integer
         one = not told or self.defined(facts, stmt.value)  # else the name is one value, and each reading may be another
         domain = f.domain.intersect(bound_to(stmt.var, stmt.value)) if one else f.domain
+        if one and has_loads(stmt.value):
+            domain = domain.intersect(values_of_name(f, stmt.var, stmt.value))
         known = {**f.known, (held.binding(stmt.var), stmt.value): pb.whole(0)} if told and one else f.known
         return self.add_facts(
             replace(f, domain=domain, known=known, scope=(*f.scope, stmt.var), bound=len(self._facts))
@@ -688,9 +690,3 @@ class Contexts:
 
 def _union(one: isl.Set, other: isl.Set | None) -> isl.Set:
     return one if other is None else one.union(other)
-
-
-def _bindings(known: Contents, stmt: Stmt) -> set[Buffer]:
-    """The bound names that something is known of and that a statement uses."""
-    bound = {b for b, _ in known if held.is_binding(b)}
-    return bound & {held.binding(v) for e in all_exprs(stmt) for v in free_vars(e)} if bound else bound

@@ -58,9 +58,28 @@ def elements(
     """
     read = {load for expr in exprs for load in loads(expr)}
     known = [(c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c))]
+    known += [(c, True) for c in _of_names(facts) if any(load in read for load in loads(c))]
     known += [(c, True) for load in sorted(read, key=text_order) for c in told(facts, load, asked) if has_loads(c)]
     known += [(Binary("eq", load, load), True) for load in defined]
     return Elements(known) if known else None
+
+
+def _of_names(facts: Facts) -> Iterator[Expr]:
+    """That names which bindings have given to integers are equal to what they were bound to."""
+    for (buffer, value), region in facts.known.items():
+        integer = held.is_binding(buffer) and value.dtype.is_integer and has_loads(value) and not is_lazy(value)
+        if integer and facts.domain.is_subset(region.params()):  # else it may have been written since
+            yield Binary("eq", Var(held.bound_name(buffer), value.dtype), value)
+
+
+def values_of_name(facts: Facts, var: Var, value: Expr) -> isl.Set:
+    """What is known of a name that a binding gives to an integer which is made of elements, as a params set."""
+    known = elements(facts, (value,)) if var.dtype.is_integer else None
+    meaning = None if known is None else pb.affine(known.named(value))
+    if known is None or meaning is None:
+        return pb.always()
+    found = known.values.intersect(pb.symbol(var.name).eq_set(meaning))
+    return pb.forget(found, {name for name in pb.variables(found) if name.startswith("?")})
 
 
 def place(facts: Facts, indices: tuple[Expr, ...], asked: frozenset[Buffer] = frozenset()) -> isl.Set | None:

@@ -13,6 +13,7 @@ from ir.analysis.contents import Contents, Regions
 from ir.analysis.effects import stored_places
 from ir.nodes import Buffer, Stmt
 from ir.presburger import sets as pb
+from ir.traverse import all_exprs, free_vars, loads
 
 _MAX_PIECES = 16
 _WHOLE = 2  # pieces of what is known that are kept as they are
@@ -92,3 +93,14 @@ def there(region: isl.Set, box: isl.Set, domain: isl.Set) -> isl.Set:
     Loops take away what other iterations write: of what is left, most of the pieces would be neither.
     """
     return region if region.n_basic_set() <= _WHOLE else region.intersect(box.intersect_params(domain)).coalesce()
+
+
+def bindings(known: Contents, stmt: Stmt) -> set[Buffer]:
+    """The bound names that something is known of and that a statement uses, or whose elements it reads again."""
+    bound = {(b, v) for b, v in known if held.is_binding(b)}
+    if not bound:
+        return set()
+    exprs = [*all_exprs(stmt)]
+    used = {held.binding(v) for e in exprs for v in free_vars(e)}
+    read = {e.buffer for whole in exprs for e in loads(whole)}
+    return {b for b, v in bound if b in used or (v.dtype.is_integer and not read.isdisjoint(held.reads(v)))}

@@ -51,6 +51,11 @@ def is_binding(buffer: Buffer) -> bool:
     return buffer.name.startswith("%")
 
 
+def bound_name(buffer: Buffer) -> str:
+    """The name of the variable that such a buffer stands for."""
+    return buffer.name[1:]
+
+
 def is_function(value: Value) -> bool:
     """Whether a value is neither a constant nor `Undef`, so that it depends on the place or on a state."""
     return not isinstance(value, (Const, Undef))

@@ -1,10 +1,10 @@
-"""Random nests that compute functions of elements more often than there are elements."""
+"""Random nests that compute functions of elements more often than there are elements, or add terms that are zero."""
 
 from __future__ import annotations
 
 from egraph_rules.check.programs.writer import Scope, Writer, number
 from ir.dtypes import DType
-from ir.nodes import SKIP, Binary, Buffer, Expr, For, If, Load, Stmt, Store, Unary
+from ir.nodes import SKIP, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Unary, const
 
 
 def repeated_terms(w: Writer) -> Stmt:
@@ -31,3 +31,31 @@ def repeated_terms(w: Writer) -> Stmt:
     count = w.source.pick(number(size - 1), number(size - 1), Binary("add", outer, number(1)), w.n % size)
     rows = w.source.pick(number(2), number(2), w.n % 3)
     return For(outer, number(0), rows, For(inner, number(0), count, body))
+
+
+def chosen_terms(w: Writer) -> Stmt:
+    """A sum or product over a loop, of terms that are neutral, or nearly so, unless a condition holds."""
+    var, extent = w.var("s"), w.source.integer(2, 5)
+    scope, target = Scope().binding(var, 0, extent), w.place(w.written(), Scope())
+    bound = w.source.integer(0, extent)
+
+    def chosen(neutral: int) -> Expr:
+        cond = w.source.pick(var < bound, var < bound, var >= bound, var < w.n, w.condition(scope, 1))
+        other = const(w.source.pick(neutral, neutral, neutral, neutral + 1), w.dtype)
+        return Select(cond, w.place(w.read(), scope), other)
+
+    match w.source.pick("sum", "sum", "products", "factors", "maximum"):
+        case "sum":
+            value = Binary("add", target, chosen(0))
+        case "products":
+            value = Binary("add", target, Binary("mul", chosen(0), w.source.pick(chosen(0), w.place(w.read(), scope))))
+        case "factors":
+            value = Binary("mul", target, chosen(1))
+        case _:
+            value = Binary("max", target, chosen(0))
+    return For(
+        var,
+        number(0),
+        w.source.pick(number(extent), number(extent), w.n % extent),
+        Store(target.buffer, target.indices, value),
+    )
