@@ -15,6 +15,7 @@ from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.contexts.facts import along
 from ir.analysis.conditions import conjunction
 from ir.analysis.effects import meeting
+from ir.floats import Floats
 from ir.fold import folded
 from ir.nodes import (
     SKIP,
@@ -284,6 +285,7 @@ def _useful(stmt: Stmt) -> isl.Set:
 @rewrite(
     law="for i in n: A[x] = A[x] op e  =  for i in a .. b: A[x] = A[x] op e   where e is neutral to op outside a .. b",
     because="what is neutral leaves the element as it is",
+    floats=Floats.NO_SIGNED_ZEROS,
 )
 def neutral_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Leave out iterations at both ends that add only what selections make neutral, as they make padding zero."""

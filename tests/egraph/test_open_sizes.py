@@ -109,6 +109,46 @@ CASES = {
                 Y[i] = Y[i] + V[k]""",
         0,
     ),
+    "a name for the length of a row": (
+        ROWS,
+        f"""{LENGTHS}
+    for i in range(6):
+        Y[i] = 0.0
+        length = L[i]
+        for t in range(length):
+            if t < L[i] and t < 8:
+                Y[i] = Y[i] + Z[i, t]""",
+        0,
+    ),
+    "names for two offsets": (
+        'o: T.Buffer((7,), "int32"), V: T.Buffer((20,), "float32"), Y: T.Buffer((6,), "float32")',
+        """
+    for i in range(6):
+        T.assume(0 <= o[i] and o[i] <= o[i + 1] and o[i + 1] <= 20)
+    for i in range(6):
+        Y[i] = 0.0
+        a = o[i]
+        b = o[i + 1]
+        for k in range(a, b):
+            if k >= 0 and k < o[i + 1] and k < 20:
+                Y[i] = Y[i] + V[k]""",
+        0,
+    ),
+    "a sum over padded rows of open length": (
+        'm: T.int32, A: T.Buffer((4, m), "float32"), x: T.Buffer((m,), "float32"), Y: T.Buffer((4,), "float32")',
+        """
+    P = T.alloc_buffer((4, (m + 3) // 4 * 4), "float32")
+    Q = T.alloc_buffer(((m + 3) // 4 * 4,), "float32")
+    for i, j in T.grid(4, (m + 3) // 4 * 4):
+        P[i, j] = A[i, j] if j < m else 0.0
+    for j in range((m + 3) // 4 * 4):
+        Q[j] = x[j] if j < m else 0.0
+    for i in range(4):
+        Y[i] = 0.0
+        for j in range((m + 3) // 4 * 4):
+            Y[i] = Y[i] + P[i, j] * Q[j]""",
+        0,
+    ),
     "a name for a clamped position": (
         'X: T.Buffer((9,), "float32"), V: T.Buffer((5,), "float32"), Y: T.Buffer((9,), "float32")',
         """
@@ -165,6 +205,17 @@ TRAPS = {
     for k in range(h * w):
         if k // w < h:
             Y[k] = 1.0""",
+        1,
+    ),
+    "a name for a length that an iteration changes": (
+        ROWS,
+        f"""{LENGTHS}
+    for i in range(6):
+        length = L[i]
+        for t in range(length):
+            if t < L[i]:
+                L[i] = T.max(L[i] - 2, 0)
+                Y[i] = Z[i, t]""",
         1,
     ),
     "a length that an iteration changes": (
@@ -302,8 +353,9 @@ def f(X: T.Buffer((4, 8), "float32"), Z: T.Buffer((4, 8), "float32"), W: T.Buffe
         {body}
     for i in range(4):
         Y[i] = 0.0
-        for t in range({dice.choice(("8", "8", "L[i]"))}):
-            if {bound}:
+        length = L[i] - {dice.choice((0, 0, 1))}
+        for t in range({dice.choice(("8", "8", "L[i]", "length", "T.max(length, 2)"))}):
+            if {dice.choice((bound, bound, f"t < length and {bound}"))}:
                 Y[i] = {step}
 """
 
