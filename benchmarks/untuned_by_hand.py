@@ -31,6 +31,14 @@ class Draw:
         """Int32 from 0 to below a number."""
         return self.rng.integers(0, stop, shape).astype(np.int32)
 
+    def bytes(self, *shape: int) -> np.ndarray:
+        """Any uint8."""
+        return self.rng.integers(0, 1 << 8, shape).astype(np.uint8)
+
+    def words(self, *shape: int) -> np.ndarray:
+        """Any uint32."""
+        return self.rng.integers(0, 1 << 32, shape).astype(np.uint32)
+
     def offsets(self, count: int, stop: int) -> np.ndarray:
         """Int32 that rise from 0 to a number: where rows begin and end."""
         return np.concatenate([[0], np.sort(self.rng.integers(0, stop, count - 2)), [stop]]).astype(np.int32)
@@ -1658,6 +1666,351 @@ def bit_reversal(x):
     return x.reshape((2,) * 12).transpose(range(11, -1, -1)).reshape(-1)
 
 
+def overlap_add(X, w):
+    Z = jnp.pad((X * w).reshape(200, 4, 64), ((3, 3), (0, 0), (0, 0)))
+    return sum(Z[3 - a : 206 - a, a] for a in range(4)).reshape(-1)
+
+
+def frame_energies(X, w):
+    x2, w2 = X * X, w * w
+    return lax.conv_general_dilated(x2[None, None], w2[None, None], (160,), "VALID")[0, 0]
+
+
+def zero_crossings(X):
+    s = (X >= 0).reshape(16, 20, 200)
+    return jnp.sum(s[:, :, 1:] != s[:, :, :-1], 2, dtype=jnp.int32)
+
+
+def integrator_comb(X):
+    return X.reshape(2048, 8).sum(1)
+
+
+def normalised_adjacency(A):
+    r = lax.rsqrt(1 + A.sum(1))
+    return (A + jnp.eye(400, dtype=A.dtype)) * (r[:, None] * r)
+
+
+def coo_times_matrix(R, C, V, X):
+    return jnp.zeros((400, 16)).at[R].add(V[:, None] * X[C], mode="promise_in_bounds")
+
+
+def ell_transposed(C, V, x):
+    return jnp.zeros(800).at[jnp.where(C >= 0, C, 800)].add(V * x[:, None], mode="drop")
+
+
+def edge_softmax(D, S):
+    m = jax.ops.segment_max(S, D, 300)
+    e = jnp.exp(S - m[D])
+    return e / jax.ops.segment_sum(e, D, 300)[D]
+
+
+def transitive_closure(A):
+    def step(k, R):
+        return R | (R[:, k, None] & R[k])
+
+    return lax.fori_loop(0, 128, step, A)
+
+
+def asian_options(Z, v):
+    s = 100 * jnp.exp(jnp.cumsum(v[0] * Z - 0.5 * v[0] * v[0], 1))
+    return jnp.mean(jnp.maximum(s.mean(1) - 100, 0), keepdims=True)
+
+
+def rolling_covariance(X, Y):
+    def total(x):
+        return sum(x[k : k + 3981] for k in range(20))
+
+    return (total(X * Y) - total(X) * total(Y) / 20) / 19
+
+
+def relative_strength(P):
+    d = P[:, 1:] - P[:, :-1]
+
+    def step(c, d):
+        up, down = c
+        up = (13 * up + jnp.maximum(d, 0)) / 14
+        down = (13 * down + jnp.maximum(-d, 0)) / 14
+        return (up, down), 100 * up / (up + down + 1e-6)
+
+    z = jnp.zeros(8)
+    r = lax.scan(step, (z, z), d.T)[1].T
+    return jnp.concatenate([jnp.full((8, 1), 50.0), r], 1)
+
+
+def bond_prices(c, r, m):
+    t = jnp.arange(1, 61)
+    e = jnp.exp(-r[:, None] * t)
+    return c * jnp.sum(jnp.where(t <= m[:, None], e, 0), 1) + jnp.exp(-r * m)
+
+
+def otsu_threshold(X):
+    h = jnp.zeros(256).at[X].add(1.0)
+    v = jnp.arange(256) * h
+    w, a = jnp.cumsum(h), jnp.cumsum(v)
+    b = jnp.sum(v) - a
+    u = 20000 - w
+    ok = (w > 0) & (u > 0)
+    d = a / jnp.where(w > 0, w, 1) - b / jnp.where(u > 0, u, 1)
+    return jnp.where(ok, w * u * d * d, 0)
+
+
+def opening(X):
+    def ex(X, f, z):
+        P = jnp.pad(X, 1, constant_values=z)
+        R = f(f(P[:-2], P[1:-1]), P[2:])
+        return f(f(R[:, :-2], R[:, 1:-1]), R[:, 2:])
+
+    return ex(ex(X, jnp.minimum, 255), jnp.maximum, 0)
+
+
+def box_from_sums(S):
+    R = jnp.pad(S, ((3, 3), (0, 0)), mode="edge")
+    R = R[7:307] - R[:300]
+    R = jnp.pad(R, ((0, 0), (3, 3)), mode="edge")
+    return (R[:, 7:407] - R[:, :400]) / 49
+
+
+def seam_energies(E):
+    inf = jnp.full((1,), jnp.inf)
+
+    def step(m, e):
+        p = jnp.concatenate([inf, m, inf])
+        m = e + jnp.minimum(jnp.minimum(p[:-2], m), p[2:])
+        return m, m
+
+    return jnp.concatenate([E[:1], lax.scan(step, E[0], E[1:])[1]])
+
+
+def ordered_dither(X, B):
+    return jnp.where(jnp.tile(B, (32, 42))[:250, :330] < X, 255, 0).astype(jnp.uint8)
+
+
+def chroma_halved(U):
+    P = jnp.pad(U, ((0, 1), (0, 1)), mode="edge").astype(jnp.int32)
+    return ((P[::2, ::2] + P[1::2, ::2] + P[::2, 1::2] + P[1::2, 1::2] + 2) // 4).astype(jnp.uint8)
+
+
+def thinned_edges(G, D):
+    c = G[1:-1, 1:-1]
+
+    def big(a, b):
+        return (c >= G[1 + a : 199 + a, 1 + b : 199 + b]) & (c >= G[1 - a : 199 - a, 1 - b : 199 - b])
+
+    d = D[1:-1, 1:-1]
+    k = jnp.where(d == 0, big(0, 1), jnp.where(d == 1, big(1, -1), jnp.where(d == 2, big(1, 0), big(1, 1))))
+    return jnp.pad(jnp.where(k, c, 0), 1)
+
+
+def vibrating_string(U, V):
+    def step(_, s):
+        U, V = s
+        V = V.at[1:-1].add(0.1 * (U[:-2] - 2 * U[1:-1] + U[2:]))
+        return U.at[1:-1].add(0.1 * V[1:-1]), V
+
+    return lax.fori_loop(0, 100, step, (U, V))
+
+
+def shallow_water(H, Q):
+    def step(_, s):
+        H, Q = s
+        F = Q * Q / H + 4.9 * H * H
+
+        def lax_friedrichs(U, F):
+            return 0.5 * (jnp.roll(U, 1) + jnp.roll(U, -1)) - 0.05 * (jnp.roll(F, -1) - jnp.roll(F, 1))
+
+        return lax_friedrichs(H, Q), lax_friedrichs(Q, F)
+
+    return lax.fori_loop(0, 50, step, (H, Q))
+
+
+def charge_deposit(X):
+    c = X.astype(jnp.int32)
+    f = X - c
+    return jnp.zeros(129).at[c].add(1 - f, mode="promise_in_bounds").at[c + 1].add(f, mode="promise_in_bounds")[:128]
+
+
+def rising_subsequence(A):
+    def step(i, L):
+        return L.at[i].set(1 + jnp.max(jnp.where(A[i] > A, L, 0)))
+
+    return lax.fori_loop(0, 400, step, jnp.zeros(400, jnp.int32))
+
+
+def common_substring(s, t):
+    def step(c, a):
+        L, b = c
+        L = jnp.where(a == t, jnp.concatenate([jnp.zeros(1, jnp.int32), L[:-1]]) + 1, 0)
+        return (L, jnp.maximum(b, L)), None
+
+    z = jnp.zeros(300, jnp.int32)
+    return jnp.max(lax.scan(step, (z, z), s)[0][1], keepdims=True)
+
+
+def word_break(D):
+    def step(r, d):
+        n = jnp.any(d & r)
+        return jnp.concatenate([n[None], r[:-1]]), n
+
+    r = jnp.zeros(12, bool).at[0].set(True)
+    return jnp.concatenate([jnp.ones(1, bool), lax.scan(step, r, D)[1]])
+
+
+def pattern_places(t, p):
+    m = jnp.ones(19993, bool)
+    for k in range(8):
+        m &= (p[k] == 63) | (t[k : k + 19993] == p[k])
+    return m
+
+
+def bitap(t, M):
+    m = M[t].T
+
+    def step(c, m):
+        d, n = c
+        d = ((d << 1) | 1) & m
+        return (d, n + ((d >> 7) & 1).astype(jnp.int32)), None
+
+    return lax.scan(step, (jnp.zeros(64, jnp.uint32), jnp.zeros(64, jnp.int32)), m)[0][1]
+
+
+def khatri_rao(A, B):
+    return (A[:, None] * B).reshape(2835, 17)
+
+
+def packed_rank_one(x, A):
+    i, j = np.tril_indices(200)
+    return A + x[i] * x[j]
+
+
+def products_batch_last(A, B):
+    return sum(A[:, k, None] * B[k] for k in range(5))
+
+
+def householder_panel(V, A):
+    def step(A, v):
+        return A - 2 * v[:, None] * (v @ A), None
+
+    return lax.scan(step, A, V)[0]
+
+
+def layer_norm_backward(X, g, dY):
+    m = X.mean(1, keepdims=True)
+    c = X - m
+    r = lax.rsqrt(jnp.mean(c * c, 1, keepdims=True) + 1e-5)
+    y = dY * g
+    h = c * r
+    return r * (y - y.mean(1, keepdims=True) - h * jnp.mean(y * h, 1, keepdims=True))
+
+
+def conv_weight_gradient(X, dY):
+    r = lax.conv_general_dilated(X.transpose(1, 0, 2, 3), dY.transpose(1, 0, 2, 3), (1, 1), "VALID")
+    return r.transpose(1, 0, 2, 3)
+
+
+def max_pool_backward(X, dY):
+    x = X.reshape(16, 32, 2, 32, 2)
+    m = x.max((2, 4), keepdims=True)
+    return jnp.where(x == m, dY[:, :, None, :, None], 0).reshape(16, 64, 64)
+
+
+def hard_triplets(X, L):
+    d = jnp.sum((X[:, None] - X) ** 2, 2)
+    s = L[:, None] == L
+    p = jnp.max(jnp.where(s, d, 0), 1)
+    n = jnp.min(jnp.where(s, 1e6, d), 1)
+    return jnp.maximum(p - n + 1, 0)
+
+
+def batch_norm_backward(X, dY):
+    ax = (0, 2, 3)
+    c = X - X.mean(ax, keepdims=True)
+    v = jnp.mean(c * c, ax, keepdims=True) + 1e-5
+    return (dY - dY.mean(ax, keepdims=True) - c * jnp.mean(dY * c, ax, keepdims=True) / v) / jnp.sqrt(v)
+
+
+def relative_bias_scores(Q, K, b):
+    i = np.arange(100)
+    return b[:, i[None] - i[:, None] + 99] + 0.25 * jnp.einsum("hid,hjd->hij", Q, K)
+
+
+def pixel_shuffle(X, b):
+    Z = (X + b[:, None, None]).reshape(4, 3, 3, 60, 60)
+    return Z.transpose(0, 3, 1, 4, 2).reshape(4, 180, 180)
+
+
+def fnv_rows(S):
+    x = S.astype(jnp.uint32)
+    h = jnp.full(500, 2166136261, jnp.uint32)
+    return lax.scan(lambda h, x: ((h ^ x) * jnp.uint32(16777619), None), h, x.T)[0]
+
+
+def xorshift_streams(S):
+    def step(s, _):
+        s = s ^ (s << 13)
+        s = s ^ (s >> 17)
+        s = s ^ (s << 5)
+        return s, s
+
+    return lax.scan(step, S, None, 100)
+
+
+def min_hashes(W, a, b):
+    return jnp.min(a * W[:, :, None] + b, 1)
+
+
+def count_sketch(W, a):
+    s = (a[:, None] * W) >> 24
+    return jnp.zeros((4, 256), jnp.int32).at[jnp.arange(4)[:, None], s].add(1, mode="promise_in_bounds")
+
+
+def table_with_lerp(X, t):
+    u = jnp.clip(X, 0, 1) * 64
+    k = jnp.minimum(u.astype(jnp.int32), 63)
+    a = t[k]
+    return a + (u - k) * (t[k + 1] - a)
+
+
+def mirrored_taps(X, w):
+    P = jnp.pad(X, ((0, 0), (3, 3)), mode="reflect")
+    return sum(w[k] * P[:, k : k + 300] for k in range(7))
+
+
+def cylinder_diffusion(X):
+    P = jnp.pad(X, ((1, 1), (0, 0)), mode="edge")
+    W = jnp.pad(X, ((0, 0), (1, 1)), mode="wrap")
+    return X + 0.2 * (P[:-2] + P[2:] + W[:, :-2] + W[:, 2:] - 4 * X)
+
+
+def one_sided_gradient(X):
+    def d(X):
+        return jnp.concatenate([X[1:2] - X[:1], 0.5 * (X[2:] - X[:-2]), X[-1:] - X[-2:-1]])
+
+    return jnp.stack([d(X), d(X.T).T], 2)
+
+
+def blocked_channel_softmax(X):
+    v = jnp.arange(56).reshape(7, 1, 8) < 53
+    x = jnp.where(v, X, -1e6)
+    e = jnp.where(v, jnp.exp(x - x.max((0, 2), keepdims=True)), 0)
+    return e / e.sum((0, 2), keepdims=True)
+
+
+def row_scan_in_blocks(X):
+    x = X.reshape(64, 256)[:, :250]
+
+    def step(c, x):
+        c = 0.9 * c + x
+        return c, c
+
+    y = lax.scan(step, jnp.zeros(64), x.T)[1].T
+    return jnp.pad(y, ((0, 0), (0, 6)), mode="edge").reshape(64, 8, 32)
+
+
+def requantized(X, W, s):
+    a = X.astype(jnp.float32) @ W.astype(jnp.float32)
+    return jnp.clip(jnp.floor(a * s + 0.5), -128, 127).astype(jnp.int8)
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -2033,6 +2386,80 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "non_max_suppression": lambda draw: {"G": draw.unit(256, 256), "A": draw.below(4, 256, 256)},
     "run_lengths": lambda draw: {"x": draw.below(2, 20000)},
     "bit_reversal": lambda draw: {"x": draw.floats(4096)},
+    "overlap_add": lambda draw: {"X": draw.floats(200, 256), "w": draw.unit(256)},
+    "frame_energies": lambda draw: {"X": draw.floats(20000), "w": draw.unit(400)},
+    "zero_crossings": lambda draw: {"X": draw.floats(16, 4000)},
+    "integrator_comb": lambda draw: {"X": draw.below(200, 16384) - 100},
+    "normalised_adjacency": lambda draw: {"A": (draw.unit(400, 400) > 0.9).astype(np.float32)},
+    "coo_times_matrix": lambda draw: {
+        "R": draw.below(400, 3000),
+        "C": draw.below(500, 3000),
+        "V": draw.floats(3000),
+        "X": draw.floats(500, 16),
+    },
+    "ell_transposed": lambda draw: {
+        "C": draw.below(801, 1000, 8) - 1,
+        "V": draw.floats(1000, 8),
+        "x": draw.floats(1000),
+    },
+    "edge_softmax": lambda draw: {"D": draw.below(300, 4000), "S": draw.floats(4000)},
+    "transitive_closure": lambda draw: {"A": draw.unit(128, 128) > 0.99},
+    "asian_options": lambda draw: {"Z": draw.floats(2000, 50), "v": np.array([0.05], np.float32)},
+    "rolling_covariance": lambda draw: {"X": draw.floats(4000), "Y": draw.floats(4000)},
+    "relative_strength": lambda draw: {"P": 100 + np.cumsum(draw.floats(8, 2000), 1).astype(np.float32)},
+    "bond_prices": lambda draw: {"c": draw.unit(500), "r": 0.1 * draw.unit(500), "m": draw.below(60, 500) + 1},
+    "otsu_threshold": lambda draw: {"X": draw.bytes(20000)},
+    "opening": lambda draw: {"X": draw.bytes(240, 320)},
+    "box_from_sums": lambda draw: {"S": draw.floats(301, 401)},
+    "seam_energies": lambda draw: {"E": draw.unit(200, 300)},
+    "ordered_dither": lambda draw: {"X": draw.unit(250, 330), "B": draw.unit(8, 8)},
+    "chroma_halved": lambda draw: {"U": draw.bytes(255, 311)},
+    "thinned_edges": lambda draw: {"G": draw.unit(200, 200), "D": draw.below(4, 200, 200)},
+    "vibrating_string": lambda draw: {"U": draw.floats(1000), "V": draw.floats(1000)},
+    "shallow_water": lambda draw: {"H": 1 + 0.1 * draw.unit(512), "Q": 0.1 * draw.floats(512)},
+    "charge_deposit": lambda draw: {"X": 127 * draw.unit(5000)},
+    "rising_subsequence": lambda draw: {"A": draw.below(1000, 400)},
+    "common_substring": lambda draw: {
+        "s": draw.below(4, 200).astype(np.uint8),
+        "t": draw.below(4, 300).astype(np.uint8),
+    },
+    "word_break": lambda draw: {"D": draw.unit(300, 12) > 0.8},
+    "pattern_places": lambda draw: {"t": draw.below(4, 20000).astype(np.uint8), "p": draw.below(4, 8).astype(np.uint8)},
+    "bitap": lambda draw: {"t": draw.bytes(64, 300), "M": draw.words(256)},
+    "khatri_rao": lambda draw: {"A": draw.floats(63, 17), "B": draw.floats(45, 17)},
+    "packed_rank_one": lambda draw: {"x": draw.floats(200), "A": draw.floats(20100)},
+    "products_batch_last": lambda draw: {"A": draw.floats(3, 5, 2000), "B": draw.floats(5, 7, 2000)},
+    "householder_panel": lambda draw: {"V": 0.1 * draw.floats(8, 150), "A": draw.floats(150, 90)},
+    "layer_norm_backward": lambda draw: {
+        "X": draw.floats(256, 192),
+        "g": draw.floats(192),
+        "dY": draw.floats(256, 192),
+    },
+    "conv_weight_gradient": lambda draw: {"X": draw.floats(4, 8, 34, 34), "dY": draw.floats(4, 16, 32, 32)},
+    "max_pool_backward": lambda draw: {"X": draw.floats(16, 64, 64), "dY": draw.floats(16, 32, 32)},
+    "hard_triplets": lambda draw: {"X": draw.floats(200, 24), "L": draw.below(10, 200)},
+    "batch_norm_backward": lambda draw: {"X": draw.floats(8, 24, 20, 20), "dY": draw.floats(8, 24, 20, 20)},
+    "relative_bias_scores": lambda draw: {
+        "Q": draw.floats(4, 100, 16),
+        "K": draw.floats(4, 100, 16),
+        "b": draw.floats(4, 199),
+    },
+    "pixel_shuffle": lambda draw: {"X": draw.floats(36, 60, 60), "b": draw.floats(36)},
+    "fnv_rows": lambda draw: {"S": draw.bytes(500, 40)},
+    "xorshift_streams": lambda draw: {"S": draw.words(256)},
+    "min_hashes": lambda draw: {"W": draw.words(100, 50), "a": draw.words(32), "b": draw.words(32)},
+    "count_sketch": lambda draw: {"W": draw.words(2000), "a": draw.words(4)},
+    "table_with_lerp": lambda draw: {"X": draw.floats(20000), "t": draw.floats(65)},
+    "mirrored_taps": lambda draw: {"X": draw.floats(100, 300), "w": draw.floats(7)},
+    "cylinder_diffusion": lambda draw: {"X": draw.floats(150, 200)},
+    "one_sided_gradient": lambda draw: {"X": draw.floats(250, 250)},
+    "blocked_channel_softmax": lambda draw: {"X": draw.floats(7, 900, 8)},
+    "row_scan_in_blocks": lambda draw: {"X": draw.floats(64, 8, 32)},
+    "requantized": lambda draw: {
+        "X": (draw.bytes(400, 32)).view(np.int8),
+        "W": draw.bytes(32, 48).view(np.int8),
+        "s": 0.01 * draw.unit(48),
+    },
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -2239,4 +2666,54 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     non_max_suppression,
     run_lengths,
     bit_reversal,
+    overlap_add,
+    frame_energies,
+    zero_crossings,
+    integrator_comb,
+    normalised_adjacency,
+    coo_times_matrix,
+    ell_transposed,
+    edge_softmax,
+    transitive_closure,
+    asian_options,
+    rolling_covariance,
+    relative_strength,
+    bond_prices,
+    otsu_threshold,
+    opening,
+    box_from_sums,
+    seam_energies,
+    ordered_dither,
+    chroma_halved,
+    thinned_edges,
+    vibrating_string,
+    shallow_water,
+    charge_deposit,
+    rising_subsequence,
+    common_substring,
+    word_break,
+    pattern_places,
+    bitap,
+    khatri_rao,
+    packed_rank_one,
+    products_batch_last,
+    householder_panel,
+    layer_norm_backward,
+    conv_weight_gradient,
+    max_pool_backward,
+    hard_triplets,
+    batch_norm_backward,
+    relative_bias_scores,
+    pixel_shuffle,
+    fnv_rows,
+    xorshift_streams,
+    min_hashes,
+    count_sketch,
+    table_with_lerp,
+    mirrored_taps,
+    cylinder_diffusion,
+    one_sided_gradient,
+    blocked_channel_softmax,
+    row_scan_in_blocks,
+    requantized,
 )

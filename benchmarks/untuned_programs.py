@@ -3126,3 +3126,689 @@ def bit_reversal(x: T.Buffer((4096,), "float32"), y: T.Buffer((4096,), "float32"
         for b in range(12):
             r[0] = r[0] * 2 + ((i >> b) & 1)
         y[i] = x[r[0]]
+
+
+@T.prim_func
+def overlap_add(X: T.Buffer((200, 256), "float32"), w: T.Buffer((256,), "float32"), Y: T.Buffer((12992,), "float32")):
+    for n in range(12992):
+        Y[n] = 0.0
+    for f, k in T.grid(200, 256):
+        Y[64 * f + k] = Y[64 * f + k] + X[f, k] * w[k]
+
+
+@T.prim_func
+def frame_energies(X: T.Buffer((20000,), "float32"), w: T.Buffer((400,), "float32"), E: T.Buffer((123,), "float32")):
+    for f in range(123):
+        E[f] = 0.0
+        for k in range(400):
+            E[f] = E[f] + X[160 * f + k] * w[k] * (X[160 * f + k] * w[k])
+
+
+@T.prim_func
+def zero_crossings(X: T.Buffer((16, 4000), "float32"), N: T.Buffer((16, 20), "int32")):
+    for c, f in T.grid(16, 20):
+        N[c, f] = 0
+        for k in range(1, 200):
+            if (X[c, 200 * f + k] >= 0.0) != (X[c, 200 * f + k - 1] >= 0.0):
+                N[c, f] = N[c, f] + 1
+
+
+@T.prim_func
+def integrator_comb(X: T.Buffer((16384,), "int32"), Y: T.Buffer((2048,), "int32")):
+    S = T.alloc_buffer((16384,), "int32")
+    S[0] = X[0]
+    for i in range(1, 16384):
+        T.assume(X[i] >= -100 and X[i] <= 100)
+        S[i] = S[i - 1] + X[i]
+    for j in range(2048):
+        Y[j] = S[8 * j + 7]
+        if j > 0:
+            Y[j] = Y[j] - S[8 * j - 1]
+
+
+@T.prim_func
+def normalised_adjacency(A: T.Buffer((400, 400), "float32"), N: T.Buffer((400, 400), "float32")):
+    D = T.alloc_buffer((400,), "float32")
+    for i in range(400):
+        D[i] = 1.0
+        for j in range(400):
+            D[i] = D[i] + A[i, j]
+    for i, j in T.grid(400, 400):
+        if i == j:
+            N[i, j] = (A[i, j] + 1.0) / T.sqrt(D[i] * D[j])
+        else:
+            N[i, j] = A[i, j] / T.sqrt(D[i] * D[j])
+
+
+@T.prim_func
+def coo_times_matrix(
+    R: T.Buffer((3000,), "int32"),
+    C: T.Buffer((3000,), "int32"),
+    V: T.Buffer((3000,), "float32"),
+    X: T.Buffer((500, 16), "float32"),
+    Y: T.Buffer((400, 16), "float32"),
+):
+    for e in range(3000):
+        T.assume(R[e] >= 0 and R[e] < 400 and C[e] >= 0 and C[e] < 500)
+    for i, d in T.grid(400, 16):
+        Y[i, d] = 0.0
+    for e in range(3000):
+        for d in range(16):
+            Y[R[e], d] = Y[R[e], d] + V[e] * X[C[e], d]
+
+
+@T.prim_func
+def ell_transposed(
+    C: T.Buffer((1000, 8), "int32"),
+    V: T.Buffer((1000, 8), "float32"),
+    x: T.Buffer((1000,), "float32"),
+    y: T.Buffer((800,), "float32"),
+):
+    for j in range(800):
+        y[j] = 0.0
+    for i, k in T.grid(1000, 8):
+        T.assume(C[i, k] >= -1 and C[i, k] < 800)
+        if C[i, k] >= 0:
+            y[C[i, k]] = y[C[i, k]] + V[i, k] * x[i]
+
+
+@T.prim_func
+def edge_softmax(D: T.Buffer((4000,), "int32"), S: T.Buffer((4000,), "float32"), P: T.Buffer((4000,), "float32")):
+    m = T.alloc_buffer((300,), "float32")
+    z = T.alloc_buffer((300,), "float32")
+    for i in range(300):
+        m[i] = -1000000.0
+        z[i] = 0.0
+    for e in range(4000):
+        T.assume(D[e] >= 0 and D[e] < 300)
+        m[D[e]] = T.max(m[D[e]], S[e])
+    for e in range(4000):
+        z[D[e]] = z[D[e]] + T.exp(S[e] - m[D[e]])
+    for e in range(4000):
+        P[e] = T.exp(S[e] - m[D[e]]) / z[D[e]]
+
+
+@T.prim_func
+def transitive_closure(A: T.Buffer((128, 128), "bool"), R: T.Buffer((128, 128), "bool")):
+    for i, j in T.grid(128, 128):
+        R[i, j] = A[i, j]
+    for k, i, j in T.grid(128, 128, 128):
+        R[i, j] = R[i, j] or (R[i, k] and R[k, j])
+
+
+@T.prim_func
+def asian_options(Z: T.Buffer((2000, 50), "float32"), v: T.Buffer((1,), "float32"), P: T.Buffer((1,), "float32")):
+    P[0] = 0.0
+    for p in range(2000):
+        s = T.alloc_buffer((1,), "float32")
+        a = T.alloc_buffer((1,), "float32")
+        s[0] = 100.0
+        a[0] = 0.0
+        for t in range(50):
+            s[0] = s[0] * T.exp(v[0] * Z[p, t] - T.float32(0.5) * v[0] * v[0])
+            a[0] = a[0] + s[0]
+        P[0] = P[0] + T.max(a[0] / 50.0 - T.float32(100.0), 0.0) / 2000.0
+
+
+@T.prim_func
+def rolling_covariance(
+    X: T.Buffer((4000,), "float32"), Y: T.Buffer((4000,), "float32"), C: T.Buffer((3981,), "float32")
+):
+    for t in range(3981):
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        c = T.alloc_buffer((1,), "float32")
+        a[0] = 0.0
+        b[0] = 0.0
+        c[0] = 0.0
+        for k in range(20):
+            a[0] = a[0] + X[t + k]
+            b[0] = b[0] + Y[t + k]
+            c[0] = c[0] + X[t + k] * Y[t + k]
+        C[t] = (c[0] - a[0] * b[0] / 20.0) / 19.0
+
+
+@T.prim_func
+def relative_strength(P: T.Buffer((8, 2000), "float32"), R: T.Buffer((8, 2000), "float32")):
+    for s in range(8):
+        g = T.alloc_buffer((1,), "float32")
+        l = T.alloc_buffer((1,), "float32")
+        g[0] = 0.0
+        l[0] = 0.0
+        R[s, 0] = 50.0
+        for t in range(1, 2000):
+            g[0] = (13.0 * g[0] + T.max(P[s, t] - P[s, t - 1], 0.0)) / 14.0
+            l[0] = (13.0 * l[0] + T.max(P[s, t - 1] - P[s, t], 0.0)) / 14.0
+            R[s, t] = 100.0 * g[0] / (g[0] + l[0] + T.float32(0.000001))
+
+
+@T.prim_func
+def bond_prices(
+    c: T.Buffer((500,), "float32"),
+    r: T.Buffer((500,), "float32"),
+    m: T.Buffer((500,), "int32"),
+    P: T.Buffer((500,), "float32"),
+):
+    for i in range(500):
+        T.assume(m[i] >= 1 and m[i] <= 60)
+        P[i] = 0.0
+        for t in range(60):
+            if t < m[i]:
+                P[i] = P[i] + c[i] * T.exp(-r[i] * T.cast(t + 1, "float32"))
+        P[i] = P[i] + T.exp(-r[i] * T.cast(m[i], "float32"))
+
+
+@T.prim_func
+def otsu_threshold(X: T.Buffer((20000,), "uint8"), B: T.Buffer((256,), "float32")):
+    h = T.alloc_buffer((256,), "float32")
+    for v in range(256):
+        h[v] = 0.0
+    for i in range(20000):
+        h[X[i]] = h[X[i]] + 1.0
+    for t in range(256):
+        w = T.alloc_buffer((1,), "float32")
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        w[0] = 0.0
+        a[0] = 0.0
+        b[0] = 0.0
+        for v in range(256):
+            if v <= t:
+                w[0] = w[0] + h[v]
+                a[0] = a[0] + T.cast(v, "float32") * h[v]
+            else:
+                b[0] = b[0] + T.cast(v, "float32") * h[v]
+        if w[0] > 0.0 and w[0] < 20000.0:
+            B[t] = (
+                w[0]
+                * (20000.0 - w[0])
+                * (a[0] / w[0] - b[0] / (20000.0 - w[0]))
+                * (a[0] / w[0] - b[0] / (20000.0 - w[0]))
+            )
+        else:
+            B[t] = 0.0
+
+
+@T.prim_func
+def opening(X: T.Buffer((240, 320), "uint8"), Y: T.Buffer((240, 320), "uint8")):
+    E = T.alloc_buffer((240, 320), "uint8")
+    for i, j in T.grid(240, 320):
+        E[i, j] = 255
+        for a, b in T.grid(3, 3):
+            if i + a >= 1 and i + a <= 240 and j + b >= 1 and j + b <= 320:
+                E[i, j] = T.min(E[i, j], X[i + a - 1, j + b - 1])
+    for i, j in T.grid(240, 320):
+        Y[i, j] = 0
+        for a, b in T.grid(3, 3):
+            if i + a >= 1 and i + a <= 240 and j + b >= 1 and j + b <= 320:
+                Y[i, j] = T.max(Y[i, j], E[i + a - 1, j + b - 1])
+
+
+@T.prim_func
+def box_from_sums(S: T.Buffer((301, 401), "float32"), Y: T.Buffer((300, 400), "float32")):
+    for i, j in T.grid(300, 400):
+        Y[i, j] = (
+            S[T.min(i + 4, 300), T.min(j + 4, 400)]
+            - S[T.max(i - 3, 0), T.min(j + 4, 400)]
+            - S[T.min(i + 4, 300), T.max(j - 3, 0)]
+            + S[T.max(i - 3, 0), T.max(j - 3, 0)]
+        ) / 49.0
+
+
+@T.prim_func
+def seam_energies(E: T.Buffer((200, 300), "float32"), M: T.Buffer((200, 300), "float32")):
+    for j in range(300):
+        M[0, j] = E[0, j]
+    for i in range(1, 200):
+        for j in range(300):
+            b = T.alloc_buffer((1,), "float32")
+            b[0] = M[i - 1, j]
+            if j > 0:
+                b[0] = T.min(b[0], M[i - 1, j - 1])
+            if j < 299:
+                b[0] = T.min(b[0], M[i - 1, j + 1])
+            M[i, j] = E[i, j] + b[0]
+
+
+@T.prim_func
+def ordered_dither(
+    X: T.Buffer((250, 330), "float32"), B: T.Buffer((8, 8), "float32"), Y: T.Buffer((250, 330), "uint8")
+):
+    for i, j in T.grid(250, 330):
+        if X[i, j] > B[i % 8, j % 8]:
+            Y[i, j] = 255
+        else:
+            Y[i, j] = 0
+
+
+@T.prim_func
+def chroma_halved(U: T.Buffer((255, 311), "uint8"), V: T.Buffer((128, 156), "uint8")):
+    for i, j in T.grid(128, 156):
+        V[i, j] = T.cast(
+            (
+                T.cast(U[2 * i, 2 * j], "int32")
+                + T.cast(U[T.min(2 * i + 1, 254), 2 * j], "int32")
+                + T.cast(U[2 * i, T.min(2 * j + 1, 310)], "int32")
+                + T.cast(U[T.min(2 * i + 1, 254), T.min(2 * j + 1, 310)], "int32")
+                + 2
+            )
+            // 4,
+            "uint8",
+        )
+
+
+@T.prim_func
+def thinned_edges(
+    G: T.Buffer((200, 200), "float32"), D: T.Buffer((200, 200), "int32"), Y: T.Buffer((200, 200), "float32")
+):
+    for i, j in T.grid(200, 200):
+        Y[i, j] = 0.0
+        if i > 0 and i < 199 and j > 0 and j < 199:
+            if D[i, j] == 0:
+                if G[i, j] >= G[i, j - 1] and G[i, j] >= G[i, j + 1]:
+                    Y[i, j] = G[i, j]
+            elif D[i, j] == 1:
+                if G[i, j] >= G[i - 1, j + 1] and G[i, j] >= G[i + 1, j - 1]:
+                    Y[i, j] = G[i, j]
+            elif D[i, j] == 2:
+                if G[i, j] >= G[i - 1, j] and G[i, j] >= G[i + 1, j]:
+                    Y[i, j] = G[i, j]
+            else:
+                if G[i, j] >= G[i - 1, j - 1] and G[i, j] >= G[i + 1, j + 1]:
+                    Y[i, j] = G[i, j]
+
+
+@T.prim_func
+def vibrating_string(U: T.Buffer((1000,), "float32"), V: T.Buffer((1000,), "float32")):
+    for t in range(100):
+        for i in range(1, 999):
+            V[i] = V[i] + T.float32(0.1) * (U[i - 1] - T.float32(2.0) * U[i] + U[i + 1])
+        for i in range(1, 999):
+            U[i] = U[i] + T.float32(0.1) * V[i]
+
+
+@T.prim_func
+def shallow_water(H: T.Buffer((512,), "float32"), Q: T.Buffer((512,), "float32")):
+    h = T.alloc_buffer((512,), "float32")
+    q = T.alloc_buffer((512,), "float32")
+    for t in range(50):
+        for i in range(512):
+            h[i] = T.float32(0.5) * (H[(i + 511) % 512] + H[(i + 1) % 512]) - T.float32(0.05) * (
+                Q[(i + 1) % 512] - Q[(i + 511) % 512]
+            )
+            q[i] = T.float32(0.5) * (Q[(i + 511) % 512] + Q[(i + 1) % 512]) - T.float32(0.05) * (
+                Q[(i + 1) % 512] * Q[(i + 1) % 512] / H[(i + 1) % 512]
+                + T.float32(4.9) * H[(i + 1) % 512] * H[(i + 1) % 512]
+                - Q[(i + 511) % 512] * Q[(i + 511) % 512] / H[(i + 511) % 512]
+                - T.float32(4.9) * H[(i + 511) % 512] * H[(i + 511) % 512]
+            )
+        for i in range(512):
+            H[i] = h[i]
+            Q[i] = q[i]
+
+
+@T.prim_func
+def charge_deposit(X: T.Buffer((5000,), "float32"), R: T.Buffer((128,), "float32")):
+    for g in range(128):
+        R[g] = 0.0
+    for p in range(5000):
+        T.assume(X[p] >= 0.0 and X[p] < 127.5)
+        c = T.cast(X[p], "int32")
+        T.assume(c >= 0 and c < 128)
+        R[c] = R[c] + (1.0 - (X[p] - T.cast(c, "float32")))
+        R[(c + 1) % 128] = R[(c + 1) % 128] + (X[p] - T.cast(c, "float32"))
+
+
+@T.prim_func
+def rising_subsequence(A: T.Buffer((400,), "int32"), L: T.Buffer((400,), "int32")):
+    for i in range(400):
+        L[i] = 1
+        for j in range(i):
+            if A[j] < A[i]:
+                L[i] = T.max(L[i], L[j] + 1)
+
+
+@T.prim_func
+def common_substring(s: T.Buffer((200,), "uint8"), t: T.Buffer((300,), "uint8"), b: T.Buffer((1,), "int32")):
+    L = T.alloc_buffer((201, 301), "int32")
+    for i in range(201):
+        L[i, 0] = 0
+    for j in range(301):
+        L[0, j] = 0
+    b[0] = 0
+    for i in range(200):
+        for j in range(300):
+            if s[i] == t[j]:
+                L[i + 1, j + 1] = L[i, j] + 1
+            else:
+                L[i + 1, j + 1] = 0
+            b[0] = T.max(b[0], L[i + 1, j + 1])
+
+
+@T.prim_func
+def word_break(D: T.Buffer((300, 12), "bool"), R: T.Buffer((301,), "bool")):
+    R[0] = True
+    for i in range(1, 301):
+        R[i] = False
+        for l in range(12):
+            if l < i:
+                if D[i - 1, l] and R[i - 1 - l]:
+                    R[i] = True
+
+
+@T.prim_func
+def pattern_places(t: T.Buffer((20000,), "uint8"), p: T.Buffer((8,), "uint8"), m: T.Buffer((19993,), "bool")):
+    for i in range(19993):
+        m[i] = True
+        for k in range(8):
+            if p[k] != 63 and t[i + k] != p[k]:
+                m[i] = False
+
+
+@T.prim_func
+def bitap(t: T.Buffer((64, 300), "uint8"), M: T.Buffer((256,), "uint32"), N: T.Buffer((64,), "int32")):
+    for r in range(64):
+        d = T.alloc_buffer((1,), "uint32")
+        d[0] = 0
+        N[r] = 0
+        for i in range(300):
+            d[0] = (d[0] << T.cast(1, "uint32") | T.cast(1, "uint32")) & M[t[r, i]]
+            if (d[0] & T.cast(128, "uint32")) != T.cast(0, "uint32"):
+                N[r] = N[r] + 1
+
+
+@T.prim_func
+def khatri_rao(A: T.Buffer((63, 17), "float32"), B: T.Buffer((45, 17), "float32"), K: T.Buffer((2835, 17), "float32")):
+    for i, j, r in T.grid(63, 45, 17):
+        K[45 * i + j, r] = A[i, r] * B[j, r]
+
+
+@T.prim_func
+def packed_rank_one(x: T.Buffer((200,), "float32"), A: T.Buffer((20100,), "float32")):
+    for i in range(200):
+        for j in range(i + 1):
+            A[i * (i + 1) // 2 + j] = A[i * (i + 1) // 2 + j] + x[i] * x[j]
+
+
+@T.prim_func
+def products_batch_last(
+    A: T.Buffer((3, 5, 2000), "float32"), B: T.Buffer((5, 7, 2000), "float32"), C: T.Buffer((3, 7, 2000), "float32")
+):
+    for n, i, j in T.grid(2000, 3, 7):
+        C[i, j, n] = 0.0
+        for k in range(5):
+            C[i, j, n] = C[i, j, n] + A[i, k, n] * B[k, j, n]
+
+
+@T.prim_func
+def householder_panel(V: T.Buffer((8, 150), "float32"), A: T.Buffer((150, 90), "float32")):
+    for r in range(8):
+        s = T.alloc_buffer((90,), "float32")
+        for j in range(90):
+            s[j] = 0.0
+            for i in range(150):
+                s[j] = s[j] + V[r, i] * A[i, j]
+        for i, j in T.grid(150, 90):
+            A[i, j] = A[i, j] - 2.0 * V[r, i] * s[j]
+
+
+@T.prim_func
+def layer_norm_backward(
+    X: T.Buffer((256, 192), "float32"),
+    g: T.Buffer((192,), "float32"),
+    dY: T.Buffer((256, 192), "float32"),
+    dX: T.Buffer((256, 192), "float32"),
+):
+    for n in range(256):
+        m = T.alloc_buffer((1,), "float32")
+        v = T.alloc_buffer((1,), "float32")
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        m[0] = 0.0
+        for d in range(192):
+            m[0] = m[0] + X[n, d] / 192.0
+        v[0] = 0.0
+        for d in range(192):
+            v[0] = v[0] + (X[n, d] - m[0]) * (X[n, d] - m[0]) / 192.0
+        r = 1.0 / T.sqrt(v[0] + T.float32(0.00001))
+        a[0] = 0.0
+        b[0] = 0.0
+        for d in range(192):
+            a[0] = a[0] + dY[n, d] * g[d]
+            b[0] = b[0] + dY[n, d] * g[d] * (X[n, d] - m[0]) * r
+        for d in range(192):
+            dX[n, d] = r * (dY[n, d] * g[d] - a[0] / 192.0 - (X[n, d] - m[0]) * r * b[0] / 192.0)
+
+
+@T.prim_func
+def conv_weight_gradient(
+    X: T.Buffer((4, 8, 34, 34), "float32"),
+    dY: T.Buffer((4, 16, 32, 32), "float32"),
+    dW: T.Buffer((16, 8, 3, 3), "float32"),
+):
+    for o, c, a, b in T.grid(16, 8, 3, 3):
+        dW[o, c, a, b] = 0.0
+    for n, o, c, y, x, a, b in T.grid(4, 16, 8, 32, 32, 3, 3):
+        dW[o, c, a, b] = dW[o, c, a, b] + X[n, c, y + a, x + b] * dY[n, o, y, x]
+
+
+@T.prim_func
+def max_pool_backward(
+    X: T.Buffer((16, 64, 64), "float32"), dY: T.Buffer((16, 32, 32), "float32"), dX: T.Buffer((16, 64, 64), "float32")
+):
+    M = T.alloc_buffer((16, 32, 32), "float32")
+    for c, y, x in T.grid(16, 32, 32):
+        M[c, y, x] = X[c, 2 * y, 2 * x]
+        for a, b in T.grid(2, 2):
+            M[c, y, x] = T.max(M[c, y, x], X[c, 2 * y + a, 2 * x + b])
+    for c, y, x in T.grid(16, 64, 64):
+        if X[c, y, x] == M[c, y // 2, x // 2]:
+            dX[c, y, x] = dY[c, y // 2, x // 2]
+        else:
+            dX[c, y, x] = 0.0
+
+
+@T.prim_func
+def hard_triplets(X: T.Buffer((200, 24), "float32"), L: T.Buffer((200,), "int32"), loss: T.Buffer((200,), "float32")):
+    for i in range(200):
+        p = T.alloc_buffer((1,), "float32")
+        q = T.alloc_buffer((1,), "float32")
+        p[0] = 0.0
+        q[0] = 1000000.0
+        for j in range(200):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for k in range(24):
+                d[0] = d[0] + (X[i, k] - X[j, k]) * (X[i, k] - X[j, k])
+            if L[i] == L[j]:
+                p[0] = T.max(p[0], d[0])
+            else:
+                q[0] = T.min(q[0], d[0])
+        loss[i] = T.max(p[0] - q[0] + T.float32(1.0), 0.0)
+
+
+@T.prim_func
+def batch_norm_backward(
+    X: T.Buffer((8, 24, 20, 20), "float32"),
+    dY: T.Buffer((8, 24, 20, 20), "float32"),
+    dX: T.Buffer((8, 24, 20, 20), "float32"),
+):
+    for c in range(24):
+        m = T.alloc_buffer((1,), "float32")
+        v = T.alloc_buffer((1,), "float32")
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        m[0] = 0.0
+        v[0] = 0.0
+        for n, y, x in T.grid(8, 20, 20):
+            m[0] = m[0] + X[n, c, y, x] / 3200.0
+        for n, y, x in T.grid(8, 20, 20):
+            v[0] = v[0] + (X[n, c, y, x] - m[0]) * (X[n, c, y, x] - m[0]) / 3200.0
+        a[0] = 0.0
+        b[0] = 0.0
+        for n, y, x in T.grid(8, 20, 20):
+            a[0] = a[0] + dY[n, c, y, x]
+            b[0] = b[0] + dY[n, c, y, x] * (X[n, c, y, x] - m[0])
+        for n, y, x in T.grid(8, 20, 20):
+            dX[n, c, y, x] = (
+                dY[n, c, y, x] - a[0] / 3200.0 - (X[n, c, y, x] - m[0]) * b[0] / (3200.0 * (v[0] + T.float32(0.00001)))
+            ) / T.sqrt(v[0] + T.float32(0.00001))
+
+
+@T.prim_func
+def relative_bias_scores(
+    Q: T.Buffer((4, 100, 16), "float32"),
+    K: T.Buffer((4, 100, 16), "float32"),
+    b: T.Buffer((4, 199), "float32"),
+    S: T.Buffer((4, 100, 100), "float32"),
+):
+    for h, i, j in T.grid(4, 100, 100):
+        S[h, i, j] = b[h, j - i + 99]
+        for d in range(16):
+            S[h, i, j] = S[h, i, j] + T.float32(0.25) * Q[h, i, d] * K[h, j, d]
+
+
+@T.prim_func
+def pixel_shuffle(
+    X: T.Buffer((36, 60, 60), "float32"), b: T.Buffer((36,), "float32"), Y: T.Buffer((4, 180, 180), "float32")
+):
+    for c, y, x in T.grid(4, 180, 180):
+        Y[c, y, x] = X[9 * c + 3 * (y % 3) + x % 3, y // 3, x // 3] + b[9 * c + 3 * (y % 3) + x % 3]
+
+
+@T.prim_func
+def fnv_rows(S: T.Buffer((500, 40), "uint8"), H: T.Buffer((500,), "uint32")):
+    for r in range(500):
+        H[r] = 2166136261
+        for k in range(40):
+            H[r] = (H[r] ^ T.cast(S[r, k], "uint32")) * T.cast(16777619, "uint32")
+
+
+@T.prim_func
+def xorshift_streams(S: T.Buffer((256,), "uint32"), R: T.Buffer((100, 256), "uint32")):
+    for t in range(100):
+        for l in range(256):
+            S[l] = S[l] ^ S[l] << T.cast(13, "uint32")
+            S[l] = S[l] ^ S[l] >> T.cast(17, "uint32")
+            S[l] = S[l] ^ S[l] << T.cast(5, "uint32")
+            R[t, l] = S[l]
+
+
+@T.prim_func
+def min_hashes(
+    W: T.Buffer((100, 50), "uint32"),
+    a: T.Buffer((32,), "uint32"),
+    b: T.Buffer((32,), "uint32"),
+    H: T.Buffer((100, 32), "uint32"),
+):
+    for d, h in T.grid(100, 32):
+        H[d, h] = 4294967295
+        for k in range(50):
+            H[d, h] = T.min(H[d, h], a[h] * W[d, k] + b[h])
+
+
+@T.prim_func
+def count_sketch(W: T.Buffer((2000,), "uint32"), a: T.Buffer((4,), "uint32"), C: T.Buffer((4, 256), "int32")):
+    for h, s in T.grid(4, 256):
+        C[h, s] = 0
+    for i, h in T.grid(2000, 4):
+        C[h, (a[h] * W[i] >> T.cast(24, "uint32"))] = C[h, (a[h] * W[i] >> T.cast(24, "uint32"))] + 1
+
+
+@T.prim_func
+def table_with_lerp(X: T.Buffer((20000,), "float32"), t: T.Buffer((65,), "float32"), Y: T.Buffer((20000,), "float32")):
+    for i in range(20000):
+        u = T.min(T.max(X[i], T.float32(0.0)), T.float32(1.0)) * 64.0
+        k = T.min(T.cast(u, "int32"), 63)
+        T.assume(k >= 0)
+        Y[i] = t[k] + (u - T.cast(k, "float32")) * (t[k + 1] - t[k])
+
+
+@T.prim_func
+def mirrored_taps(X: T.Buffer((100, 300), "float32"), w: T.Buffer((7,), "float32"), Y: T.Buffer((100, 300), "float32")):
+    for i, j in T.grid(100, 300):
+        Y[i, j] = 0.0
+        for k in range(7):
+            q = j + k - 3
+            if q < 0:
+                Y[i, j] = Y[i, j] + w[k] * X[i, -q]
+            elif q > 299:
+                Y[i, j] = Y[i, j] + w[k] * X[i, 598 - q]
+            else:
+                Y[i, j] = Y[i, j] + w[k] * X[i, q]
+
+
+@T.prim_func
+def cylinder_diffusion(X: T.Buffer((150, 200), "float32"), Y: T.Buffer((150, 200), "float32")):
+    for i, j in T.grid(150, 200):
+        Y[i, j] = X[i, j] + T.float32(0.2) * (
+            X[T.max(i - 1, 0), j]
+            + X[T.min(i + 1, 149), j]
+            + X[i, (j + 199) % 200]
+            + X[i, (j + 1) % 200]
+            - T.float32(4.0) * X[i, j]
+        )
+
+
+@T.prim_func
+def one_sided_gradient(X: T.Buffer((250, 250), "float32"), G: T.Buffer((250, 250, 2), "float32")):
+    for i, j in T.grid(250, 250):
+        if i == 0:
+            G[i, j, 0] = X[1, j] - X[0, j]
+        elif i == 249:
+            G[i, j, 0] = X[249, j] - X[248, j]
+        else:
+            G[i, j, 0] = T.float32(0.5) * (X[i + 1, j] - X[i - 1, j])
+        if j == 0:
+            G[i, j, 1] = X[i, 1] - X[i, 0]
+        elif j == 249:
+            G[i, j, 1] = X[i, 249] - X[i, 248]
+        else:
+            G[i, j, 1] = T.float32(0.5) * (X[i, j + 1] - X[i, j - 1])
+
+
+@T.prim_func
+def blocked_channel_softmax(X: T.Buffer((7, 900, 8), "float32"), Y: T.Buffer((7, 900, 8), "float32")):
+    for p in range(900):
+        m = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        m[0] = -1000000.0
+        for co, ci in T.grid(7, 8):
+            if 8 * co + ci < 53:
+                m[0] = T.max(m[0], X[co, p, ci])
+        s[0] = 0.0
+        for co, ci in T.grid(7, 8):
+            if 8 * co + ci < 53:
+                s[0] = s[0] + T.exp(X[co, p, ci] - m[0])
+        for co, ci in T.grid(7, 8):
+            if 8 * co + ci < 53:
+                Y[co, p, ci] = T.exp(X[co, p, ci] - m[0]) / s[0]
+            else:
+                Y[co, p, ci] = 0.0
+
+
+@T.prim_func
+def row_scan_in_blocks(X: T.Buffer((64, 8, 32), "float32"), Y: T.Buffer((64, 8, 32), "float32")):
+    for r in range(64):
+        c = T.alloc_buffer((1,), "float32")
+        c[0] = 0.0
+        for o, i in T.grid(8, 32):
+            if 32 * o + i < 250:
+                c[0] = T.float32(0.9) * c[0] + X[r, o, i]
+            Y[r, o, i] = c[0]
+
+
+@T.prim_func
+def requantized(
+    X: T.Buffer((400, 32), "int8"),
+    W: T.Buffer((32, 48), "int8"),
+    s: T.Buffer((48,), "float32"),
+    Y: T.Buffer((400, 48), "int8"),
+):
+    for n, o in T.grid(400, 48):
+        a = T.alloc_buffer((1,), "int32")
+        a[0] = 0
+        for c in range(32):
+            a[0] = a[0] + T.cast(X[n, c], "int32") * T.cast(W[c, o], "int32")
+        q = T.floor(T.cast(a[0], "float32") * s[o] + T.float32(0.5))
+        Y[n, o] = T.cast(T.min(T.max(q, T.float32(-128.0)), T.float32(127.0)), "int8")

@@ -64,9 +64,10 @@ def prefixes(
     if not all(a.low.is_const and a.extent.is_const for a in (*axes, *terms)):
         return None
     form, (axis, result) = _no_less_than_zero(cond), axes
-    if form is None or dict(form.terms) not in ({axis.var: s, result.var: -s} for s in (1, -1)):
+    sign = 0 if form is None else form.terms.get(axis.var, 0)
+    if form is None or abs(sign) != 1 or form.terms.get(result.var) != -sign or len(form.terms) != 2:
         return None
-    backward, length = form.terms[axis.var] > 0, axis.extent.const
+    backward, length = sign > 0, axis.extent.const
     first, last = result.low.const, result.low.const + result.extent.const - 1
     if backward:  # of the terms from `place - form.const` on
         fewest, most = (axis.low.const + length + form.const - place for place in (last, first))
