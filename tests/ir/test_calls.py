@@ -11,7 +11,7 @@ import loopsat
 from ir import interpret, parse, to_script, verify
 from ir import script as T
 from ir.errors import InterpretError, LoopsatError, ParseError, ScheduleError, VerifyError
-from ir.nodes import CallStmt, Module
+from ir.nodes import Alloc, CallStmt, Module
 from ir.program.calls import callees, without_calls
 from ir.program.modules import linked
 from ir.schedule import Schedule
@@ -265,9 +265,6 @@ def test_schedules_work_on_callees_and_on_callers_whose_calls_are_inlined():
     with pytest.raises(ScheduleError, match="main calls conv") as found:
         sch.split("i", [2, None])
     assert "inline_calls('main')" in found.value.help
-    sch.work_on("conv")
-    with pytest.raises(ScheduleError, match=r"conv takes the section X\[i, 0:14\]"):
-        sch.transform_layout("root", "X", lambda i: [i // 7, i % 7])
     sch.work_on("relu")
     sch.fuse("i", "j")
     assert sch.mod["main"] == linked(sch.mod)["main"]
@@ -320,3 +317,67 @@ def test_more_buffers_than_can_be_walked_are_refused_if_all_are_in_use_at_once()
     text = chain(400, graph=False)
     with pytest.raises(ParseError, match="nested more than 250 levels"):
         parse(text + "".join(f"    add(H{k}, Y)\n" for k in range(1, 400)))
+
+
+SECTIONS = """
+@T.prim_func
+def sums(X: T.Buffer((14,), "int32"), Y: T.Buffer((12,), "int32"), s: T.int32):
+    for i in range(12):
+        Y[i] = X[i] + X[i + 1] * s + X[i + 2]
+
+@T.prim_func
+def rows(X: T.Buffer((3, 14), "int32"), Y: T.Buffer((3, 12), "int32")):
+    for i in range(3):
+        sums(X[i, :], Y[i, :], i)
+
+@T.prim_func
+def relu(X: T.Buffer((6, 12), "int32"), Y: T.Buffer((6, 12), "int32")):
+    for i, j in T.grid(6, 12):
+        Y[i, j] = T.max(X[i, j], 0)
+
+@T.prim_func
+def main(X: T.Buffer((6, 14), "int32"), Y: T.Buffer((6, 12), "int32")):
+    A = T.alloc_buffer((6, 14), "int32")
+    H = T.alloc_buffer((6, 12), "int32")
+    for i, j in T.grid(6, 14):
+        A[i, j] = X[i, j] * 2
+    rows(A[0:3, :], H[0:3, :])
+    rows(A[3:6, :], H[3:6, :])
+    for i in range(6):
+        sums(A[i, :], H[i, :], i)
+    relu(H, Y)
+"""
+MAPS = [
+    ("X", lambda i: [i // 4, i % 4], 0, (6, 4, 4)), ("X", lambda i: [i % 7, i // 7], None, (6, 7, 2)),
+    ("Y", lambda i: [i // 5, i % 5], 3, (6, 3, 5)), ("Y", lambda i: [i + 1], None, (6, 13)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("param", "index_map", "pad", "shape"), MAPS)
+def test_a_layout_of_a_parameter_is_one_of_the_axes_that_sections_have_in_all_callers(param, index_map, pad, shape):
+    module = parse(SECTIONS)
+    sch = Schedule(module)
+    sch.work_on("sums")
+    sch.transform_layout("root", param, index_map, pad_value=pad)
+    for func in sch.mod.funcs:
+        verify(func)
+    local = {s.buffer.name: s.buffer for s in walk(sch.mod["main"].body) if isinstance(s, Alloc)}
+    assert tuple(int(str(e)) for e in local["A" if param == "X" else "H"].shape) == shape
+    x = values((6, 14)).astype(np.int32)
+    np.testing.assert_array_equal(interpret(sch.mod, x, sanitize=True)[0], interpret(module, x)[0])
+    again = Schedule(module)
+    sch.trace.replay(again)
+    assert again.mod == sch.mod
+
+
+def test_sections_of_which_no_layout_could_be_that_of_the_buffer_are_refused() -> None:
+    part = SECTIONS.replace("(14,)", "(13,)").replace("X[i + 2]", "X[i]").replace("X[i, :]", "X[i, 1:14]")
+    both = "    B = T.alloc_buffer((14, 14), 'int32')\n    sums(B[:, 1], H[0, :], 1)\n    sums(B[1, :], H[0, :], 1)\n"
+    for text, message in (
+        (part.replace("sums(A[i, :]", "sums(A[i, 0:13]"), "takes the section"),
+        (SECTIONS.replace("    relu(H, Y)", both + "    relu(H, Y)"), "sections of B in main along other axes"),
+    ):
+        sch = Schedule(parse(text))
+        sch.work_on("sums")
+        with pytest.raises(ScheduleError, match=message):
+            sch.transform_layout("root", "X", lambda i: [i // 7, i % 7])

@@ -1,7 +1,8 @@
 """Layouts of buffers that calls pass on: callers and callees change together.
 
 Whoever makes the buffer fills its padding once; all functions find that there and leave it. A callee that some calls
-pass such a buffer, and others do not, has a form for each.
+pass such a buffer, and others do not, has a form for each. Where a call takes a section of all of some axes, the map is
+of these in the caller's buffer as well: `f(A[i, :])` with `[j // 4, j % 4]` makes `A[i, j // 4, j % 4]`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.naming import fresh
-from ir.nodes import Alloc, Buffer, CallStmt, Module, PrimFunc, Stmt, seq
+from ir.nodes import Alloc, Buffer, CallStmt, Const, Module, PrimFunc, Stmt, Var, const, seq
 from ir.presburger.geometry import Geometry, apply, geometry
 from ir.presburger.index_map import IndexMap
 from ir.program.calls import calls_in
@@ -23,7 +24,9 @@ from ir.transform.storage.layout_records import check_sizes, with_layout
 from ir.transform.storage.padding import Filler, assumption, filler, index_names, padding_stage
 from ir.traverse import has_loads, map_stmt, results_of, walk
 
-Key = tuple[str, frozenset[str]]  # a function, and those of its buffers that are kept in the new way
+Axes = tuple[int, ...]  # of a buffer: those that the map is of, where a section keeps these and drops others
+Changed = frozenset[tuple[str, Axes]]  # the buffers of a function that are kept in the new way
+Key = tuple[str, Changed]
 
 
 def is_passed(module: Module, func: PrimFunc, buffer: Buffer) -> bool:
@@ -74,43 +77,52 @@ class _Change(Struct):
     module: Module
     index_map: IndexMap
     pad_value: object
-    own: dict[str, set[str]] = field(default_factory=lambda: dict[str, set[str]]())
+    own: dict[str, dict[str, Axes]] = field(default_factory=lambda: dict[str, dict[str, Axes]]())
     names: dict[Key, str] = field(default_factory=lambda: dict[Key, str]())
     made: dict[Key, PrimFunc] = field(default_factory=lambda: dict[Key, PrimFunc]())
 
     def of(self, home: PrimFunc, buffer: Buffer) -> Module:
         """The module with a buffer of a function kept in the new way."""
-        _Plan.of(buffer, self.index_map, self.pad_value)  # refused before anything is built
-        self._demand(home, buffer)
+        axes = tuple(range(len(buffer.shape)))
+        self._plan(buffer, axes)  # refused before anything is built
+        self._demand(home, buffer, axes)
         called = {call.callee.name for f in self.module.funcs for call in calls_in(f.body)}
         for func in self.module.funcs:
             if func.name not in called or func.name in self.own:
-                self._need(func, frozenset(self.own.get(func.name, ())))
+                self._need(func, frozenset(self.own.get(func.name, {}).items()))
         self._name()
         funcs = [self._form(self.module[name], changed) for name, changed in self._in_order()]
         return replace(self.module, funcs=tuple(funcs))
 
     # Who changes -----------------------------------------------------------------------------------------------------
 
-    def _demand(self, func: PrimFunc, buffer: Buffer) -> None:
+    def _demand(self, func: PrimFunc, buffer: Buffer, axes: Axes) -> None:
         """A buffer has the new layout; if it is a parameter, so has what each call passes for it."""
-        own = self.own.setdefault(func.name, set())
-        if buffer.name in own:
-            return
-        own.add(buffer.name)
+        own = self.own.setdefault(func.name, {})
+        if own.setdefault(buffer.name, axes) != axes:
+            message = (
+                f"calls take sections of {buffer.name} in {func.name} along other axes, which would be two layouts"
+            )
+            refuse("call", message, buffer.span, help="inline the calls first, with Schedule.inline_calls()")
         for caller, call in _calls_of(self.module, func.name) if buffer in func.buffers else ():
             for param, section in passed(call):
                 if param == buffer:
-                    self._demand(caller, self._whole(call, section))
+                    outer = tuple(_kept(section)[a] for a in axes)
+                    self._check_covered(call, section, outer)
+                    if self.own.get(caller.name, {}).get(section.buffer.name) != outer:
+                        self._demand(caller, section.buffer, outer)
 
-    def _whole(self, call: CallStmt, section: Section) -> Buffer:
-        if not section.is_whole:
-            message = f"{call.callee.name} takes the section {section}, whose place in another layout is no section"
-            help = "inline the call first, with Schedule.inline_calls(), or let optimize choose layouts"
-            refuse("call", message, section.span or call.span, help=help)
-        return section.buffer
+    def _check_covered(self, call: CallStmt, section: Section, axes: Axes) -> None:
+        """Raise unless a section takes all of some axes of its buffer."""
+        for axis in axes:
+            start, extent = section.ranges[axis]
+            full = section.buffer.shape[axis]
+            if extent is None or not (extent.same(full) and isinstance(start, Const) and start.value == 0):
+                message = f"{call.callee.name} takes the section {section}, whose place in another layout is no section"
+                help = "inline the call first, with Schedule.inline_calls(), or let optimize choose layouts"
+                refuse("call", message, section.span or call.span, help=help)
 
-    def _need(self, func: PrimFunc, changed: frozenset[str]) -> None:
+    def _need(self, func: PrimFunc, changed: Changed) -> None:
         """Note which forms of a function, and of those that it calls, there have to be."""
         if (func.name, changed) in self.names:
             return
@@ -118,16 +130,22 @@ class _Change(Struct):
         for call in calls_in(func.body):
             self._need(self.module[call.callee.name], self._passed(call, changed))
 
-    def _passed(self, call: CallStmt, changed: frozenset[str]) -> frozenset[str]:
-        """The parameters for which a call passes buffers in the new layout."""
-        pairs = [(param, section) for param, section in passed(call) if section.buffer.name in changed]
-        return frozenset(param.name for param, section in pairs if self._whole(call, section))
+    def _passed(self, call: CallStmt, changed: Changed) -> Changed:
+        """The parameters for which a call passes buffers in the new layout, and along which axes."""
+        own, found = dict(changed), dict[str, Axes]()
+        for param, section in passed(call):
+            axes = own.get(section.buffer.name)
+            if axes is not None:
+                self._check_covered(call, section, axes)
+                kept = _kept(section)
+                found[param.name] = tuple(kept.index(a) for a in axes)
+        return frozenset(found.items())
 
     def _name(self) -> None:
         """The first form of a function, the one that does not change if there is one, has its name."""
         taken = {f.name for f in self.module.funcs}
         first: set[str] = set()
-        for name, changed in sorted(self.names, key=lambda key: bool(key[1] - self.own.get(key[0], set()))):
+        for name, changed in sorted(self.names, key=lambda key: bool(key[1] - self.own.get(key[0], {}).items())):
             self.names[name, changed] = name if name not in first else fresh(name, taken)
             first.add(name)
 
@@ -137,23 +155,24 @@ class _Change(Struct):
 
     # How they change -------------------------------------------------------------------------------------------------
 
-    def _form(self, func: PrimFunc, changed: frozenset[str]) -> PrimFunc:
+    def _form(self, func: PrimFunc, changed: Changed) -> PrimFunc:
         key = func.name, changed
         if key not in self.made:
             self.made[key] = func.with_origin(lambda f: self._changed(f, changed, self.names[key]))
         return self.made[key]
 
-    def _changed(self, func: PrimFunc, changed: frozenset[str], name: str) -> PrimFunc:
+    def _changed(self, func: PrimFunc, changed: Changed, name: str) -> PrimFunc:
         local = {s.buffer for s in walk(func.body) if isinstance(s, Alloc)}
-        buffers = [b for b in (*func.buffers, *local) if b.name in changed]
-        plans = {b.name: _Plan.of(b, self.index_map, self.pad_value) for b in buffers}
+        own = dict(changed)
+        buffers = [b for b in (*func.buffers, *local) if b.name in own]
+        plans = {b.name: self._plan(b, own[b.name]) for b in buffers}
 
         def on_stmt(stmt: Stmt) -> Stmt:
             if not isinstance(stmt, CallStmt):
                 return stmt
             callee = self._form(self.module[stmt.callee.name], self._passed(stmt, changed))
             args = tuple(
-                Section.whole(plans[a.buffer.name].new, a.span)
+                _moved(a, plans[a.buffer.name].new, own[a.buffer.name])
                 if isinstance(a, Section) and a.buffer.name in plans
                 else a
                 for a in stmt.args
@@ -168,6 +187,30 @@ class _Change(Struct):
             new = plans[buffer.name].taken_by(new, made=root and buffer in results_of(func))
         check_sizes(func, new)
         return new
+
+    def _plan(self, buffer: Buffer, axes: Axes) -> _Plan:
+        """The buffer in the new layout: the map is of some axes, and others come first."""
+        if axes == tuple(range(len(buffer.shape))):
+            return _Plan.of(buffer, self.index_map, self.pad_value)
+        if callable(self.pad_value):
+            message = f"the padding of {buffer.name} would follow places in sections of it"
+            refuse("pad-value", message, buffer.span, help="give a number, or inline the calls first")
+        params = tuple(Var(f"i{k}", e.dtype) for k, e in enumerate(buffer.shape))
+        first = tuple(v for k, v in enumerate(params) if k not in axes)
+        lifted = IndexMap(params, (*first, *self.index_map(tuple(params[a] for a in axes))))
+        return _Plan.of(buffer, lifted, self.pad_value)
+
+
+def _kept(section: Section) -> Axes:
+    """The axes of a buffer that a section has."""
+    return tuple(k for k, (_, extent) in enumerate(section.ranges) if extent is not None)
+
+
+def _moved(section: Section, new: Buffer, axes: Axes) -> Section:
+    """A section that takes all of some axes of its buffer, in the buffer that has what they become last."""
+    first = [r for k, r in enumerate(section.ranges) if k not in axes]
+    rest = [(const(0, e.dtype), e) for e in new.shape[len(first) :]]
+    return Section(new, (*first, *rest), section.span)
 
 
 class _Plan(Struct, frozen=True):
