@@ -110,11 +110,11 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
     found = place.by_sets(cond)
     if found is not None:
         return found
-    answer = place.by_ranges(cond)
+    answer, truths = place.evidence.truth(cond)
     if answer is Open.UNKNOWN:
-        answer = place.evidence.truth(cond)
+        answer = place.by_ranges(cond)
     if answer is Open.UNKNOWN:
-        answer = decide(cond, place.given, _ALONE)
+        answer = decide(cond, place.given, _ALONE, truths)
     if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED and not _faults_alone(cond, place):
         simpler = _search(cond, place, DEFAULT_FLOATS, _PROOF_WORK)
         if isinstance(simpler, Const):
@@ -124,7 +124,7 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
         if isinstance(simpler, Const):
             return bool(simpler.value)
         if not simpler.same(cond):
-            answer = decide(simpler, place.given, _ALONE)
+            answer = decide(simpler, place.given, _ALONE, truths)
     return answer if isinstance(answer, bool) else None
 
 
@@ -236,10 +236,13 @@ class _Place:
             return Open.UNKNOWN
         return pb.within_budget(lambda: decided(cond, facts.domain), Open.UNKNOWN, _OPERATIONS)
 
-    def equal(self, old: Expr, new: Expr) -> bool:
-        """Whether an expression has the value of another one wherever that has one, and keeps its divisions."""
+    def equal(self, old: Expr, new: Expr) -> bool | None:
+        """Whether an expression has the value of another one wherever that has one, and keeps its divisions.
+
+        None where that is open.
+        """
         if self.patience.over():
-            return False
+            return None
         shown = self.evidence.refines(new, old)
         if shown is not None:
             return shown
@@ -247,16 +250,16 @@ class _Place:
         found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
         if found is None or (found is False and facts.conditions):
             self.patience.proved()
-            return refines_by_smt(new, old, self.given, _STEPS)
+            return refines_by_smt(new, old, self.given, _STEPS) or None
         return found
 
     def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:
         assumed = list(given)
-        answer = self.evidence.truth(cond, assumed)
+        answer, truths = self.evidence.truth(cond, assumed)
         if answer is not Open.UNKNOWN:
             return answer if isinstance(answer, bool) else None
         self.patience.proved()
-        return prove_by_smt(cond, assumed, _STEPS)
+        return prove_by_smt(cond, assumed, _STEPS, truths)
 
 
 def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work) -> Expr:

@@ -8,7 +8,7 @@ operator looked up by their values.) No form is tied to a pattern; what is too l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import reduce
 from itertools import islice, product
 from math import gcd
@@ -41,14 +41,15 @@ class Known(Struct, frozen=True):
     """What is known where an expression is evaluated.
 
     `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
-    expression equals the first one there; `better`: whether it is preferred to it. `left`: charges the search for forms
-    of one part, and says whether there is time for it. `settled`: parts for which none was found.
+    expression equals the first one there, None where that is open; `better`: whether it is preferred to it. `left`:
+    charges the search for forms of one part, and says whether there is time for it. `settled`: parts for which none was
+    found.
     """
 
     points: Points
     allowed: Callable[[Points], Mask]
     better: Callable[[Expr, Expr], bool]
-    proven: Callable[[Expr, Expr], bool]
+    proven: Callable[[Expr, Expr], bool | None]
     left: Callable[[], bool]
     settled: set[Expr]
 
@@ -85,25 +86,37 @@ def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
         return expr
     if sample is None:
         return expr
-    questions = 0
+    still_open: set[Expr] = set()
     for form in _in_order(_Forms.of(expr, sample, most).all()):
-        if not known.better(form, expr):
-            continue
-        if known.proven(expr, form):
+        if not known.better(form, expr) or any(part in still_open for part in walk_expr(form)):
+            continue  # what has the values of one of its parts is no easier to prove
+        answer = known.proven(expr, form)
+        if answer:
             return form
-        questions += 1
-        if questions >= _QUESTIONS:
+        if answer is None:
+            still_open.add(form)
+        if len(still_open) >= _QUESTIONS:
             break
     return expr
 
 
 def _in_order(forms: Iterator[Expr]) -> list[Expr]:
+    """The first of some forms, the smallest first; one of those that differ in the order of operands."""
     found: dict[Expr, int] = {}
     for form in forms:
-        found.setdefault(form, node_count(form))
+        if not any(isinstance(e, (Binary, Unary)) and all(isinstance(a, Const) for a in children(e)) for e in walk_expr(form)):
+            found.setdefault(_ordered(form, found), node_count(form))
         if len(found) >= _FORMS:
             break
     return sorted(found, key=lambda e: found[e])
+
+
+def _ordered(form: Expr, known: Container[Expr]) -> Expr:
+    """A form, or one that is known and differs in the order of its operands."""
+    if isinstance(form, Binary) and form.op in ("add", *_COMMUTE):
+        other = Binary(form.op, form.rhs, form.lhs)
+        return other if other in known else form
+    return form
 
 
 class _Made(Struct, frozen=True):
@@ -287,7 +300,8 @@ class _Forms(Struct, frozen=True):
         wrap = 0 if dtype.is_signed or dtype.bits == 64 else dtype.max
         for op, rest in (("add", target - values), ("sub", target + values)):
             rest = rest & wrap if wrap else rest
-            for k in np.flatnonzero((rest == rest[:, :1]).all(axis=1)):
+            plain = rest[:, :1] == 0 if op == "add" else False  # the form itself
+            for k in np.flatnonzero(((rest == rest[:, :1]) & ~np.asarray(plain)).all(axis=1)):
                 yield from pick("add" if op == "add" else "sub", int(k), int(rest[k, 0]), first=op == "sub")
         if "mul" in self.operators:
             yield from self._multiples(bank, few, pick)
@@ -324,7 +338,7 @@ class _Forms(Struct, frozen=True):
         where = np.argmax(values != 0, axis=1)
         base = values[np.arange(few), where]
         factor = target[where] // np.where(base == 0, 1, base)
-        for k in np.flatnonzero((values * factor[:, None] == target).all(axis=1) & (base != 0)):
+        for k in np.flatnonzero((values * factor[:, None] == target).all(axis=1) & (base != 0) & (factor != 1)):
             yield from pick("mul", int(k), int(factor[k]))
 
     def _selections(self, bank: _Bank) -> Iterator[Expr]:

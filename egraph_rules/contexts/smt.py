@@ -8,7 +8,7 @@ of rules translates on its own account, so that a mistake in one does not prove 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache, reduce
 from typing import Any, cast
@@ -41,13 +41,21 @@ def _z3() -> Any:
     return importlib.import_module("z3")
 
 
-def prove(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS, *, ranges: bool = True) -> bool | None:
+def prove(
+    cond: Expr,
+    given: Iterable[tuple[Expr, bool]],
+    steps: int = STEPS,
+    truths: Sequence[bool] = (True, False),
+    *,
+    ranges: bool = True,
+) -> bool | None:
     """Whether a condition always (True) or never (False) holds where the given ones have the given truth.
 
     It must have a value there: a divisor that may be zero leaves it open. None where neither is proven: it depends, it
     has no formula, or the steps ran out. Without `ranges` it holds of numbers that fit no dtype too.
     """
-    found = decide(cond, given, steps) if ranges else _decide(cond, list(given), steps, ranges=False)
+    assumed = list(given)
+    found = decide(cond, assumed, steps, truths) if ranges else _decide(cond, assumed, steps, truths, ranges=False)
     return found if isinstance(found, bool) else None
 
 
@@ -58,15 +66,22 @@ class Open(Enum):
     UNKNOWN = "no formula that says all, or the steps ran out"
 
 
-def decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) -> bool | Open:
-    """As `prove`, and where nothing is proven whether that is all there is to say."""
+def decide(
+    cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS, truths: Sequence[bool] = (True, False)
+) -> bool | Open:
+    """As `prove`, and where nothing is proven whether that is all there is to say.
+
+    Only some `truths` are asked for where the others are known to be no answer.
+    """
     assumed = list(given)
-    found = _decide(cond, assumed, steps, ranges=False)
+    found = _decide(cond, assumed, steps, truths, ranges=False)
     # Ranges of dtypes are seldom needed and hide what matters in products; they may rule out a counterexample.
-    return _decide(cond, assumed, steps, ranges=True) if found is Open.DEPENDS else found
+    return _decide(cond, assumed, steps, truths, ranges=True) if found is Open.DEPENDS else found
 
 
-def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, ranges: bool) -> bool | Open:
+def _decide(
+    cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, truths: Sequence[bool], *, ranges: bool
+) -> bool | Open:
     lib = _z3()
     meaning = _Meaning(ranges)
     try:
@@ -76,7 +91,8 @@ def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, range
     duties, known = meaning.duties, meaning.facts(given)
     # where a duty may be violated, a form of the condition without the divisor may still be decided
     answer = Open.DEPENDS if (meaning.exact and not duties) or not ranges else Open.UNKNOWN
-    for truth, value in ((True, claim), (False, lib.Not(claim))):
+    for truth in truths:
+        value = claim if truth else lib.Not(claim)
         solver = meaning.solver(steps)
         solver.add(*known, *meaning.sides, lib.Not(lib.And(value, *duties)))
         found = solver.check()
