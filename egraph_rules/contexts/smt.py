@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from ir.dtypes import DType
 from ir.functions import inline_calls
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.presburger.polynomials import Polynomial, divided, polynomial, summed
 from ir.printing.printer import to_script
 from ir.traverse import children
 
@@ -129,6 +130,10 @@ def refines(new: Expr, old: Expr, given: Iterable[tuple[Expr, bool]], steps: int
     return True
 
 
+# which kind, the terms of the dividend, and the divisor
+_Division = tuple[str, frozenset[tuple[tuple[Expr, ...], int]], Expr]
+
+
 class _Meaning(Struct):
     """Formulas for expressions.
 
@@ -144,8 +149,8 @@ class _Meaning(Struct):
     fits: list[Formula] = field(default_factory=lambda: list[Formula]())  # that values fit, where that is owed
     sides: list[Formula] = field(default_factory=lambda: list[Formula]())
     _known: dict[Expr, Formula] = field(default_factory=lambda: dict[Expr, Formula]())
-    _divisions: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]] = field(
-        default_factory=lambda: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]]()
+    _divisions: dict[_Division, tuple[Formula, Formula]] = field(
+        default_factory=lambda: dict[_Division, tuple[Formula, Formula]]()
     )
     _sizes: dict[Expr, tuple[int, int]] = field(default_factory=lambda: dict[Expr, tuple[int, int]]())
     _reached: list[Formula] = field(default_factory=lambda: list[Formula]())
@@ -359,10 +364,54 @@ class _Meaning(Struct):
 
     def _divide(self, op: str, lhs: Expr, rhs: Expr, a: Formula, b: Formula) -> Formula:
         """Quotient or remainder: a = q * b + r, with r on the divisor's side of zero, or on the dividend's."""
-        lib = _z3()
         if isinstance(rhs, Const) and int(rhs.value) > 0 and op.startswith("floor"):
             return a / b if op == "floordiv" else a % b  # z3 rounds down where the divisor is positive
-        key = (op[:5], lhs, rhs)
+        self.duties.append(self._here(b != 0))
+        if op.startswith("floor"):
+            quotient, rest = self._floored(lhs, rhs, b)
+        else:
+            quotient, rest = self._unknown_quotient("trunc", frozenset({((lhs,), 1)}), rhs, a, b)
+        return self._fitting(quotient, lhs.dtype) if op.endswith("div") else rest
+
+    def _floored(self, lhs: Expr, rhs: Expr, b: Formula) -> tuple[Formula, Formula]:
+        """Quotient and remainder that floor: multiples of the divisor, and remainders by it, are no unknowns of their own."""
+        whole, left = self._taken_out(lhs, rhs)
+        quotient, rest = self._number(0), self._number(0)
+        if left:
+            quotient, rest = self._unknown_quotient("floor", frozenset(left.items()), rhs, self._sum(left), b)
+        return (quotient + self._sum(whole) if whole else quotient), rest
+
+    def _taken_out(self, lhs: Expr, rhs: Expr) -> tuple[Polynomial, Polynomial]:
+        """What multiples of a divisor in a dividend add to the quotient, and the other terms of the dividend."""
+        divisor, terms = polynomial(rhs), polynomial(lhs)
+        whole: Polynomial = {}
+        if len(divisor) != 1 or not lhs.dtype.is_signed:
+            return {}, {(lhs,): 1}
+        for _ in range(_MAX_DEGREE):
+            more, terms = divided(terms, divisor)
+            rests = {m: c for m, c in terms.items() if len(m) == 1 and _is_remainder(m[0], rhs)}
+            # x % m is x less a multiple of m
+            inner = [(k, c * d) for (e,), c in rests.items() for k, d in polynomial(children(e)[0]).items()]
+            less = [((Binary("floordiv", *children(e)),), -c) for (e,), c in rests.items()]
+            whole = summed((*whole.items(), *more.items(), *less))
+            terms = summed((*((m, c) for m, c in terms.items() if m not in rests), *inner))
+            if not rests:
+                break
+        fits = max(map(len, (*whole, *terms)), default=0) <= _MAX_DEGREE
+        return (whole, terms) if fits else ({}, {(lhs,): 1})
+
+    def _sum(self, terms: Polynomial) -> Formula:
+        """The formula of a sum of products."""
+        total = self._number(0)
+        for factors, count in terms.items():
+            total = total + reduce(lambda x, e: x * self._value(e), factors, self._number(count))
+        return total
+
+    def _unknown_quotient(
+        self, op: str, terms: frozenset[tuple[tuple[Expr, ...], int]], rhs: Expr, a: Formula, b: Formula
+    ) -> tuple[Formula, Formula]:
+        lib = _z3()
+        key = (op, terms, rhs)
         if key not in self._divisions:
             alike = [q for (_, _, other), (q, _) in self._divisions.items() if other.same(rhs)][:_ALIKE]
             self._divisions[key] = tuple(
@@ -370,12 +419,11 @@ class _Meaning(Struct):
             )
             self._apart(b, self._divisions[key][0], alike)
         quotient, rest = self._divisions[key]
-        self.duties.append(self._here(b != 0))
-        side = b if op.startswith("floor") else a
+        side = b if op == "floor" else a
         signs = lib.If(side >= 0, rest >= 0, rest <= 0)
         below = lib.If(b > 0, lib.And(rest < b, rest > -b), lib.And(rest > b, rest < -b))
         self._side(lib.Implies(b != 0, lib.And(a == quotient * b + rest, signs, below)))
-        return self._fitting(quotient, lhs.dtype) if op.endswith("div") else rest
+        return quotient, rest
 
     def _apart(self, b: Formula, quotient: Formula, others: Iterable[Formula]) -> None:
         """Say that quotients that differ are a divisor apart, which z3 does not see in products of unknowns.
@@ -479,6 +527,10 @@ class _Meaning(Struct):
                 bit = end
             bit += 1
         return total
+
+
+def _is_remainder(expr: Expr, divisor: Expr) -> bool:
+    return isinstance(expr, Binary) and expr.op == "floormod" and expr.rhs.same(divisor)
 
 
 _BITWISE = ("bitand", "bitor", "bitxor", "bitnot")
