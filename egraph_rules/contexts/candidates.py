@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, Points, Sample, evaluated, operate
+from egraph_rules.contexts.sampled import DIVISIONS, Array, Faults, Mask, NoValueError, Points, Sample, evaluated, operate
 from ir.dtypes import DType
 from ir.fold import chosen
 from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
@@ -33,7 +33,7 @@ _CHAIN = 7  # nodes from which on forms may be a number and an operator on anoth
 _CHOICES = 4  # conditions of choices in forms
 _TRUTHS = 40  # conditions that are operands of others
 _QUESTIONS = 6  # to provers, about one part
-_GRID = 4  # points at which all pairs of operands are tried
+_FEW = 3  # points at which most fail to agree
 _FORMS = 40  # that agree with a part, and are put in order
 
 
@@ -223,8 +223,9 @@ class _Forms(Struct, frozen=True):
         parts = [p for p in self.parts if p.dtype is dtype and not isinstance(p, Const)]
         parts.sort(key=node_count)
         numbers = [const(n, dtype) for n in self.numbers[:_NUMBERS] if dtype.min <= n <= dtype.max]
+        known: dict[Expr, tuple[Array, Faults]] = {}
         for part in (*parts[:_ATOMS], *numbers):
-            values, bad = evaluated(part, self.points)
+            values, bad = evaluated(part, self.points, known)
             if not bad.any():
                 exprs.append(part)
                 rows.append(np.broadcast_to(values, (length,)))
@@ -324,14 +325,12 @@ class _Forms(Struct, frozen=True):
             steps = np.gcd.reduce(np.abs(target - values), axis=1)
             for k in np.flatnonzero((steps > max(1, int(target.max()))) & (target.min() >= 0)):
                 yield from pick("floormod", int(k), int(steps[k]))
-        for op, n in product(divisions, self.numbers):
-            if n not in (0, 1) and dtype.min <= n <= dtype.max:
-                few = np.arange(len(values))
-                for at in (slice(0, 3), slice(3, None)):  # most fail at the first
-                    found, bad = operate(op, values[few, at], np.asarray(n), dtype)
-                    few = few[((found == target[at]) & ~bad).all(axis=1)]
-                for k in few:
-                    yield from pick(op, int(k), n)
+        numbers = np.array([n for n in self.numbers if n not in (0, 1) and dtype.min <= n <= dtype.max], np.int64)
+        for op in divisions:
+            found, bad = operate(op, values[None, :, :_FEW], numbers[:, None, None], dtype)
+            n, k = np.nonzero(((found == target[:_FEW]) & ~bad).all(axis=2))
+            for a, b in zip(*self._agree(op, (values, k), (numbers[:, None], n), dtype), strict=True):
+                yield from pick(op, int(a), int(numbers[b]))
 
     def _multiples(self, bank: _Bank, few: int, pick: Callable[[BinaryOp, int, int], Iterator[Expr]]) -> Iterator[Expr]:
         values, target = bank.values[:few], self.target
@@ -429,15 +428,18 @@ class _Forms(Struct, frozen=True):
         """Pairs with one of some left operands, by what the operator gives; most fail at the first points."""
         most = self.most - sizes[left[0]]
         right = np.flatnonzero((sizes < most) & ((sizes >= sizes[left[0]]) if op in _COMMUTE else True))
-        agree: Mask = np.ones((len(left), len(right)), bool)
-        for k in range(min(_GRID, len(self.target)) if len(right) else 0):
-            found, bad = operate(op, values[left, k][:, None], values[right, k][None, :], dtype)
-            agree &= (found == self.target[k]) & ~bad
-        a, b = np.nonzero(agree)
-        a, b = left[a], right[b]
-        for at in (slice(_GRID, 8), slice(8, None)):
+        found, bad = operate(op, values[left, :1], values[right, 0][None, :], dtype)
+        a, b = np.nonzero((found == self.target[0]) & ~bad)
+        return self._agree(op, (values, left[a]), (values, right[b]), dtype)
+
+    def _agree(
+        self, op: BinaryOp, one: tuple[Array, Array], other: tuple[Array, Array], dtype: DType
+    ) -> tuple[Array, Array]:
+        """Pairs of rows of two tables whose values an operator makes the target of; most fail at the first points."""
+        (left, a), (right, b) = one, other
+        for at in (slice(0, _FEW), slice(_FEW, 8), slice(8, None)):
             if len(a):
-                found, bad = operate(op, values[a, at], values[b, at], dtype)
+                found, bad = operate(op, left[a, at], right[b, at] if right.shape[1] > 1 else right[b], dtype)
                 fine = ((found == self.target[at]) & ~bad).all(axis=1)
                 a, b = a[fine], b[fine]
         return a, b

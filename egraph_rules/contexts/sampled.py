@@ -35,6 +35,7 @@ _SHOWN = 1024  # drawn points that questions are put to
 _LARGE = 1 << 40  # beyond it, products of two values might leave the 64 bits that they are computed in
 _UNDEFINED = 2  # the fault of a divisor that is zero, or a shift outside of its width; 1: leaving the dtype
 _NONE: npt.NDArray[np.uint8] = np.asarray(0, np.uint8)
+_FINE: npt.NDArray[np.bool_] = np.asarray(False)
 
 _EXACT: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "bitand": np.bitwise_and, "bitor": np.bitwise_or,
@@ -74,22 +75,31 @@ def operate(op: str, x: Array, y: Array, dtype: DType) -> tuple[Array, Mask]:
     raise NoValueError(op)
 
 
-def evaluated(expr: Expr, points: Points) -> tuple[Array, Mask]:
-    """The values of an expression, and where evaluating it is a fault.
+def evaluated(expr: Expr, points: Points, known: dict[Expr, tuple[Array, Faults]] | None = None) -> tuple[Array, Mask]:
+    """The values of an expression, and where evaluating it is a fault; `known` keeps those of its parts.
 
     Raises:
         NoValueError: it has none.
     """
-    values, faults = _evaluated(expr, points)
+    values, faults = _evaluated(expr, points, {} if known is None else known)
     return values, faults != 0
 
 
-def _evaluated(expr: Expr, points: Points) -> tuple[Array, Faults]:
+def _evaluated(
+    expr: Expr, points: Points, known: dict[Expr, tuple[Array, Faults]] | None = None
+) -> tuple[Array, Faults]:
     """The values of an expression, and the faults of evaluating it.
 
     Raises:
         NoValueError: it has none.
     """
+    known = {} if known is None else known
+    if expr not in known:
+        known[expr] = _operated(expr, points, known)
+    return known[expr]
+
+
+def _operated(expr: Expr, points: Points, known: dict[Expr, tuple[Array, Faults]]) -> tuple[Array, Faults]:
     if expr.dtype.is_float:
         raise NoValueError
     match cast(AnyExpr, expr):
@@ -100,17 +110,17 @@ def _evaluated(expr: Expr, points: Points) -> tuple[Array, Faults]:
         case Var() as var:
             return points[var], _NONE
         case Select(cond=c, then=a, other=b):
-            (test, faults), (x, one), (y, other) = (_evaluated(e, points) for e in (c, a, b))
+            (test, faults), (x, one), (y, other) = (_evaluated(e, points, known) for e in (c, a, b))
             return np.where(test != 0, x, y), faults | np.where(test != 0, one, other)
         case Unary(op=op, operand=a):
-            x, faults = _evaluated(a, points)
+            x, faults = _evaluated(a, points, known)
             found, out = _unary(op, x, expr.dtype)
             return found, faults | out
         case Cast(dtype=dtype, operand=a):
-            x, faults = _evaluated(a, points)
+            x, faults = _evaluated(a, points, known)
             return (x != 0).astype(np.int64) if dtype is DType.BOOL else _wrapped(x, dtype), faults
         case Binary(op=op, lhs=a, rhs=b):
-            (x, faults), (y, more) = _evaluated(a, points), _evaluated(b, points)
+            (x, faults), (y, more) = _evaluated(a, points, known), _evaluated(b, points, known)
             if op in ("and", "or"):  # the right side is evaluated where the left one does not decide
                 more = np.where((x != 0) if op == "and" else (x == 0), more, 0)
             found, bad = operate(op, x, y, a.dtype)
@@ -131,7 +141,7 @@ def _kinds(op: str, y: Array, bad: Mask, dtype: DType) -> Faults:
 def _unary(op: str, x: Array, dtype: DType) -> tuple[Array, Mask]:
     match op:
         case "not":
-            return 1 - x, np.asarray(False)
+            return 1 - x, _FINE
         case "neg":
             return _within(-x, dtype)
         case "abs":
@@ -143,18 +153,25 @@ def _unary(op: str, x: Array, dtype: DType) -> tuple[Array, Mask]:
 
 
 def _within(found: Array, dtype: DType) -> tuple[Array, Mask]:
+    signed, low, high = _limits(dtype)
     if dtype is DType.BOOL:
-        return found, np.asarray(False)
-    if dtype.is_signed:
-        return found, (found < dtype.min) | (found > dtype.max)
-    return _wrapped(found, dtype), np.asarray(False)
+        return found, _FINE
+    if signed:
+        return found, (found < low) | (found > high)
+    return _wrapped(found, dtype), _FINE
 
 
 def _wrapped(found: Array, dtype: DType) -> Array:
     if dtype.bits == 64:
         return found
-    low = dtype.min
-    return ((found - low) & (dtype.max - low)) + low
+    _, low, high = _limits(dtype)
+    return ((found - low) & (high - low)) + low
+
+
+@cache
+def _limits(dtype: DType) -> tuple[bool, int, int]:
+    """Whether a dtype has a sign, its least and its greatest value."""
+    return dtype.is_signed, int(dtype.min), int(dtype.max)
 
 
 def drawn(
