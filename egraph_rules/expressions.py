@@ -39,16 +39,16 @@ from ir.nodes import Binary, Const, Expr, Var, binary, const
 from ir.presburger import sets as pb
 from ir.traverse import conjunction, free_vars, nesting, node_count, walk_expr
 
-_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=500_000)
+_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=60_000)
 _OWN = 8  # conditions on a variable that are asked for its range
 _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
-_WHOLE = 500_000  # the work of all of them, and of looking for forms, in one call
-_FORMS = 400  # matches of the engine that take as long as putting together the forms of one part
+_WHOLE = 250_000  # the work of all of them, and of looking for forms, in one call
+_FORMS = 40  # matches of the engine that take as long as putting together the forms of a node
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 30_000  # of z3 for one question on the way
-_ALONE = 120_000  # and for one that is asked for its own sake
-_PROOF_WORK = 200_000  # of a search for a form that is easier to prove; none for what has more nodes than
+_ALONE = 40_000  # and for one that is asked for its own sake
+_PROOF_WORK = 60_000  # of a search for a form that is easier to prove; none for what has more nodes than
 _SEARCHED = 100
 _NODES = 4_000  # of an expression: what has more, shared parts counted each time, is left as it is
 _DEEP = 150  # expressions within each other: all that looks at them is recursive
@@ -87,14 +87,14 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     prices = Prices(VALUES)
     best = _settled(expr, place)
     place.allow(_WHOLE)
-    best = _smaller(best, place, prices, place.half())
+    best = _smaller(best, place, prices, place.rest())
     for _ in range(_SEARCHES):
         if place.rest() <= 0:
             break
         new = _search(best, place, policy)
         if node_count(new) > node_count(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
-        best = _smaller(new, place, prices, place.half())
+        best = _smaller(new, place, prices, place.rest())
     place.allow(float("inf"))
     return best if best is expr else _settled(best, place)
 
@@ -209,13 +209,9 @@ class _Place:
         """The work that is left of a call for the searches to come."""
         return self.left - self.patience.done()
 
-    def half(self) -> float:
-        """Half of it."""
-        return self.rest() / 2
-
-    def look(self) -> bool:
-        """Charge the search for forms of one part; whether that is left."""
-        self.patience.matched(_FORMS)
+    def look(self, nodes: int) -> bool:
+        """Charge the search for forms of at most so many nodes for one part; whether that is left."""
+        self.patience.matched(_FORMS * nodes)
         return not self.patience.over()
 
     def truth(self, cond: Expr) -> bool | None:

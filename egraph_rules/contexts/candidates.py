@@ -10,14 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import reduce
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import gcd
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from egraph_rules.contexts.sampled import DIVISIONS, Array, Faults, Mask, NoValueError, Points, Sample, evaluated, operate
+from egraph_rules.contexts.sampled import (
+    DIVISIONS,
+    Array,
+    Faults,
+    Mask,
+    NoValueError,
+    Points,
+    Sample,
+    evaluated,
+    operate,
+)
 from ir.dtypes import DType
 from ir.fold import chosen
 from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
@@ -30,6 +40,7 @@ _ATOMS = 20
 _NUMBERS = 10  # that are operands inside of forms
 _PAIRS = 400  # forms of one operator that become operands
 _CHAIN = 7  # nodes from which on forms may be a number and an operator on another such
+_LARGE = 14  # nodes from which on they may not
 _CHOICES = 4  # conditions of choices in forms
 _TRUTHS = 40  # conditions that are operands of others
 _QUESTIONS = 6  # to provers, about one part
@@ -42,15 +53,15 @@ class Known(Struct, frozen=True):
 
     `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
     expression equals the first one there, None where that is open; `better`: whether it is preferred to it. `left`:
-    charges the search for forms of one part, and says whether there is time for it. `settled`: parts for which none was
-    found.
+    charges the search for forms of one part, and says whether there is time for it. `offered`: equal expressions that
+    take no search. `settled`: parts for which none was found.
     """
 
     points: Points
     allowed: Callable[[Points], Mask]
     better: Callable[[Expr, Expr], bool]
     proven: Callable[[Expr, Expr], bool | None]
-    left: Callable[[], bool]
+    left: Callable[[int], bool]
     settled: set[Expr]
 
 
@@ -78,7 +89,7 @@ def smaller(expr: Expr, known: Known) -> Expr:
 
 def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
     """A form of at most so many nodes, or the expression itself."""
-    if len(free_vars(expr)) > _MAX_VARIABLES or not known.left():
+    if len(free_vars(expr)) > _MAX_VARIABLES or not known.left(most):
         return expr
     try:
         sample = Sample.of(expr, known.points, known.allowed)
@@ -87,16 +98,17 @@ def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
     if sample is None:
         return expr
     still_open: set[Expr] = set()
-    for form in _in_order(_Forms.of(expr, sample, most).all()):
-        if not known.better(form, expr) or any(part in still_open for part in walk_expr(form)):
-            continue  # what has the values of one of its parts is no easier to prove
-        answer = known.proven(expr, form)
-        if answer:
-            return form
-        if answer is None:
-            still_open.add(form)
-        if len(still_open) >= _QUESTIONS:
-            break
+    for forms in _Forms.of(expr, sample, most).stages():
+        for form in _in_order(forms):
+            if not known.better(form, expr) or any(part in still_open for part in walk_expr(form)):
+                continue  # what has the values of one of its parts is no easier to prove
+            answer = known.proven(expr, form)
+            if answer:
+                return form
+            if answer is None:
+                still_open.add(form)
+            if len(still_open) >= _QUESTIONS:
+                return expr
     return expr
 
 
@@ -104,7 +116,9 @@ def _in_order(forms: Iterator[Expr]) -> list[Expr]:
     """The first of some forms, the smallest first; one of those that differ in the order of operands."""
     found: dict[Expr, int] = {}
     for form in forms:
-        if not any(isinstance(e, (Binary, Unary)) and all(isinstance(a, Const) for a in children(e)) for e in walk_expr(form)):
+        if not any(
+            isinstance(e, (Binary, Unary)) and all(isinstance(a, Const) for a in children(e)) for e in walk_expr(form)
+        ):
             found.setdefault(_ordered(form, found), node_count(form))
         if len(found) >= _FORMS:
             break
@@ -195,23 +209,20 @@ class _Forms(Struct, frozen=True):
         inner = list(dict.fromkeys(parts[1:]))
         return _Forms(expr, sample.points, sample.values, most, inner, _operators(parts), _numbers(parts))
 
-    def all(self) -> Iterator[Expr]:
-        """The forms, in no order."""
+    def stages(self) -> Iterator[Iterator[Expr]]:
+        """The forms, those that take longer to put together later; of large parts only what is a small change."""
         dtype = self.expr.dtype
         if dtype is DType.BOOL:
-            yield from self._truths()
+            yield self._truths()
             return
         atoms = self._atoms(dtype)
-        yield from self._same(atoms)
+        yield chain(self._same(atoms), self._with_number(atoms, dtype))
         bank = self._pairs(atoms, dtype, self.most - 1)
-        yield from self._same(bank)
-        yield from self._with_number(bank, dtype)
-        yield from self._selections(bank)
-        if self.most >= 3:
-            yield from self._operations(bank, dtype)
-            yield from self._scaled(bank, dtype)
-        if self.most >= _CHAIN:
-            yield from self._with_number(self._chained(bank, dtype), dtype)
+        yield chain(self._same(bank), self._with_number(bank, dtype), self._selections(bank))
+        if 3 <= self.most < _LARGE:
+            yield chain(self._operations(bank, dtype), self._scaled(bank, dtype))
+        if _CHAIN <= self.most < _LARGE:
+            yield self._with_number(self._chained(bank, dtype), dtype)
 
     # What forms are made of -------------------------------------------------------------------------------------------
 

@@ -331,7 +331,9 @@ class Evidence:
             values, faults = _evaluated(cond, points)
         except NoValueError:
             return unknown
-        yes, no = (bool((keep & (faults == 0) & (values != 0 if truth else values == 0)).any()) for truth in (True, False))
+        yes, no = (
+            bool((keep & (faults == 0) & (values != 0 if truth else values == 0)).any()) for truth in (True, False)
+        )
         if not exact or not self._exact or not _is_narrow(cond):
             return unknown
         if (yes and no) or bool((keep & (faults == _UNDEFINED)).any()):
