@@ -35,15 +35,15 @@ from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError, expect
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
-from ir.nodes import Binary, Const, Expr, Var, binary, const
+from ir.nodes import Binary, Const, Expr, Var, const
 from ir.presburger import sets as pb
 from ir.traverse import conjunction, free_vars, nesting, node_count, walk_expr
 
-_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=60_000)
+_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=40_000)
 _OWN = 8  # conditions on a variable that are asked for its range
 _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
-_WHOLE = 250_000  # the work of all of them, and of looking for forms, in one call
+_WHOLE = 130_000  # the work of all of them, and of looking for forms, in one call
 _FORMS = 40  # matches of the engine that take as long as putting together the forms of a node
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 30_000  # of z3 for one question on the way
@@ -115,24 +115,17 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
         answer = place.by_ranges(cond)
     if answer is Open.UNKNOWN:
         answer = decide(cond, place.given, _ALONE, truths)
-    if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED and not _faults_alone(cond, place):
-        simpler = _search(cond, place, DEFAULT_FLOATS, _PROOF_WORK)
-        if isinstance(simpler, Const):
-            return bool(simpler.value)
-        if any(map(_divides_by_unknown, walk_expr(simpler))):  # of which formulas say little as they stand
-            simpler = _smaller(simpler, place, Prices(VALUES), _PROOF_WORK)
+    if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
+        simpler = cond
+        if any(map(_divides_by_unknown, walk_expr(cond))):  # of which formulas say little as they stand
+            simpler = _smaller(cond, place, Prices(VALUES), _PROOF_WORK)
+        if not isinstance(simpler, Const):
+            simpler = _search(simpler, place, DEFAULT_FLOATS, _PROOF_WORK)
         if isinstance(simpler, Const):
             return bool(simpler.value)
         if not simpler.same(cond):
             answer = decide(simpler, place.given, _ALONE, truths)
     return answer if isinstance(answer, bool) else None
-
-
-def _faults_alone(cond: Expr, place: _Place) -> bool:
-    """Whether all that keeps a condition open is that a divisor may be zero."""
-    divisors = [e.rhs for e in walk_expr(cond) if isinstance(e, Binary) and _divides_by_unknown(e)]
-    apart = [(binary("ne", d, 0), True) for d in divisors]
-    return bool(apart) and isinstance(decide(cond, [*place.given, *apart], _ALONE), bool)
 
 
 def _divides_by_unknown(expr: Expr) -> bool:
