@@ -374,7 +374,7 @@ class _Meaning(Struct):
         return self._fitting(quotient, lhs.dtype) if op.endswith("div") else rest
 
     def _floored(self, lhs: Expr, rhs: Expr, b: Formula) -> tuple[Formula, Formula]:
-        """Quotient and remainder that floor: multiples of the divisor, and remainders by it, are no unknowns of their own."""
+        """Quotient and remainder that floor; multiples of the divisor, and remainders by it, add no unknowns."""
         whole, left = self._taken_out(lhs, rhs)
         quotient, rest = self._number(0), self._number(0)
         if left:
