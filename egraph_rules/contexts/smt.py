@@ -375,30 +375,36 @@ class _Meaning(Struct):
 
     def _floored(self, lhs: Expr, rhs: Expr, b: Formula) -> tuple[Formula, Formula]:
         """Quotient and remainder that floor; multiples of the divisor, and remainders by it, add no unknowns."""
-        whole, left = self._taken_out(lhs, rhs)
+        whole, left, inner = self._taken_out(lhs, rhs)
         quotient, rest = self._number(0), self._number(0)
         if left:
             quotient, rest = self._unknown_quotient("floor", frozenset(left.items()), rhs, self._sum(left), b)
+        for dividend, count in inner:  # nothing computes these quotients, so none need fit a dtype
+            quotient = quotient - count * self._floored(dividend, rhs, b)[0]
         return (quotient + self._sum(whole) if whole else quotient), rest
 
-    def _taken_out(self, lhs: Expr, rhs: Expr) -> tuple[Polynomial, Polynomial]:
-        """What multiples of a divisor in a dividend add to the quotient, and the other terms of the dividend."""
+    def _taken_out(self, lhs: Expr, rhs: Expr) -> tuple[Polynomial, Polynomial, list[tuple[Expr, int]]]:
+        """What multiples of a divisor in a dividend add to the quotient, and the other terms of the dividend.
+
+        A term `x % m` stands there as x, which is more by the quotient of x: these x, and how often, come third.
+        """
         divisor, terms = polynomial(rhs), polynomial(lhs)
         whole: Polynomial = {}
+        inner: list[tuple[Expr, int]] = []
         if len(divisor) != 1 or not lhs.dtype.is_signed:
-            return {}, {(lhs,): 1}
+            return {}, {(lhs,): 1}, []
         for _ in range(_MAX_DEGREE):
             more, terms = divided(terms, divisor)
-            rests = {m: c for m, c in terms.items() if len(m) == 1 and _is_remainder(m[0], rhs)}
-            # x % m is x less a multiple of m
-            inner = [(k, c * d) for (e,), c in rests.items() for k, d in polynomial(children(e)[0]).items()]
-            less = [((Binary("floordiv", *children(e)),), -c) for (e,), c in rests.items()]
-            whole = summed((*whole.items(), *more.items(), *less))
-            terms = summed((*((m, c) for m, c in terms.items() if m not in rests), *inner))
+            whole = summed((*whole.items(), *more.items()))
+            alone = [(m[0], c) for m, c in terms.items() if len(m) == 1]
+            rests = [(e, c) for e, c in alone if isinstance(e, Binary) and e.op == "floormod" and e.rhs.same(rhs)]
             if not rests:
                 break
+            inner += [(e.lhs, c) for e, c in rests]
+            plain = [(k, c * d) for e, c in rests for k, d in polynomial(e.lhs).items()]
+            terms = summed((*terms.items(), *(((e,), -c) for e, c in rests), *plain))
         fits = max(map(len, (*whole, *terms)), default=0) <= _MAX_DEGREE
-        return (whole, terms) if fits else ({}, {(lhs,): 1})
+        return (whole, terms, inner) if fits else ({}, {(lhs,): 1}, [])
 
     def _sum(self, terms: Polynomial) -> Formula:
         """The formula of a sum of products."""
@@ -527,10 +533,6 @@ class _Meaning(Struct):
                 bit = end
             bit += 1
         return total
-
-
-def _is_remainder(expr: Expr, divisor: Expr) -> bool:
-    return isinstance(expr, Binary) and expr.op == "floormod" and expr.rhs.same(divisor)
 
 
 _BITWISE = ("bitand", "bitor", "bitxor", "bitnot")

@@ -114,3 +114,9 @@ def test_points_refute_forms_that_hide_a_division_by_zero(hidden: str, kept: str
     assert evidence.refines(bad, old) is False
     assert evidence.refines(good, old) is True
     assert evidence.truth(Binary("ge", old, const(-9, DType.INT32))) == (smt.Open.DEPENDS, ())
+
+
+def test_a_remainder_says_nothing_of_a_quotient_that_leaves_its_dtype():
+    names = dict.fromkeys("xm", "int8")
+    known = [(parse_expr(text, names), True) for text in ("x <= -127", "m == -1")]
+    assert smt.prove(parse_expr("(x % m + m) % m == 0 and x == -127", names), known) is None
