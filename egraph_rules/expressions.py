@@ -35,20 +35,20 @@ from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError, expect
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
-from ir.nodes import Binary, Const, Expr, Var, binary, const
+from ir.nodes import Binary, Const, Expr, Var, const
 from ir.presburger import sets as pb
 from ir.traverse import conjunction, free_vars, nesting, node_count, walk_expr
 
-_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=500_000)
+_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=40_000)
 _OWN = 8  # conditions on a variable that are asked for its range
 _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
-_WHOLE = 500_000  # the work of all of them, and of looking for forms, in one call
-_FORMS = 400  # matches of the engine that take as long as putting together the forms of one part
+_WHOLE = 130_000  # the work of all of them, and of looking for forms, in one call
+_FORMS = 40  # matches of the engine that take as long as putting together the forms of a node
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 30_000  # of z3 for one question on the way
-_ALONE = 120_000  # and for one that is asked for its own sake
-_PROOF_WORK = 200_000  # of a search for a form that is easier to prove; none for what has more nodes than
+_ALONE = 80_000  # and for one that is asked for its own sake
+_PROOF_WORK = 40_000  # of a search for a form that is easier to prove; none for what has more nodes than
 _SEARCHED = 100
 _NODES = 4_000  # of an expression: what has more, shared parts counted each time, is left as it is
 _DEEP = 150  # expressions within each other: all that looks at them is recursive
@@ -87,14 +87,14 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     prices = Prices(VALUES)
     best = _settled(expr, place)
     place.allow(_WHOLE)
-    best = _smaller(best, place, prices, place.half())
+    best = _smaller(best, place, prices, place.rest())
     for _ in range(_SEARCHES):
         if place.rest() <= 0:
             break
         new = _search(best, place, policy)
         if node_count(new) > node_count(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
-        best = _smaller(new, place, prices, place.half())
+        best = _smaller(new, place, prices, place.rest())
     place.allow(float("inf"))
     return best if best is expr else _settled(best, place)
 
@@ -110,29 +110,22 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
     found = place.by_sets(cond)
     if found is not None:
         return found
-    answer = place.by_ranges(cond)
+    answer, truths = place.evidence.truth(cond)
     if answer is Open.UNKNOWN:
-        answer = place.evidence.truth(cond)
+        answer = place.by_ranges(cond)
     if answer is Open.UNKNOWN:
-        answer = decide(cond, place.given, _ALONE)
-    if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED and not _faults_alone(cond, place):
-        simpler = _search(cond, place, DEFAULT_FLOATS, _PROOF_WORK)
-        if isinstance(simpler, Const):
-            return bool(simpler.value)
-        if any(map(_divides_by_unknown, walk_expr(simpler))):  # of which formulas say little as they stand
-            simpler = _smaller(simpler, place, Prices(VALUES), _PROOF_WORK)
+        answer = decide(cond, place.given, _ALONE, truths)
+    if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
+        simpler = cond
+        if any(map(_divides_by_unknown, walk_expr(cond))):  # of which formulas say little as they stand
+            simpler = _smaller(cond, place, Prices(VALUES), _PROOF_WORK)
+        if not isinstance(simpler, Const):
+            simpler = _search(simpler, place, DEFAULT_FLOATS, _PROOF_WORK)
         if isinstance(simpler, Const):
             return bool(simpler.value)
         if not simpler.same(cond):
-            answer = decide(simpler, place.given, _ALONE)
+            answer = decide(simpler, place.given, _ALONE, truths)
     return answer if isinstance(answer, bool) else None
-
-
-def _faults_alone(cond: Expr, place: _Place) -> bool:
-    """Whether all that keeps a condition open is that a divisor may be zero."""
-    divisors = [e.rhs for e in walk_expr(cond) if isinstance(e, Binary) and _divides_by_unknown(e)]
-    apart = [(binary("ne", d, 0), True) for d in divisors]
-    return bool(apart) and isinstance(decide(cond, [*place.given, *apart], _ALONE), bool)
 
 
 def _divides_by_unknown(expr: Expr) -> bool:
@@ -209,13 +202,9 @@ class _Place:
         """The work that is left of a call for the searches to come."""
         return self.left - self.patience.done()
 
-    def half(self) -> float:
-        """Half of it."""
-        return self.rest() / 2
-
-    def look(self) -> bool:
-        """Charge the search for forms of one part; whether that is left."""
-        self.patience.matched(_FORMS)
+    def look(self, nodes: int) -> bool:
+        """Charge the search for forms of at most so many nodes for one part; whether that is left."""
+        self.patience.matched(_FORMS * nodes)
         return not self.patience.over()
 
     def truth(self, cond: Expr) -> bool | None:
@@ -236,10 +225,13 @@ class _Place:
             return Open.UNKNOWN
         return pb.within_budget(lambda: decided(cond, facts.domain), Open.UNKNOWN, _OPERATIONS)
 
-    def equal(self, old: Expr, new: Expr) -> bool:
-        """Whether an expression has the value of another one wherever that has one, and keeps its divisions."""
+    def equal(self, old: Expr, new: Expr) -> bool | None:
+        """Whether an expression has the value of another one wherever that has one, and keeps its divisions.
+
+        None where that is open.
+        """
         if self.patience.over():
-            return False
+            return None
         shown = self.evidence.refines(new, old)
         if shown is not None:
             return shown
@@ -247,16 +239,16 @@ class _Place:
         found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
         if found is None or (found is False and facts.conditions):
             self.patience.proved()
-            return refines_by_smt(new, old, self.given, _STEPS)
+            return refines_by_smt(new, old, self.given, _STEPS) or None
         return found
 
     def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:
         assumed = list(given)
-        answer = self.evidence.truth(cond, assumed)
+        answer, truths = self.evidence.truth(cond, assumed)
         if answer is not Open.UNKNOWN:
             return answer if isinstance(answer, bool) else None
         self.patience.proved()
-        return prove_by_smt(cond, assumed, _STEPS)
+        return prove_by_smt(cond, assumed, _STEPS, truths)
 
 
 def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work) -> Expr:

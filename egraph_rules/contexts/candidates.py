@@ -8,16 +8,26 @@ operator looked up by their values.) No form is tied to a pattern; what is too l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import reduce
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import gcd
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, Points, Sample, evaluated, operate
+from egraph_rules.contexts.sampled import (
+    DIVISIONS,
+    Array,
+    Faults,
+    Mask,
+    NoValueError,
+    Points,
+    Sample,
+    evaluated,
+    operate,
+)
 from ir.dtypes import DType
 from ir.fold import chosen
 from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
@@ -30,10 +40,11 @@ _ATOMS = 20
 _NUMBERS = 10  # that are operands inside of forms
 _PAIRS = 400  # forms of one operator that become operands
 _CHAIN = 7  # nodes from which on forms may be a number and an operator on another such
+_LARGE = 14  # nodes from which on they may not
 _CHOICES = 4  # conditions of choices in forms
 _TRUTHS = 40  # conditions that are operands of others
 _QUESTIONS = 6  # to provers, about one part
-_GRID = 4  # points at which all pairs of operands are tried
+_FEW = 3  # points at which most fail to agree
 _FORMS = 40  # that agree with a part, and are put in order
 
 
@@ -41,15 +52,16 @@ class Known(Struct, frozen=True):
     """What is known where an expression is evaluated.
 
     `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
-    expression equals the first one there; `better`: whether it is preferred to it. `left`: charges the search for forms
-    of one part, and says whether there is time for it. `settled`: parts for which none was found.
+    expression equals the first one there, None where that is open; `better`: whether it is preferred to it. `left`:
+    charges the search for forms of one part, and says whether there is time for it. `offered`: equal expressions that
+    take no search. `settled`: parts for which none was found.
     """
 
     points: Points
     allowed: Callable[[Points], Mask]
     better: Callable[[Expr, Expr], bool]
-    proven: Callable[[Expr, Expr], bool]
-    left: Callable[[], bool]
+    proven: Callable[[Expr, Expr], bool | None]
+    left: Callable[[int], bool]
     settled: set[Expr]
 
 
@@ -77,7 +89,7 @@ def smaller(expr: Expr, known: Known) -> Expr:
 
 def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
     """A form of at most so many nodes, or the expression itself."""
-    if len(free_vars(expr)) > _MAX_VARIABLES or not known.left():
+    if len(free_vars(expr)) > _MAX_VARIABLES or not known.left(most):
         return expr
     try:
         sample = Sample.of(expr, known.points, known.allowed)
@@ -85,25 +97,40 @@ def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
         return expr
     if sample is None:
         return expr
-    questions = 0
-    for form in _in_order(_Forms.of(expr, sample, most).all()):
-        if not known.better(form, expr):
-            continue
-        if known.proven(expr, form):
-            return form
-        questions += 1
-        if questions >= _QUESTIONS:
-            break
+    still_open: set[Expr] = set()
+    for forms in _Forms.of(expr, sample, most).stages():
+        for form in _in_order(forms):
+            if not known.better(form, expr) or any(part in still_open for part in walk_expr(form)):
+                continue  # what has the values of one of its parts is no easier to prove
+            answer = known.proven(expr, form)
+            if answer:
+                return form
+            if answer is None:
+                still_open.add(form)
+            if len(still_open) >= _QUESTIONS:
+                return expr
     return expr
 
 
 def _in_order(forms: Iterator[Expr]) -> list[Expr]:
+    """The first of some forms, the smallest first; one of those that differ in the order of operands."""
     found: dict[Expr, int] = {}
     for form in forms:
-        found.setdefault(form, node_count(form))
+        if not any(
+            isinstance(e, (Binary, Unary)) and all(isinstance(a, Const) for a in children(e)) for e in walk_expr(form)
+        ):
+            found.setdefault(_ordered(form, found), node_count(form))
         if len(found) >= _FORMS:
             break
     return sorted(found, key=lambda e: found[e])
+
+
+def _ordered(form: Expr, known: Container[Expr]) -> Expr:
+    """A form, or one that is known and differs in the order of its operands."""
+    if isinstance(form, Binary) and form.op in ("add", *_COMMUTE):
+        other = Binary(form.op, form.rhs, form.lhs)
+        return other if other in known else form
+    return form
 
 
 class _Made(Struct, frozen=True):
@@ -182,23 +209,20 @@ class _Forms(Struct, frozen=True):
         inner = list(dict.fromkeys(parts[1:]))
         return _Forms(expr, sample.points, sample.values, most, inner, _operators(parts), _numbers(parts))
 
-    def all(self) -> Iterator[Expr]:
-        """The forms, in no order."""
+    def stages(self) -> Iterator[Iterator[Expr]]:
+        """The forms, those that take longer to put together later; of large parts only what is a small change."""
         dtype = self.expr.dtype
         if dtype is DType.BOOL:
-            yield from self._truths()
+            yield self._truths()
             return
         atoms = self._atoms(dtype)
-        yield from self._same(atoms)
+        yield chain(self._same(atoms), self._with_number(atoms, dtype))
         bank = self._pairs(atoms, dtype, self.most - 1)
-        yield from self._same(bank)
-        yield from self._with_number(bank, dtype)
-        yield from self._selections(bank)
-        if self.most >= 3:
-            yield from self._operations(bank, dtype)
-            yield from self._scaled(bank, dtype)
-        if self.most >= _CHAIN:
-            yield from self._with_number(self._chained(bank, dtype), dtype)
+        yield chain(self._same(bank), self._with_number(bank, dtype), self._selections(bank))
+        if 3 <= self.most < _LARGE:
+            yield chain(self._operations(bank, dtype), self._scaled(bank, dtype))
+        if _CHAIN <= self.most < _LARGE:
+            yield self._with_number(self._chained(bank, dtype), dtype)
 
     # What forms are made of -------------------------------------------------------------------------------------------
 
@@ -210,8 +234,9 @@ class _Forms(Struct, frozen=True):
         parts = [p for p in self.parts if p.dtype is dtype and not isinstance(p, Const)]
         parts.sort(key=node_count)
         numbers = [const(n, dtype) for n in self.numbers[:_NUMBERS] if dtype.min <= n <= dtype.max]
+        known: dict[Expr, tuple[Array, Faults]] = {}
         for part in (*parts[:_ATOMS], *numbers):
-            values, bad = evaluated(part, self.points)
+            values, bad = evaluated(part, self.points, known)
             if not bad.any():
                 exprs.append(part)
                 rows.append(np.broadcast_to(values, (length,)))
@@ -287,7 +312,8 @@ class _Forms(Struct, frozen=True):
         wrap = 0 if dtype.is_signed or dtype.bits == 64 else dtype.max
         for op, rest in (("add", target - values), ("sub", target + values)):
             rest = rest & wrap if wrap else rest
-            for k in np.flatnonzero((rest == rest[:, :1]).all(axis=1)):
+            plain = rest[:, :1] == 0 if op == "add" else False  # the form itself
+            for k in np.flatnonzero(((rest == rest[:, :1]) & ~np.asarray(plain)).all(axis=1)):
                 yield from pick("add" if op == "add" else "sub", int(k), int(rest[k, 0]), first=op == "sub")
         if "mul" in self.operators:
             yield from self._multiples(bank, few, pick)
@@ -310,21 +336,19 @@ class _Forms(Struct, frozen=True):
             steps = np.gcd.reduce(np.abs(target - values), axis=1)
             for k in np.flatnonzero((steps > max(1, int(target.max()))) & (target.min() >= 0)):
                 yield from pick("floormod", int(k), int(steps[k]))
-        for op, n in product(divisions, self.numbers):
-            if n not in (0, 1) and dtype.min <= n <= dtype.max:
-                few = np.arange(len(values))
-                for at in (slice(0, 3), slice(3, None)):  # most fail at the first
-                    found, bad = operate(op, values[few, at], np.asarray(n), dtype)
-                    few = few[((found == target[at]) & ~bad).all(axis=1)]
-                for k in few:
-                    yield from pick(op, int(k), n)
+        numbers = np.array([n for n in self.numbers if n not in (0, 1) and dtype.min <= n <= dtype.max], np.int64)
+        for op in divisions:
+            found, bad = operate(op, values[None, :, :_FEW], numbers[:, None, None], dtype)
+            n, k = np.nonzero(((found == target[:_FEW]) & ~bad).all(axis=2))
+            for a, b in zip(*self._agree(op, (values, k), (numbers[:, None], n), dtype), strict=True):
+                yield from pick(op, int(a), int(numbers[b]))
 
     def _multiples(self, bank: _Bank, few: int, pick: Callable[[BinaryOp, int, int], Iterator[Expr]]) -> Iterator[Expr]:
         values, target = bank.values[:few], self.target
         where = np.argmax(values != 0, axis=1)
         base = values[np.arange(few), where]
         factor = target[where] // np.where(base == 0, 1, base)
-        for k in np.flatnonzero((values * factor[:, None] == target).all(axis=1) & (base != 0)):
+        for k in np.flatnonzero((values * factor[:, None] == target).all(axis=1) & (base != 0) & (factor != 1)):
             yield from pick("mul", int(k), int(factor[k]))
 
     def _selections(self, bank: _Bank) -> Iterator[Expr]:
@@ -415,15 +439,18 @@ class _Forms(Struct, frozen=True):
         """Pairs with one of some left operands, by what the operator gives; most fail at the first points."""
         most = self.most - sizes[left[0]]
         right = np.flatnonzero((sizes < most) & ((sizes >= sizes[left[0]]) if op in _COMMUTE else True))
-        agree: Mask = np.ones((len(left), len(right)), bool)
-        for k in range(min(_GRID, len(self.target)) if len(right) else 0):
-            found, bad = operate(op, values[left, k][:, None], values[right, k][None, :], dtype)
-            agree &= (found == self.target[k]) & ~bad
-        a, b = np.nonzero(agree)
-        a, b = left[a], right[b]
-        for at in (slice(_GRID, 8), slice(8, None)):
+        found, bad = operate(op, values[left, :1], values[right, 0][None, :], dtype)
+        a, b = np.nonzero((found == self.target[0]) & ~bad)
+        return self._agree(op, (values, left[a]), (values, right[b]), dtype)
+
+    def _agree(
+        self, op: BinaryOp, one: tuple[Array, Array], other: tuple[Array, Array], dtype: DType
+    ) -> tuple[Array, Array]:
+        """Pairs of rows of two tables whose values an operator makes the target of; most fail at the first points."""
+        (left, a), (right, b) = one, other
+        for at in (slice(0, _FEW), slice(_FEW, 8), slice(8, None)):
             if len(a):
-                found, bad = operate(op, values[a, at], values[b, at], dtype)
+                found, bad = operate(op, left[a, at], right[b, at] if right.shape[1] > 1 else right[b], dtype)
                 fine = ((found == self.target[at]) & ~bad).all(axis=1)
                 a, b = a[fine], b[fine]
         return a, b

@@ -21,6 +21,7 @@ from ir.traverse import free_vars, walk_expr
 
 Array = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Faults = npt.NDArray[np.uint8]
 Points = Mapping[Var, Array]
 
 DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
@@ -32,6 +33,9 @@ _DRAWN_TO_KEEP = 4096  # where those are kept that satisfy what is given
 _ALL = 1 << 14  # points that are all looked at where there are no more
 _SHOWN = 1024  # drawn points that questions are put to
 _LARGE = 1 << 40  # beyond it, products of two values might leave the 64 bits that they are computed in
+_UNDEFINED = 2  # the fault of a divisor that is zero, or a shift outside of its width; 1: leaving the dtype
+_NONE: npt.NDArray[np.uint8] = np.asarray(0, np.uint8)
+_FINE: npt.NDArray[np.bool_] = np.asarray(False)
 
 _EXACT: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "bitand": np.bitwise_and, "bitor": np.bitwise_or,
@@ -71,46 +75,73 @@ def operate(op: str, x: Array, y: Array, dtype: DType) -> tuple[Array, Mask]:
     raise NoValueError(op)
 
 
-def evaluated(expr: Expr, points: Points) -> tuple[Array, Mask]:
-    """The values of an expression, and where evaluating it is a fault.
+def evaluated(expr: Expr, points: Points, known: dict[Expr, tuple[Array, Faults]] | None = None) -> tuple[Array, Mask]:
+    """The values of an expression, and where evaluating it is a fault; `known` keeps those of its parts.
 
     Raises:
         NoValueError: it has none.
     """
+    values, faults = _evaluated(expr, points, {} if known is None else known)
+    return values, faults != 0
+
+
+def _evaluated(
+    expr: Expr, points: Points, known: dict[Expr, tuple[Array, Faults]] | None = None
+) -> tuple[Array, Faults]:
+    """The values of an expression, and the faults of evaluating it.
+
+    Raises:
+        NoValueError: it has none.
+    """
+    known = {} if known is None else known
+    if expr not in known:
+        known[expr] = _operated(expr, points, known)
+    return known[expr]
+
+
+def _operated(expr: Expr, points: Points, known: dict[Expr, tuple[Array, Faults]]) -> tuple[Array, Faults]:
     if expr.dtype.is_float:
         raise NoValueError
-    fine = np.asarray(False)
     match cast(AnyExpr, expr):
         case Const(value=value):
             if abs(int(value)) > _LARGE:
                 raise NoValueError
-            return np.asarray(int(value), np.int64), fine
+            return np.asarray(int(value), np.int64), _NONE
         case Var() as var:
-            return points[var], fine
+            return points[var], _NONE
         case Select(cond=c, then=a, other=b):
-            (test, bad), (x, bad_x), (y, bad_y) = (evaluated(e, points) for e in (c, a, b))
-            return np.where(test != 0, x, y), bad | np.where(test != 0, bad_x, bad_y)
+            (test, faults), (x, one), (y, other) = (_evaluated(e, points, known) for e in (c, a, b))
+            return np.where(test != 0, x, y), faults | np.where(test != 0, one, other)
         case Unary(op=op, operand=a):
-            x, bad = evaluated(a, points)
-            found, worse = _unary(op, x, expr.dtype)
-            return found, bad | worse
+            x, faults = _evaluated(a, points, known)
+            found, out = _unary(op, x, expr.dtype)
+            return found, faults | out
         case Cast(dtype=dtype, operand=a):
-            x, bad = evaluated(a, points)
-            return (x != 0).astype(np.int64) if dtype is DType.BOOL else _wrapped(x, dtype), bad
+            x, faults = _evaluated(a, points, known)
+            return (x != 0).astype(np.int64) if dtype is DType.BOOL else _wrapped(x, dtype), faults
         case Binary(op=op, lhs=a, rhs=b):
-            (x, bad), (y, worse) = evaluated(a, points), evaluated(b, points)
+            (x, faults), (y, more) = _evaluated(a, points, known), _evaluated(b, points, known)
             if op in ("and", "or"):  # the right side is evaluated where the left one does not decide
-                worse = worse & ((x != 0) if op == "and" else (x == 0))
-            found, out = operate(op, x, y, a.dtype)
-            return found, bad | worse | out
+                more = np.where((x != 0) if op == "and" else (x == 0), more, 0)
+            found, bad = operate(op, x, y, a.dtype)
+            return found, faults | more | _kinds(op, y, bad, a.dtype)
         case Load() | Undef() | Call():
             raise NoValueError
+
+
+def _kinds(op: str, y: Array, bad: Mask, dtype: DType) -> Faults:
+    """Which faults an operation has that has some."""
+    if op in DIVISIONS:
+        return np.where(y == 0, _UNDEFINED, bad).astype(np.uint8)
+    if op in ("shl", "shr"):
+        return np.where((y < 0) | (y >= dtype.bits), _UNDEFINED, bad).astype(np.uint8)
+    return bad.astype(np.uint8)
 
 
 def _unary(op: str, x: Array, dtype: DType) -> tuple[Array, Mask]:
     match op:
         case "not":
-            return 1 - x, np.asarray(False)
+            return 1 - x, _FINE
         case "neg":
             return _within(-x, dtype)
         case "abs":
@@ -122,18 +153,25 @@ def _unary(op: str, x: Array, dtype: DType) -> tuple[Array, Mask]:
 
 
 def _within(found: Array, dtype: DType) -> tuple[Array, Mask]:
+    signed, low, high = _limits(dtype)
     if dtype is DType.BOOL:
-        return found, np.asarray(False)
-    if dtype.is_signed:
-        return found, (found < dtype.min) | (found > dtype.max)
-    return _wrapped(found, dtype), np.asarray(False)
+        return found, _FINE
+    if signed:
+        return found, (found < low) | (found > high)
+    return _wrapped(found, dtype), _FINE
 
 
 def _wrapped(found: Array, dtype: DType) -> Array:
     if dtype.bits == 64:
         return found
-    low = dtype.min
-    return ((found - low) & (dtype.max - low)) + low
+    _, low, high = _limits(dtype)
+    return ((found - low) & (high - low)) + low
+
+
+@cache
+def _limits(dtype: DType) -> tuple[bool, int, int]:
+    """Whether a dtype has a sign, its least and its greatest value."""
+    return dtype.is_signed, int(dtype.min), int(dtype.max)
 
 
 def drawn(
@@ -276,38 +314,50 @@ class Evidence:
         some = drawn(variables, own, ranges, sorted(numbers))
         return None if some is None else (some, False)
 
-    def truth(self, cond: Expr, given: Iterable[tuple[Expr, bool]] = ()) -> bool | Open:
-        """Whether a condition always or never holds, also where others do; `DEPENDS` where two points show that."""
+    def truth(self, cond: Expr, given: Iterable[tuple[Expr, bool]] = ()) -> tuple[bool | Open, tuple[bool, ...]]:
+        """Whether a condition always or never holds, also where others do; and which of both no point refutes.
+
+        `DEPENDS` where points refute both, or show a divisor of zero: what is proven has a value everywhere.
+        """
+        unknown = (Open.UNKNOWN, (True, False))
         assumed = [(c, truth) for c, truth in given if not any(c.same(known) for known in self._given)]
         found = self.points((cond, *(c for c, _ in assumed)))
         if found is None:
-            return Open.UNKNOWN
+            return unknown
         points, every = found
         points = points if every else {v: x[:_SHOWN] for v, x in points.items()}
         keep, exact = _where(points, assumed)
-        exact &= self._exact
         try:
-            values, bad = evaluated(cond, points)
+            values, faults = _evaluated(cond, points)
         except NoValueError:
-            return Open.UNKNOWN
-        yes, no = (bool((keep & ~bad & (values != 0 if truth else values == 0)).any()) for truth in (True, False))
-        if yes and no and exact:
-            return Open.DEPENDS
-        proven = every and yes != no and not (keep & bad).any() and _is_narrow(cond)
-        return yes if proven else Open.UNKNOWN
+            return unknown
+        yes, no = (
+            bool((keep & (faults == 0) & (values != 0 if truth else values == 0)).any()) for truth in (True, False)
+        )
+        if not exact or not self._exact or not _is_narrow(cond):
+            return unknown
+        if (yes and no) or bool((keep & (faults == _UNDEFINED)).any()):
+            return Open.DEPENDS, ()
+        if every and yes != no and not (keep & (faults != 0)).any():
+            return yes, (yes,)
+        return Open.UNKNOWN, tuple(truth for truth, refuted in ((True, no), (False, yes)) if not refuted)
 
     def refines(self, new: Expr, old: Expr) -> bool | None:
-        """Whether `new` has the value of `old` wherever that has one, and none elsewhere; None where that is open."""
+        """Whether `new` has the value of `old` wherever that has one, and hides no fault; None where that is open."""
         found = self.points((old, new))
-        if found is None or not found[1] or not _is_narrow(old) or not _is_narrow(new):
+        if found is None or not self._exact or not _is_narrow(old) or not _is_narrow(new):
             return None
+        points, every = found
+        points = points if every else {v: x[:_SHOWN] for v, x in points.items()}
         try:
-            (before, bad), (after, worse) = evaluated(old, found[0]), evaluated(new, found[0])
+            (before, faults), (after, others) = _evaluated(old, points), _evaluated(new, points)
         except NoValueError:
             return None
-        if (bad & ~worse).any():
-            return None
-        return bool((bad | (~worse & (before == after))).all())
+        differs = (faults == 0) & ((others != 0) | (before != after))
+        hidden = (faults == _UNDEFINED) & (others & _UNDEFINED == 0)
+        if (differs | hidden).any():
+            return False
+        return True if every else None
 
 
 def _is_narrow(expr: Expr) -> bool:

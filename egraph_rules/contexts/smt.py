@@ -8,7 +8,7 @@ of rules translates on its own account, so that a mistake in one does not prove 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache, reduce
 from typing import Any, cast
@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from ir.dtypes import DType
 from ir.functions import inline_calls
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.presburger.polynomials import Polynomial, divided, polynomial, summed
 from ir.printing.printer import to_script
 from ir.traverse import children
 
@@ -41,13 +42,21 @@ def _z3() -> Any:
     return importlib.import_module("z3")
 
 
-def prove(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS, *, ranges: bool = True) -> bool | None:
+def prove(
+    cond: Expr,
+    given: Iterable[tuple[Expr, bool]],
+    steps: int = STEPS,
+    truths: Sequence[bool] = (True, False),
+    *,
+    ranges: bool = True,
+) -> bool | None:
     """Whether a condition always (True) or never (False) holds where the given ones have the given truth.
 
     It must have a value there: a divisor that may be zero leaves it open. None where neither is proven: it depends, it
     has no formula, or the steps ran out. Without `ranges` it holds of numbers that fit no dtype too.
     """
-    found = decide(cond, given, steps) if ranges else _decide(cond, list(given), steps, ranges=False)
+    assumed = list(given)
+    found = decide(cond, assumed, steps, truths) if ranges else _decide(cond, assumed, steps, truths, ranges=False)
     return found if isinstance(found, bool) else None
 
 
@@ -58,15 +67,22 @@ class Open(Enum):
     UNKNOWN = "no formula that says all, or the steps ran out"
 
 
-def decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) -> bool | Open:
-    """As `prove`, and where nothing is proven whether that is all there is to say."""
+def decide(
+    cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS, truths: Sequence[bool] = (True, False)
+) -> bool | Open:
+    """As `prove`, and where nothing is proven whether that is all there is to say.
+
+    Only some `truths` are asked for where the others are known to be no answer.
+    """
     assumed = list(given)
-    found = _decide(cond, assumed, steps, ranges=False)
+    found = _decide(cond, assumed, steps, truths, ranges=False)
     # Ranges of dtypes are seldom needed and hide what matters in products; they may rule out a counterexample.
-    return _decide(cond, assumed, steps, ranges=True) if found is Open.DEPENDS else found
+    return _decide(cond, assumed, steps, truths, ranges=True) if found is Open.DEPENDS else found
 
 
-def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, ranges: bool) -> bool | Open:
+def _decide(
+    cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, truths: Sequence[bool], *, ranges: bool
+) -> bool | Open:
     lib = _z3()
     meaning = _Meaning(ranges)
     try:
@@ -76,7 +92,8 @@ def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, range
     duties, known = meaning.duties, meaning.facts(given)
     # where a duty may be violated, a form of the condition without the divisor may still be decided
     answer = Open.DEPENDS if (meaning.exact and not duties) or not ranges else Open.UNKNOWN
-    for truth, value in ((True, claim), (False, lib.Not(claim))):
+    for truth in truths:
+        value = claim if truth else lib.Not(claim)
         solver = meaning.solver(steps)
         solver.add(*known, *meaning.sides, lib.Not(lib.And(value, *duties)))
         found = solver.check()
@@ -113,6 +130,10 @@ def refines(new: Expr, old: Expr, given: Iterable[tuple[Expr, bool]], steps: int
     return True
 
 
+# which kind, the terms of the dividend, and the divisor
+_Division = tuple[str, frozenset[tuple[tuple[Expr, ...], int]], Expr]
+
+
 class _Meaning(Struct):
     """Formulas for expressions.
 
@@ -128,8 +149,8 @@ class _Meaning(Struct):
     fits: list[Formula] = field(default_factory=lambda: list[Formula]())  # that values fit, where that is owed
     sides: list[Formula] = field(default_factory=lambda: list[Formula]())
     _known: dict[Expr, Formula] = field(default_factory=lambda: dict[Expr, Formula]())
-    _divisions: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]] = field(
-        default_factory=lambda: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]]()
+    _divisions: dict[_Division, tuple[Formula, Formula]] = field(
+        default_factory=lambda: dict[_Division, tuple[Formula, Formula]]()
     )
     _sizes: dict[Expr, tuple[int, int]] = field(default_factory=lambda: dict[Expr, tuple[int, int]]())
     _reached: list[Formula] = field(default_factory=lambda: list[Formula]())
@@ -343,10 +364,60 @@ class _Meaning(Struct):
 
     def _divide(self, op: str, lhs: Expr, rhs: Expr, a: Formula, b: Formula) -> Formula:
         """Quotient or remainder: a = q * b + r, with r on the divisor's side of zero, or on the dividend's."""
-        lib = _z3()
         if isinstance(rhs, Const) and int(rhs.value) > 0 and op.startswith("floor"):
             return a / b if op == "floordiv" else a % b  # z3 rounds down where the divisor is positive
-        key = (op[:5], lhs, rhs)
+        self.duties.append(self._here(b != 0))
+        if op.startswith("floor"):
+            quotient, rest = self._floored(lhs, rhs, b)
+        else:
+            quotient, rest = self._unknown_quotient("trunc", frozenset({((lhs,), 1)}), rhs, a, b)
+        return self._fitting(quotient, lhs.dtype) if op.endswith("div") else rest
+
+    def _floored(self, lhs: Expr, rhs: Expr, b: Formula) -> tuple[Formula, Formula]:
+        """Quotient and remainder that floor; multiples of the divisor, and remainders by it, add no unknowns."""
+        whole, left, inner = self._taken_out(lhs, rhs)
+        quotient, rest = self._number(0), self._number(0)
+        if left:
+            quotient, rest = self._unknown_quotient("floor", frozenset(left.items()), rhs, self._sum(left), b)
+        for dividend, count in inner:  # nothing computes these quotients, so none need fit a dtype
+            quotient = quotient - count * self._floored(dividend, rhs, b)[0]
+        return (quotient + self._sum(whole) if whole else quotient), rest
+
+    def _taken_out(self, lhs: Expr, rhs: Expr) -> tuple[Polynomial, Polynomial, list[tuple[Expr, int]]]:
+        """What multiples of a divisor in a dividend add to the quotient, and the other terms of the dividend.
+
+        A term `x % m` stands there as x, which is more by the quotient of x: these x, and how often, come third.
+        """
+        divisor, terms = polynomial(rhs), polynomial(lhs)
+        whole: Polynomial = {}
+        inner: list[tuple[Expr, int]] = []
+        if len(divisor) != 1 or not lhs.dtype.is_signed:
+            return {}, {(lhs,): 1}, []
+        for _ in range(_MAX_DEGREE):
+            more, terms = divided(terms, divisor)
+            whole = summed((*whole.items(), *more.items()))
+            alone = [(m[0], c) for m, c in terms.items() if len(m) == 1]
+            rests = [(e, c) for e, c in alone if isinstance(e, Binary) and e.op == "floormod" and e.rhs.same(rhs)]
+            if not rests:
+                break
+            inner += [(e.lhs, c) for e, c in rests]
+            plain = [(k, c * d) for e, c in rests for k, d in polynomial(e.lhs).items()]
+            terms = summed((*terms.items(), *(((e,), -c) for e, c in rests), *plain))
+        fits = max(map(len, (*whole, *terms)), default=0) <= _MAX_DEGREE
+        return (whole, terms, inner) if fits else ({}, {(lhs,): 1}, [])
+
+    def _sum(self, terms: Polynomial) -> Formula:
+        """The formula of a sum of products."""
+        total = self._number(0)
+        for factors, count in terms.items():
+            total = total + reduce(lambda x, e: x * self._value(e), factors, self._number(count))
+        return total
+
+    def _unknown_quotient(
+        self, op: str, terms: frozenset[tuple[tuple[Expr, ...], int]], rhs: Expr, a: Formula, b: Formula
+    ) -> tuple[Formula, Formula]:
+        lib = _z3()
+        key = (op, terms, rhs)
         if key not in self._divisions:
             alike = [q for (_, _, other), (q, _) in self._divisions.items() if other.same(rhs)][:_ALIKE]
             self._divisions[key] = tuple(
@@ -354,12 +425,11 @@ class _Meaning(Struct):
             )
             self._apart(b, self._divisions[key][0], alike)
         quotient, rest = self._divisions[key]
-        self.duties.append(self._here(b != 0))
-        side = b if op.startswith("floor") else a
+        side = b if op == "floor" else a
         signs = lib.If(side >= 0, rest >= 0, rest <= 0)
         below = lib.If(b > 0, lib.And(rest < b, rest > -b), lib.And(rest > b, rest < -b))
         self._side(lib.Implies(b != 0, lib.And(a == quotient * b + rest, signs, below)))
-        return self._fitting(quotient, lhs.dtype) if op.endswith("div") else rest
+        return quotient, rest
 
     def _apart(self, b: Formula, quotient: Formula, others: Iterable[Formula]) -> None:
         """Say that quotients that differ are a divisor apart, which z3 does not see in products of unknowns.

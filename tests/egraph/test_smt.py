@@ -8,6 +8,8 @@ from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 from egraph_rules.contexts import smt
+from egraph_rules.contexts.sampled import Evidence
+from ir import parse_expr
 from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.nodes import Binary, BinaryOp, Expr, Undef, Var, const
@@ -87,3 +89,34 @@ def test_running_out_of_steps_proves_nothing():
     positive = [(Binary("gt", m, const(0, DType.INT32)), True)]
     assert smt.prove(claim, positive) is True
     assert smt.prove(claim, positive, steps=1) is None
+
+
+@given(st.data())
+def test_dividends_with_multiples_of_the_divisor_give_what_the_interpreter_computes(data: st.DataObject):
+    x, y, m = (Var(n, DType.INT32) for n in "xym")
+    terms = [x * m, m * y * -2, x % m, (x % m) * y, y, x // m * m, (x + y * m) % m, m]
+    total = sum(data.draw(st.lists(st.sampled_from(terms), min_size=1, max_size=4)), const(0, DType.INT32))
+    expr = Binary(data.draw(st.sampled_from(["floordiv", "floormod"])), total, m)
+    values = {v: data.draw(st.integers(-5, 5)) for v in (x, y)} | {m: data.draw(st.sampled_from((-3, -1, 1, 2, 5)))}
+    value = evaluated(expr, values)
+    if value is None:
+        reject()
+    known = [(equals(v, n), True) for v, n in values.items()]
+    assert smt.prove(equals(expr, value), known) is True
+    assert smt.prove(equals(expr, value + 1), known) is False
+
+
+@pytest.mark.parametrize("hidden, kept", [("m - m", "(m - m) // m"), ("x + 1", "x + m // m")])
+def test_points_refute_forms_that_hide_a_division_by_zero(hidden: str, kept: str):
+    names = dict.fromkeys("xm", "int32")
+    old, bad, good = (parse_expr(text, names) for text in (kept, hidden, kept))
+    evidence = Evidence([], lambda var: (0, 5))
+    assert evidence.refines(bad, old) is False
+    assert evidence.refines(good, old) is True
+    assert evidence.truth(Binary("ge", old, const(-9, DType.INT32))) == (smt.Open.DEPENDS, ())
+
+
+def test_a_remainder_says_nothing_of_a_quotient_that_leaves_its_dtype():
+    names = dict.fromkeys("xm", "int8")
+    known = [(parse_expr(text, names), True) for text in ("x <= -127", "m == -1")]
+    assert smt.prove(parse_expr("(x % m + m) % m == 0 and x == -127", names), known) is None
