@@ -570,7 +570,9 @@ class _Emitter:
         body = list(self._in_turn(rows.body, carried, child, (variable, low, high)))
         if loop.var.dtype not in (DType.INT32, DType.INT64):  # JAX counts as wide as the ends are, which may be numbers
             body.insert(0, assign(variable, call(f"jnp.{loop.var.dtype}", Name(variable))))
-            low, high = (e if isinstance(e, Literal) else call("jnp.int32", e) for e in (low, high))
+            if not (isinstance(low, Literal) and isinstance(high, Literal)):
+                counter = loop.var.dtype if loop.var.dtype.bits >= 32 else DType.INT32
+                low, high = (call(f"jnp.{counter}", e) for e in (low, high))
         scope.add(with_state(step, [variable], state, body, [*map(Name, names), *rows.then]))
         first = [*map(Name, names), *rows.first]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
