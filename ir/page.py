@@ -67,7 +67,7 @@ def say(console: Console, text: str, head: str = "", style: str | None = None) -
         bare = line.lstrip(" ")
         indent = len(head) or len(line) - len(bare) + (2 if bare.startswith("- ") else 4)
         parts = [head + line]
-        if console.is_terminal:
+        if console.is_terminal or head:
             wrapper = TextWrapper(max(console.width, indent + 20), subsequent_indent=" " * indent,
                                   break_long_words=False, break_on_hyphens=False)  # fmt: skip
             parts = wrapper.wrap(head + line) or [""]

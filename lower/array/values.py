@@ -378,6 +378,8 @@ class Translator:
         if python and not exact:
             python = False
             a, b = typed(a, dtype), typed(b, dtype)
+        if not python and dtype in (DType.UINT32, DType.UINT64):  # what JAX takes for signed numbers may not fit them
+            a, b = (typed(v, dtype) if v.static and not isinstance(v.code, Literal) else v for v in (a, b))
         if op in ("truncdiv", "truncmod"):
             self.helpers |= {op} - {"truncmod"}
             a, b = typed(a, dtype), typed(b, dtype)

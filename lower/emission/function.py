@@ -563,14 +563,14 @@ class _Emitter:
         if not child.stmts or not carried:
             return
         variable, names = self.names.of(loop.var), [self.names.of(b) for b in carried]
-        step = self.names.fresh(f"{variable}_step")
-        large = [self.names.of(b) for b in carried if is_large(b)]
+        step, large = self.names.fresh(f"{variable}_step"), [*map(self.names.of, filter(is_large, carried))]
         rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
         state = [*names, *rows.names]
         body = list(self._in_turn(rows.body, carried, child, (variable, low, high)))
-        if loop.var.dtype not in (DType.INT32, DType.INT64):  # JAX counts as wide as the ends are, which may be numbers
-            body.insert(0, assign(variable, call(f"jnp.{loop.var.dtype}", Name(variable))))
-            low, high = (e if isinstance(e, Literal) else call("jnp.int32", e) for e in (low, high))
+        if (dtype := loop.var.dtype) not in (DType.INT32, DType.INT64):  # JAX counts as wide as ends are
+            body.insert(0, assign(variable, call(f"jnp.{dtype}", Name(variable))))
+            if not all(isinstance(e, Literal) for e in (low, high)):
+                low, high = (call(f"jnp.{max(dtype, DType.INT32, key=lambda d: d.bits)}", e) for e in (low, high))
         scope.add(with_state(step, [variable], state, body, [*map(Name, names), *rows.then]))
         first = [*map(Name, names), *rows.first]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))

@@ -293,3 +293,26 @@ def shifted(A: T.Buffer((4,), "float32"), by: T.float32, B: T.Buffer((4,), "floa
     assert other.source == kernel.source and other.report == kernel.report and copy.deepcopy(kernel) is kernel
     A = np.arange(4, dtype=np.float32)
     assert np.array_equal(other(A, 2.0)[0], kernel(A, 2.0)[0])
+
+
+COUNTED = """
+@T.prim_func
+def counted(n: T.uint32, x: T.Buffer((), "float32"), B: T.Buffer((8,), "uint32"), y: T.Buffer((), "float32")):
+    T.assume(n >= T.uint32(8) and n <= T.uint32(LIMIT))
+    y[()] = x[()]
+    for i in T.serial(n - T.uint32(8), n):
+        for j in T.serial(i - T.uint32(2), i):
+            B[0] = B[0] * T.uint32(3) + i * j
+        B[i - (n - T.uint32(8))] = B[0] + i
+        y[()] = y[()] * T.float32(0.5) + x[()]
+"""
+
+
+@pytest.mark.parametrize("n", [10, 2**31 + 3, 2**32 - 1])
+def test_unsigned_loops_count_as_far_as_their_dtype_goes(n: int) -> None:
+    func = parse(COUNTED.replace("LIMIT", str(2**32 - 1)))["counted"]
+    inputs = {"n": np.uint32(n), "x": np.float32(1.5), "B": np.arange(8, dtype=np.uint32)}
+    wanted = interpret(func, y=np.float32(0), **inputs)
+    for program in (func, optimize(func).best):
+        for one, other in zip(compile(program)(**inputs), wanted, strict=True):
+            np.testing.assert_array_equal(one, other)

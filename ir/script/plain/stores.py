@@ -282,7 +282,7 @@ class ArrayStores(Struct):
         """The products of matrices along the first dimensions, which are broadcast."""
         read, numbers = self.read, self.read.numbers
         rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
-        if not same(a.shape[-1], b.shape[-2:][0]):
+        if not same(a.shape[len(a.shape) - 1], b.shape[max(len(b.shape) - 2, 0)]):
             message = f"shapes {shown_shape(a.shape)} and {shown_shape(b.shape)} do not fit each other"
             raise read.error("shape", message, node)
         outer = broadcast_shape([a.shape[:-2], b.shape[:-2]], read.source, node)
