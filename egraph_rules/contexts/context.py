@@ -62,6 +62,7 @@ from ir.presburger.facts import bound_to
 from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk, walk_expr
 
 _NOT_ASKED = object()
+_NOWHERE = Facts(pb.never(), {}, (), Priority.FACTS)
 Said = dict[str, tuple[tuple[Stmt, ...], bool]]  # by rules: what they propose, and whether there was a conflict
 
 
@@ -132,11 +133,11 @@ class Contexts:
 
     def facts(self, number: int) -> Facts:
         """What an id of facts stands for."""
-        return self._facts[number]
+        return _NOWHERE if number == IMPOSSIBLE else self._facts[number]
 
     def place(self, facts: int) -> int:
         """The first facts with the same domain: what follows from that alone is asked once for all of them."""
-        return self._domain_of[facts]
+        return IMPOSSIBLE if facts == IMPOSSIBLE else self._domain_of[facts]
 
     def trips(self, number: int) -> tuple[Trip, ...]:
         """The loops around a place, by the id of its facts."""

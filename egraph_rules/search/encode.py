@@ -114,7 +114,7 @@ class Expander(Struct, dict=True):
     def answer_division(self, facts: int, number: int, divisor: int) -> None:
         """Answer what the quotient of a division is that rewriting has created, if it is always the same."""
         key = (facts, number, divisor)
-        if key in self._divisions or divisor == 0:
+        if key in self._divisions or divisor == 0 or facts == IMPOSSIBLE:
             return
         self._divisions.add(key)
         dividend = self.numbering.exprs[number]
@@ -141,7 +141,7 @@ class Expander(Struct, dict=True):
     def answer_rule(self, facts: int, name: str, cells: tuple[int, ...]) -> None:
         """Answer whether the side condition of a rule holds where its pattern was found."""
         key = (name, facts, *cells)
-        if key in self._rule_questions:
+        if key in self._rule_questions or facts == IMPOSSIBLE:  # there all holds, and literals are those of all places
             return
         self._rule_questions.add(key)
         rule = self._asking[name]

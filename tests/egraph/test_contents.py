@@ -463,3 +463,24 @@ NOT_HANDED = {
 def test_what_is_not_handed_on_is_not_used(name: str) -> None:
     for variant, _ in optimize(NOT_HANDED[name], k=3).variants:
         assert_refines(NOT_HANDED[name], variant, np.random.default_rng(10), runs=5)
+
+
+def test_what_holds_where_nothing_runs_says_nothing_of_other_places() -> None:
+    """In an arm that is never taken a maximum was any number, and with it the literal that all places share."""
+    source = """@T.prim_func
+def f(X: T.Buffer((6,), "int32"), O: T.Buffer((5,), "int32")):
+    for t in range(2):
+        V = T.alloc_buffer((6,), "int32")
+        W = T.alloc_buffer((5,), "int32")
+        for i in range(6):
+            V[i] = X[i]
+        for i in range(2):
+            V[i] = 0
+        for i in range(5):
+            W[i] = T.if_then_else(i != 3, T.if_then_else(i >= 1, V[T.max(i - 1, 0)], 0), 2)
+        W[4] = 0
+        for i in range(5):
+            O[i] = W[T.max(i - 1, 0)]
+"""
+    func = parse(source).funcs[0]
+    assert_refines(func, optimize(func).best, np.random.default_rng(0))
