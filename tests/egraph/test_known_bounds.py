@@ -462,7 +462,7 @@ CASES = {
         for j in T.serial(64):
             H[i, j] = 0.0
             for k in T.serial(8):
-                H[i, j] = X[i, k] * W[k, j] + H[i, j]
+                H[i, j] = H[i, j] + X[i, k] * W[k, j]
         for j in T.serial(8):
             Y[i, j] = 0.0
             for k in T.serial(64):
@@ -484,7 +484,6 @@ CASES = {
         P[i * 4 + 1, j] = 0.0
         for k in T.serial(8):
             P[i * 4 + 1, j] = P[i * 4 + 1, j] + A[i * 4 + 1, k] * W[k, j]
-    for i, j in T.grid(8, 8):
         B[i, j] = P[4 * i + 1, j]""",
     ),
     "a bound of what lengths do not cut off": Case(
