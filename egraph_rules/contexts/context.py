@@ -445,6 +445,8 @@ class Contexts:
         domain = f.domain.intersect(bound_to(stmt.var, stmt.value)) if one else f.domain
         if one and has_loads(stmt.value):
             domain = domain.intersect(values_of_name(f, stmt.var, stmt.value))
+        if domain.is_empty():  # nothing runs here, and of that nothing is said: all would hold
+            domain = f.domain
         known = {**f.known, (held.binding(stmt.var), stmt.value): pb.whole(0)} if told and one else f.known
         return self.add_facts(
             replace(f, domain=domain, known=known, scope=(*f.scope, stmt.var), bound=len(self._facts))
