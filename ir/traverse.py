@@ -289,6 +289,12 @@ def loads(expr: Expr) -> Iterator[Load]:
     return (e for e in walk_expr(expr) if isinstance(e, Load))
 
 
+def accessed(stmt: Stmt) -> Iterator[tuple[Buffer, tuple[Expr, ...]]]:
+    """The buffers that a statement stores to or loads from, each time with the indices of the element."""
+    yield from ((s.buffer, s.indices) for s in walk(stmt) if isinstance(s, Store))
+    yield from ((e.buffer, e.indices) for e in all_exprs(stmt) if isinstance(e, Load))
+
+
 def factors(expr: Expr) -> list[Expr]:
     """What an expression is the product of, left to right."""
     if isinstance(expr, Binary) and expr.op == "mul":

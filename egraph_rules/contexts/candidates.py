@@ -53,8 +53,8 @@ class Known(Struct, frozen=True):
 
     `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
     expression equals the first one there, None where that is open; `better`: whether it is preferred to it. `left`:
-    charges the search for forms of one part, and says whether there is time for it. `offered`: equal expressions that
-    take no search. `settled`: parts for which none was found.
+    charges the search for forms of one part, and says whether there is time for it. `settled`: parts for which none was
+    found.
     """
 
     points: Points

@@ -59,7 +59,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
-from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk, walk_expr
+from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk
 
 _NOT_ASKED = object()
 _NOWHERE = Facts(pb.never(), {}, (), Priority.FACTS)
@@ -219,7 +219,7 @@ class Contexts:
 
     def is_told_elsewhere(self, stmt: Stmt) -> bool:
         """Whether what the program that was given computes elsewhere may say something of what a statement computes."""
-        return self._numbers.of_source and any(may_fail(e) for whole in all_exprs(stmt) for e in walk_expr(whole))
+        return self._numbers.of_source and any(map(may_fail, all_exprs(stmt)))
 
     def identity(self, stmt: Stmt) -> int:
         """What equal statements share, and no other gets as long as these contexts live."""

@@ -14,9 +14,9 @@ from egraph_rules.contexts.spoiling import same_regions
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents
 from ir.fold import folded
-from ir.nodes import Buffer, Const, Expr, For, Load, Stmt, Store, Var
+from ir.nodes import Buffer, Const, Expr, For, Load, Stmt, Var
 from ir.presburger import sets as pb
-from ir.traverse import all_exprs, loads, walk
+from ir.traverse import accessed, loads
 
 IMPOSSIBLE = -1  # the id of facts that contradict each other: nothing runs there
 NO_PERMISSION = 0  # the id of permissions that permit nothing
@@ -31,9 +31,7 @@ class Priority(Enum):
 
 def along(body: Stmt, var: Var) -> Iterator[int]:
     """The extents, where they are numbers, of the dimensions that a variable is the index in."""
-    places = [(s.buffer, s.indices) for s in walk(body) if isinstance(s, Store)]
-    places += [(e.buffer, e.indices) for whole in all_exprs(body) for e in loads(whole)]
-    sizes = (n for b, indices in places for i, n in zip(indices, b.shape, strict=True) if i == var)
+    sizes = (n for b, indices in accessed(body) for i, n in zip(indices, b.shape, strict=True) if i == var)
     return (int(n.value) for n in sizes if isinstance(n, Const))
 
 

@@ -11,9 +11,9 @@ import islpy as isl
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions
 from ir.analysis.effects import stored_places
-from ir.nodes import Buffer, Stmt
+from ir.nodes import Buffer, Load, Stmt, Var
 from ir.presburger import sets as pb
-from ir.traverse import all_exprs, free_vars, loads
+from ir.traverse import all_exprs
 
 _MAX_PIECES = 16
 _WHOLE = 2  # pieces of what is known that are kept as they are
@@ -100,7 +100,6 @@ def bindings(known: Contents, stmt: Stmt) -> set[Buffer]:
     bound = {(b, v) for b, v in known if held.is_binding(b)}
     if not bound:
         return set()
-    exprs = [*all_exprs(stmt)]
-    used = {held.binding(v) for e in exprs for v in free_vars(e)}
-    read = {e.buffer for whole in exprs for e in loads(whole)}
+    used = {held.binding(e) for e in all_exprs(stmt) if isinstance(e, Var)}
+    read = {e.buffer for e in all_exprs(stmt) if isinstance(e, Load)}
     return {b for b, v in bound if b in used or (v.dtype.is_integer and not read.isdisjoint(held.reads(v)))}

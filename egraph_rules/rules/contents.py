@@ -128,9 +128,7 @@ class _Users(Struct):
         if not stores or any(buffer in reads(s.value) for s in stores):
             return True
         dearest = max((replace(s, value=_chosen(s.value)) for s in stores), key=lambda s: _PRICES.expr(s.value))
-        if (
-            len(stores) > 1
-        ):  # each has a part, and where another one is read, nothing is read beyond what this one reads
+        if len(stores) > 1:  # where the part of another one is read, nothing is read beyond what this one reads
             dearest = replace(dearest, value=map_expr(dearest.value, _of_open_extents))
 
         def told(e: Expr) -> Expr:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ir.functions import functions_in
 from ir.naming import unused
 from ir.nodes import Alloc, Binary, Block, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
-from ir.traverse import all_exprs, loads, map_stmt, shape_vars, substitute_expr, walk
+from ir.traverse import accessed, map_stmt, shape_vars, substitute_expr, walk
 
 _Trace = frozenset[tuple[object, tuple[Expr, ...]]]
 
@@ -74,9 +74,7 @@ _Axis = tuple[str, int]  # of a buffer by its name: a local may have become smal
 
 def _axes(body: Stmt, var: Var) -> set[_Axis]:
     """The axes of buffers that a variable goes along."""
-    places = [(s.buffer, s.indices) for s in walk(body) if isinstance(s, Store)]
-    places += [(e.buffer, e.indices) for whole in all_exprs(body) for e in loads(whole)]
-    return {(b.name, k) for b, indices in places for k, i in enumerate(indices) if i == var}
+    return {(b.name, k) for b, indices in accessed(body) for k, i in enumerate(indices) if i == var}
 
 
 class _Restored(Struct, frozen=True):

@@ -48,6 +48,7 @@ from ir.semantics.interpret import bind_arguments
 from ir.semantics.machine import Machine
 from ir.semantics.satisfy import Satisfier
 from ir.traverse import (
+    accessed,
     all_exprs,
     buffers_written,
     free_vars,
@@ -55,7 +56,6 @@ from ir.traverse import (
     shape_vars,
     stmt_children,
     stmt_exprs,
-    walk,
     walk_expr,
 )
 
@@ -451,9 +451,7 @@ def _index_bounds(func: PrimFunc) -> dict[str, list[Expr]]:
     """For each buffer whose elements are indices, the extents that they index (as far as parameters tell them)."""
     found: dict[str, list[Expr]] = {}
     known = {*func.scalars, *shape_vars(func)}
-    accesses = [(e.buffer, e.indices) for e in all_exprs(func.body) if isinstance(e, Load)]
-    accesses += [(s.buffer, s.indices) for s in walk(func.body) if isinstance(s, Store)]
-    for buffer, indices in accesses:
+    for buffer, indices in accessed(func.body):
         for index, extent in zip(indices, buffer.shape, strict=True):
             inner = index.operand if isinstance(index, Cast) else index
             if isinstance(inner, Load) and free_vars(extent) <= known:
