@@ -166,7 +166,7 @@ class _Block(Struct):
         t = self.target
         done = self._done(self._read(replace(value, wanted=False)).work)
         if value.size == 1 and terms <= _UNROLLED:
-            self.price += t.scalar * (done + t.store) if self.inside else done + t.store
+            self.price += operations.single(t, done + t.store) if self.inside else done + t.store
         else:
             again = t.plain * value.size if value.plain and not value.stored else 0.0
             self.price += done + again + t.store * value.size + (t.launch if self.inside else t.operation)
@@ -267,10 +267,11 @@ class _Block(Struct):
         if name in _LIBRARY:
             rows = eqn.invars[0].aval.shape[-1]
             each = rows * t.contraction + t.load
-            return [self._library(operands, sizes, t.launch * t.library + sum(sizes) * each)] * len(sizes)
+            once = t.launch * t.library + rows * t.library_row
+            return [self._library(operands, sizes, once + sum(sizes) * each)] * len(sizes)
         if name == "sort":
             length = eqn.invars[0].aval.shape[eqn.params["dimension"]]
-            work = sum(sizes) * t.special * log2(length + 2)
+            work = operations.sort(t, sum(sizes), length)
             return [self._library(operands, [size], work / len(sizes)) for size in sizes]
         if name in _CUMULATIVE:
             return [self._library(operands, sizes, t.scatter * sizes[0])]
@@ -473,7 +474,7 @@ class _Block(Struct):
             self.price += operations.moved(t, target.size)
         done = self._done(value) + t.store * values.size + more
         if self.inside and values.size == 1:
-            self.price += t.scalar * done
+            self.price += operations.single(t, done)
         else:
             self.price += done + (t.launch if self.inside else t.operation)
         return _Array(target.size, stored=True, data=True, own=True, updated=self.inside)

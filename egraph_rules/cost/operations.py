@@ -36,6 +36,16 @@ def statement(
     return launch + (target.scatter if scatters else 1.0) * elements
 
 
+def single(target: Target, work: float) -> float:
+    """A statement on single elements in a loop, of which `work` is what its element costs."""
+    return max(target.scalar * work, target.least_launch)
+
+
+def sort(target: Target, elements: float, length: float) -> float:
+    """Sorting so many elements along an axis of some length."""
+    return target.sort * elements * log2(length + 2)
+
+
 def convolution(target: Target, places: float, outs: float, channels: float, taps: float) -> float:
     """A library's convolution: positions of the result, channels of it and of the image, and taps of the filter."""
     t, patch = target, channels * taps
@@ -71,13 +81,14 @@ def reduction(target: Target, terms: float, results: float, *, innermost: bool, 
 def triangular_system(target: Target, rows: float, columns: float) -> float:
     """A triangular system in a loop: half a product with the matrix, which is read once."""
     work = rows * (rows + 2 * columns) * target.load + rows * rows * columns * target.contraction
-    return target.launch * target.library + work
+    return target.launch * target.library + rows * target.library_row + work
 
 
 def factorization(target: Target, rows: float, times: float) -> float:
     """Factorizations of square matrices: a sixth of a product each, and elements that a library wants in a layout of
     its own."""
-    return target.dispatch + times * rows * rows * (2 * (target.load + target.store) + rows * target.contraction / 6)
+    elements = rows * rows * (2 * (target.load + target.store) + rows * target.contraction / 6)
+    return target.dispatch + rows * target.library_row + times * elements
 
 
 # Scans ----------------------------------------------------------------------------------------------------------------
@@ -106,7 +117,7 @@ def scan_forms(
     work = target.load + target.store + 2 * target.arith
     launch = target.launch if size.inside else target.dispatch
     elements, levels = size.length * size.rows, log2(max(size.length, 2.0))
-    each = min(target.launch + work * size.rows, target.scan * work * size.rows)
+    each = max(min(target.launch + work * size.rows, target.scan * work * size.rows), target.least_launch)
     turned = target.gather * elements if size.innermost and size.rows > 1 else 0.0
     found: dict[ScanForm, float] = {
         "associative": arrays * (target.scan * elements * work + levels * launch),
@@ -147,7 +158,7 @@ _TESTS = 8  # to test the ranges, to find the row of each position, and to do wh
 
 def ranges_in_turn(target: Target, rows: float, visited: float, work: float) -> float:
     """A loop over the positions of each range, `visited` in all."""
-    return rows * target.step + visited * (target.step + target.scalar * work)
+    return rows * target.step + visited * (target.step + single(target, work))
 
 
 def ranges_under_masks(target: Target, statements: int, positions: float, work: float) -> float:
@@ -186,7 +197,7 @@ def stages_as_arrays(target: Target, stores: int, elements: float) -> float:
 
 def stages_in_turn(target: Target, elements: float) -> float:
     """The same stages one element after the other."""
-    return steps(target, elements, target.scalar * (target.load + target.store + target.arith))
+    return steps(target, elements, single(target, target.load + target.store + target.arith))
 
 
 def strip(target: Target, elements: float, width: int, work: float) -> float:

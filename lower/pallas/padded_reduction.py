@@ -496,8 +496,8 @@ class ReductionWriter(Struct, dict=True):
         found: list[JaxStmt] = []
         inner = 1
         for n, k in reversed(list(enumerate(self.one.reduced))):
-            chunk = dotted("chunk") if inner == 1 else infix("chunk", "//", inner)
-            chunk = chunk if n == 0 else infix(chunk, "%", counts[n])
+            chunk = dotted("chunk") if inner == 1 else call("lax.div", "chunk", inner)
+            chunk = chunk if n == 0 else call("lax.rem", chunk, counts[n])  # Triton does not know the sign fix of `%`
             found.append(assign(firsts[k], infix(chunk, "*", sizes[k])))
             inner *= counts[n]
         return found

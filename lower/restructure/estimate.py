@@ -54,7 +54,7 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
             each = operations.statement(target, elements, library=library, scatters=_scatters(node), fused=fused)
             total += steps * (scan + each)
         else:
-            total += steps * target.scalar * element(node.statement, target)
+            total += steps * operations.single(target, element(node.statement, target))
     return total
 
 

@@ -334,6 +334,25 @@ def test_the_compiler_is_asked_for_cycles() -> None:
     assert found.worth == (found.pallas < 0.7 * found.xla)
 
 
+@few(60)
+@given(reductions())
+def test_reductions_lower_for_a_gpu(text: str) -> None:
+    assert_lowers(func(text))
+
+
+def test_tiles_along_two_axes_lower_for_a_gpu() -> None:
+    assert_lowers(func(ROWS.replace("40", "130").replace("30, 4", "500, 4").replace("118", "1990")))
+
+
+def assert_lowers(program: PrimFunc) -> None:
+    """Triton takes the kernel that a program has, if it has one; that needs no GPU."""
+    if isinstance(find_form(program, "gpu"), str):
+        return
+    kernel = pallas_kernel(program, "gpu", interpret=False)
+    inputs = random_inputs(program, np.random.default_rng(0))
+    assert kernel.jitted.trace(*inputs.values()).lower(lowering_platforms=("cuda",)).as_text().count("triton")
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(jax.default_backend() != "gpu", reason="there is no GPU")
 def test_reduction_on_a_gpu() -> None:

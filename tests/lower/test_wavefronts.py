@@ -255,6 +255,19 @@ def test_tables_become_steps_over_diagonals(params: str, body: str, form: str) -
     assert is_wavefront(kernel, form), f"{kernel.report}\n{kernel.source}"
 
 
+def test_borders_may_be_stored_at_places_that_wrap_around() -> None:
+    table = """
+for i in T.serial(9):
+    D[i, 0] = i
+for j in T.serial(13):
+    D[0, (j + 11) % 12] = 4
+for i in T.serial(1, 9):
+    for j in T.serial(1, 12):
+        D[i, j] = T.max(D[i - 1, j], D[i, j - 1]) + D[i - 1, j - 1]
+"""
+    check(read(INTS, table))
+
+
 def test_a_value_that_belongs_to_one_element_has_a_place_in_its_diagonal() -> None:
     body = """
 for i in T.serial(1, 9):
