@@ -490,8 +490,9 @@ class _Block(Struct):
         slices = [_Array(_size(v.aval), stored=True, data=True) for v in body.invars[consts + carried :]]
         if p.get("unroll", 1) >= p["length"] and len(body.outvars) == carried:
             return self._in_one_go(body, operands, consts, p["length"], slices)
-        price = self._body(body, operands, consts, carried, slices) + self.target.step
-        self.price += p["length"] * price
+        together = min(p.get("unroll", 1), max(p["length"], 1))
+        price = self._body(body, operands, consts, carried, slices, together) + self.target.step
+        self.price += p["length"] / together * price
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
 
     def _in_one_go(
@@ -516,14 +517,29 @@ class _Block(Struct):
         self.price += (log2(steps) if ends & _REDUCTIONS else steps) * price
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
 
-    def _body(self, jaxpr: Any, operands: list[_Array], consts: int, carried: int, slices: list[_Array]) -> float:
-        """The price of one step; what is carried lies in memory."""
+    def _body(
+        self, jaxpr: Any, operands: list[_Array], consts: int, carried: int, slices: list[_Array], together: int = 1
+    ) -> float:
+        """The price of a step, or of several `together`; what is carried lies in memory."""
         kept = [replace(self.store(o), own=False) for o in operands[:consts]]
         state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
         block = _Block(self.target, True, self.instructions)
         outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
-        for result in block.run(jaxpr, [*kept, *state, *slices], outputs, self._invariant(jaxpr, kept)):
+        known, counters = self._invariant(jaxpr, kept), _counters(jaxpr, consts)
+        stored: list[_Array] = []
+        for _ in range(together):
+            found = block.run(jaxpr, [*kept, *state, *slices], outputs, known)
+            state = found[:carried]
+            stored += found[carried:]
+        sizes: set[int] = set()
+        for k, result in enumerate((*state, *stored)):
+            if k in counters:
+                block.price += self.target.scalar * (block._done(result.work) + self.target.store)
+                continue
             block.store(result)
+            if self.target.results_together and not result.stored:
+                block.price -= self.target.launch if result.size in sizes else 0.0
+                sizes.add(result.size)
         return block.price
 
     def _invariant(self, jaxpr: Any, consts: Sequence[_Array]) -> dict[Any, _Array]:
@@ -548,6 +564,22 @@ class _Block(Struct):
             block.store(result)
         self.price += block.price + self.target.launch
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
+
+
+def _counters(jaxpr: Any, consts: int) -> set[int]:
+    """Which results of a step are counted on from what it is given in their place: no statements of their own."""
+    given = {v: k for k, v in enumerate(jaxpr.invars[consts:])}
+    counted = {
+        eqn.outvars[0]: given[eqn.invars[0]]
+        for eqn in jaxpr.eqns
+        if eqn.primitive.name == "add" and _is_literal(eqn.invars[1]) and not _is_literal(eqn.invars[0])
+        if eqn.invars[0] in given
+    }
+    return {
+        k
+        for k, v in enumerate(jaxpr.outvars)
+        if not _is_literal(v) and counted.get(v) == k and not v.aval.shape and v.aval.dtype.kind == "i"
+    }
 
 
 def _as_it_lies(value: _Array, shape: Sequence[int], axes: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:

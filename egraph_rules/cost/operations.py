@@ -28,6 +28,11 @@ def steps(target: Target, count: float, each: float) -> float:
     return count * (target.step + each)
 
 
+def unrolled(target: Target, count: float, together: int, statements: int) -> float:
+    """What it saves to compile so many of a loop's steps as one, less what compiling their statements costs."""
+    return count * target.step * (1 - 1 / together) - (together - 1) * statements * target.phase
+
+
 def statement(
     target: Target, elements: float, *, library: bool = False, scatters: bool = False, fused: bool = False
 ) -> float:
@@ -93,7 +98,7 @@ def factorization(target: Target, rows: float, times: float) -> float:
 
 # Scans ----------------------------------------------------------------------------------------------------------------
 
-ScanForm = Literal["associative", "blocks", "doubling", "in turn"]
+ScanForm = Literal["associative", "blocks", "cumulative", "doubling", "in turn"]
 FILTER_WIDTH = 32  # positions of a block of a filter
 
 
@@ -107,12 +112,13 @@ class ScanSize(Struct, frozen=True):
 
 
 def scan_forms(
-    target: Target, size: ScanSize, *, arrays: float, blocks: bool, doublings: int | None
+    target: Target, size: ScanSize, *, arrays: float, blocks: bool, doublings: int | None, cumulative: bool = False
 ) -> dict[ScanForm, float]:
     """What each form costs that is sound for a scan, besides its terms.
 
     `arrays` are those that an associative scan carries, half of one more where pairs are put together; `blocks`: sums
-    of blocks are sound; `doublings`: how many passes over windows that double in length it takes, if that is sound.
+    of blocks are sound; `doublings`: how many passes over windows that double in length it takes, if that is sound;
+    `cumulative`: an operation of the library does it.
     """
     work = target.load + target.store + 2 * target.arith
     launch = target.launch if size.inside else target.dispatch
@@ -123,6 +129,8 @@ def scan_forms(
         "associative": arrays * (target.scan * elements * work + levels * launch),
         "in turn": steps(target, size.length, each) + turned,
     }
+    if cumulative:
+        found["cumulative"] = target.scatter * elements + launch
     if blocks:
         found["blocks"] = target.scan * elements + 0.6 * levels * launch
     if doublings is not None:

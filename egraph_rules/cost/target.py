@@ -84,6 +84,7 @@ class Target(Struct, frozen=True):
     of it (measured with XLA:CPU of JAX 0.10).
     `column`: an element of a column that a step of a loop reads, besides; a store to one is thrice that (measured: 1.2
     and 4 ns).
+    `results_together`: whether results of a step that have as many elements are made by one statement.
     `tiles`: extents of the tiles in which the device keeps the last axes of arrays, the last one last; layouts of
     buffers between functions are proposed by them.
     `calls`: prices of calls by the function's name, in place of the function's own.
@@ -147,6 +148,7 @@ class Target(Struct, frozen=True):
     plain: float = 0.0
     reductions_apart: bool = False
     stores_copy: bool = False
+    results_together: bool = False
     reduction_row: float = 0.0
     reduction_repeated: float = 0.0
     reduction_columns: int = 1 << 62
@@ -170,7 +172,8 @@ CPU = Target(
 )
 VALUES = replace(CPU, shift=CPU.arith)  # of expressions by themselves (measured: a mask takes what an addition takes)
 # Measured on an H100 with JAX 0.11 (float32; the unit is 1.6 ps, 2.5 TB/s of elements moved). A call takes 63 us, an
-# operation after others 1.9 us; a step of a loop 6 us with one statement, 3.4 us for each more; a guard, a slice or a
+# operation after others 1.9 us; a step of a loop 5.8 us with one statement and 2.7 us for
+# each more, of 16 steps compiled as one 0.4 and 0.7; a guard, a slice or a
 # shifted read nothing that can be told; 240 multiplications and additions 4 times as much as moving their element.
 # Stores to a part of rows take a pass of their own (4 ps an element), transposed reads 5 ps. Elements by data: 11 ps
 # are read of 4 MB, 27 of 64 MB, 29 stored. A product of float32 at 50 TFLOP/s, of int32 at 2.5 (int8: 86); 4,096
@@ -191,9 +194,9 @@ GPU = Target(
     store_slice=2.4,
     kernel=1_200_000.0,
     operation=1_200_000.0,
-    step=1_700_000.0,
-    launch=2_100_000.0,
-    least_launch=2_100_000.0,
+    step=2_800_000.0,
+    launch=800_000.0,
+    least_launch=800_000.0,
     dispatch=1_200_000.0,
     scalar=1.0,
     library=1.0,
@@ -209,6 +212,7 @@ GPU = Target(
     convolution_patch=0.1,
     banded_contraction=0.05,
     section=2.0,
+    phase=10_000_000.0,
     scatter=4.0,
     gather=3.0,
     read_by_data=8.0,
@@ -216,7 +220,8 @@ GPU = Target(
     shared=0.0,
     column=0.0,
     one_pass=1 << 62,
-    product=1_200_000.0,
+    product=0.0,
+    results_together=True,
     call=39_000_000.0,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array

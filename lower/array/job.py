@@ -29,6 +29,7 @@ from lower.array.views import Axis, split_terms
 # A window is unrolled into shifted slices up to this many taps: fastest for few, and the source stays readable.
 MAX_TAPS = 32
 MAX_SLICES = 256  # taps that are traced one by one: XLA takes some milliseconds for each
+UNROLLED_STEPS = 8  # of a loop over further taps that are compiled as one
 _LONGER = 8  # times as many taps that are reduced are preferred to few of which some are not
 _MAX_CANDIDATES = 6  # axes of which all combinations are tried
 WORTH = 16  # in loops, a guard over several axes cuts one if that leaves out more than its size over this number

@@ -52,11 +52,11 @@ from lower.instructions.segmented_reduction import SEGMENTS
 from lower.instructions.triangular_solve import SYSTEMS
 from lower.restructure.blocking import BLOCKING
 from lower.restructure.coalescing import COALESCING
-from lower.restructure.full_unrolling import FULL_UNROLLING
 from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING
 from lower.restructure.pipeline import form_of
 from lower.restructure.stage_unrolling import STAGES
 from lower.restructure.strip_mining import STRIP_MINING
+from lower.restructure.unrolling import FULL_UNROLLING, PARTIAL_UNROLLING
 from lower.restructure.versioning import VERSIONING
 from lower.storage.copy_in_out import COPY_IN_OUT
 from lower.storage.dimension_order import DIMENSION_ORDER
@@ -80,6 +80,7 @@ _ONE_DEVICE = frozenset(
         COALESCING,
         STRIP_MINING,
         FULL_UNROLLING,
+        PARTIAL_UNROLLING,
         STAGES,
         VERSIONING,
         COPY_IN_OUT,

@@ -91,10 +91,10 @@ from lower.program.passes import (
     STORES_IN_TURN,
 )
 from lower.program.stores_in_turn import Steps, helpers_of
-from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import own_locals
 from lower.restructure.statement_fusion import merged
+from lower.restructure.unrolling import FULL_UNROLLING, PARTIAL_UNROLLING, factor, in_one_go
 from lower.storage.array_expansion import conditions_around
 
 _MOST_STEPS = 1 << 20  # that derivatives take of a loop, also where it runs fewer: each keeps what it computed
@@ -585,11 +585,21 @@ class _Emitter:
         else:
             if ends is None and any(b.dtype.is_float for b in carried):
                 self.forward_only.append(loop_described(node))
-            result = call("lax.fori_loop", low, high, step, given)
+            result = call("lax.fori_loop", low, high, step, given, **self._unroll(node, ends == (low, high)))
         if rows.names:  # what was handed on is of no use afterwards
             scope.add(Assign(Tuple((*map(Name, names), Starred(Name("_")))), result))
         else:
             scope.add(assign_each(names, result))
+
+    def _unroll(self, node: SequentialLoop, known: bool) -> dict[str, Arg]:
+        """How many steps of a loop, whose ends may be known while tracing, are compiled as one."""
+        if not known or self.phase is not None or not self.program.policy.takes(PARTIAL_UNROLLING):
+            return {}
+        together = factor(node, self.plan.boxes, self.target)
+        if together == 1:
+            return {}
+        self.report.append(f"loop {node.loop.var.name}: {together} steps are compiled as one")
+        return {"unroll": together}
 
     def _in_turn(
         self, body: Sequence[JaxStmt], carried: Sequence[Buffer], child: Scope, steps: Steps

@@ -29,6 +29,7 @@ RESERVED = {
     "functools",
     "truncdiv",
     "linear_scan",
+    "restarted_scan",
     "prefix_sums",
     "windows",
     "banded",

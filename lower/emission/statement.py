@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from msgspec.structs import replace
@@ -35,12 +35,12 @@ from lower.emission.stage_barrier import fused_work
 from lower.emission.store import Place, StoreWriter
 from lower.emission.value_writer import COMBINERS
 from lower.instructions.recurrence import counts_exactly
-from lower.instructions.scans import LONG, form_of
+from lower.instructions.scans import CUMULATIVE, LONG, form_of
 from lower.instructions.triangular_solve import triangular
 from lower.nest.nodes import Factor, Filter, Pick, Recurrence, Solve, Span
-from lower.program.build import assign_each, call, dotted, method
+from lower.program.build import as_expr, assign_each, call, dotted, method
 from lower.program.build import code as template
-from lower.program.nodes import Attribute, JaxExpr, Literal, Name, Subscript
+from lower.program.nodes import Assign, Attribute, JaxExpr, Lambda, Literal, Name, Subscript, Tuple
 from lower.tensor.known import Known
 
 
@@ -352,7 +352,13 @@ class StatementWriter(StoreWriter):
         first = self.translator.expr(substitute_expr(scan.previous, {axis.var: low}))
         given = (scan.term,) if scan.factor is None else (scan.factor, scan.term)
         parts = [self.translator.expr(e) for e in given]
-        axes = union(self.translator.order, (axis,), *(p.axes for p in (first, *parts)))
+        restart = None
+        if scan.restart is not None:
+            restart, value = map(self.translator.expr, scan.restart)
+            same = value.code == parts[-1].code
+            parts[-1] = value if same else self.translator.select(restart, value, parts[-1], dtype)
+        apart = parts if restart is None else [*parts, restart]
+        axes = union(self.translator.order, (axis,), *(p.axes for p in (first, *apart)))
         along = axes.index(axis)
         form = form_of(scan, self._extent(axes, along), self.target)
         where = {"axis": along} if along else {}
@@ -363,16 +369,15 @@ class StatementWriter(StoreWriter):
                 self.helpers.add("doubling_sums")
                 return form, Value(call("doubling_sums", term, parts[0].code, before, **where), axes)
             self.helpers.add("in_turn")
-            combine, terms = dotted(COMBINERS[scan.op]), (term,)
-            if isinstance(scan.factor, Const):
-                combine = template("lambda last, term: {} * last + term", parts[0].code)
-            elif scan.factor is not None:
-                combine = template("lambda last, factor, term: factor * last + term")
-                terms = (self._spread(parts[0], axes), term)
+            combine, terms = self._step(scan, parts, restart, axes)
             return form, Value(call("in_turn", combine, before, terms, **where), axes)
+        if restart is not None:
+            return form, self._restarted(scan, parts, restart, first, axes, where)
         if scan.factor is None:
             code = call("lax.associative_scan", COMBINERS[scan.op], term, **where)
-            if form == "blocks":
+            if form == "cumulative":
+                code = call(CUMULATIVE[scan.op], term, **where)
+            elif form == "blocks":
                 self.helpers.add("prefix_sums")
                 code = call("prefix_sums", term)
             elif self._counted_in_blocks(scan, axis, along == len(axes) - 1):
@@ -390,6 +395,54 @@ class StatementWriter(StoreWriter):
         self.scope.add(assign_each((products, sums), scanned))
         grown = self.translator.binary("mul", Value(Name(products), axes), first, dtype)
         return form, self.translator.binary("add", grown, Value(Name(sums), axes), dtype)
+
+    def _step(
+        self, scan: Recurrence, parts: Sequence[Value], restart: Value | None, axes: Sequence[Axis]
+    ) -> tuple[JaxExpr, tuple[JaxExpr, ...]]:
+        """A function of the last result and of terms, and the terms, which come in the order of its parameters."""
+        named = {"term": self._spread(parts[-1], axes)}
+        if scan.factor is None:
+            made = call(COMBINERS[scan.op], "last", "term")
+        elif isinstance(scan.factor, Const):
+            made = template("{} * last + term", parts[0].code)
+        else:
+            made = template("factor * last + term")
+            named = {"factor": self._spread(parts[0], axes), **named}
+        if restart is None and scan.factor is None:
+            return dotted(COMBINERS[scan.op]), tuple(named.values())
+        if restart is not None:
+            made = call("jnp.where", "anew", "term", made)
+            named = {"anew": self._spread(restart, axes), **named}
+        return Lambda(("last", *named), made), tuple(named.values())
+
+    def _restarted(
+        self,
+        scan: Recurrence,
+        parts: Sequence[Value],
+        restart: Value,
+        first: Value,
+        axes: Sequence[Axis],
+        where: Mapping[str, int],
+    ) -> Value:
+        """A scan some of whose steps begin anew; before these are those that go on from the first element."""
+        dtype = self.job.buffer.dtype
+        *factors, term = (self._spread(p, axes) for p in parts)
+        anew, anew_name = self._spread(restart, axes), self.names.fresh("restarted")
+        self.helpers.add("restarted_scan")
+        if not factors:
+            made = self.names.fresh("since")
+            scanned = call("restarted_scan", COMBINERS[scan.op], anew, term, **where)
+            self.scope.add(assign_each((anew_name, made), scanned))
+            going = self._combine(scan.op, first, Value(Name(made), axes))
+        else:
+            made, products = self.names.fresh("sums"), self.names.fresh("products")
+            steps = template("lambda a, b: (b[0] * a[0], b[0] * a[1] + b[1])")
+            scanned = call("restarted_scan", steps, anew, (*factors, term), **where)
+            pair = Tuple((Name(products), Name(made)))
+            self.scope.add(Assign(Tuple((Name(anew_name), pair)), as_expr(scanned)))
+            grown = self.translator.binary("mul", Value(Name(products), axes), first, dtype)
+            going = self.translator.binary("add", grown, Value(Name(made), axes), dtype)
+        return self.translator.select(Value(Name(anew_name), axes), Value(Name(made), axes), going, dtype)
 
     def _counted_in_blocks(self, scan: Recurrence, axis: Axis, innermost: bool) -> bool:
         """Whether sums of integers are exact in float32, which has fast products, and many enough."""

@@ -24,6 +24,7 @@ from lower.array.integer_facts import Facts
 from lower.array.job import (
     MAX_SLICES,
     MAX_TAPS,
+    UNROLLED_STEPS,
     Job,
     axis_names,
     outer_steps,
@@ -418,7 +419,7 @@ class ValueWriter:
             if part.axes:
                 start = call("jnp.full", shape, neutral(op, dtype).code, dtype_code(dtype))
             combined = self._combine(op, Value(Name(total), part.axes), part)
-            more = {"unroll": 8} if unroll and k == 0 else {}
+            more = {"unroll": UNROLLED_STEPS} if unroll and k == 0 else {}
             low, stop = axis.low.const, axis.low.const + axis.extent.const
             step = Lambda((name, total), combined.code)
             part = Value(call("lax.fori_loop", low, stop, step, start, **more), part.axes)

@@ -24,7 +24,7 @@ from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import NUMBERS
 from lower.analysis.linear_forms import to_expr
 from lower.array.access import Bounds
-from lower.array.job import MAX_SLICES, Job
+from lower.array.job import MAX_SLICES, UNROLLED_STEPS, Job
 from lower.array.views import Axis
 from lower.instructions.sliding_windows import Sliding, joined, sliding_tap
 from lower.program.build import ALL, NEW_AXIS
@@ -151,7 +151,8 @@ class Convolution(Struct, frozen=True):
         if c * taps <= MAX_SLICES:
             result[Form.SLICES] = work * (t.load + t.arith) + t.kernel
         elif c == 1:
-            result[Form.SLICES] = work * (2 * t.load + t.arith + t.store)
+            turns = operations.steps(t, taps / UNROLLED_STEPS, t.least_launch)
+            result[Form.SLICES] = work * (2 * t.load + t.arith + t.store) + turns
         return result
 
 

@@ -1,8 +1,8 @@
 """Loops in which each iteration continues the last: prefix sums, running extremes, linear recurrences.
 
 `X[i] = X[i-1] op e` is a scan (Blelloch, Prefix sums and their applications, 1990), and so is `X[i] = a * X[i-1] + b`,
-since composing such steps is associative. An accumulator `s = s op e` whose values are used on the way becomes one once
-it has a place for each iteration.
+since composing such steps is associative; one that begins anew is such a step too. An accumulator `s = s op e` whose
+values are used on the way becomes one once it has a place for each iteration.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ir.analysis.conditions import conjunction
+from ir.analysis.conditions import conjunction, negate
 from ir.analysis.dependence import Loop, Statement, common_loops, dependences
 from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
@@ -27,7 +27,7 @@ from lower.storage.array_expansion import depends_on
 
 SCANS = Form(
     "instructions.scan",
-    "X[i] = a(i) * X[i - 1] + e(i)  =  associative scan, or sums over windows that double",
+    "X[i] = v(i) if c(i) else a(i) * X[i - 1] + e(i)  =  associative scan, or sums over windows that double",
     "composing steps is associative (Blelloch 1990)",
     ORDER,
 )
@@ -59,16 +59,42 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
     stepping = any(moves(i, loop.var) for i in store.indices)
     if not stepping or continues_besides(statement, loop, [previous], private):
         return None
-    found = split_update(store.value, previous)
+    value, restart = restarting(store.value, previous)
+    found = split_update(value, previous)
     if found is not None and not has_load(found[1], previous):
         op, term = found
         term = Unary("neg", term) if op == "sub" else term
-        return Recurrence(loop, "add" if op == "sub" else op, term, None, previous)
-    form = line(store.value, previous)
+        return Recurrence(loop, "add" if op == "sub" else op, term, None, previous, restart)
+    form = line(value, previous)
     if form is None or form[0] is None or not _tame(form[0]):
         return None
     zero = const(0, store.value.dtype)
-    return Recurrence(loop, "add", zero if form[1] is None else form[1], form[0], previous)
+    return Recurrence(loop, "add", zero if form[1] is None else form[1], form[0], previous, restart)
+
+
+def restarting(expr: Expr, x: Load) -> tuple[Expr, tuple[Expr, Expr] | None]:
+    """What an expression is where it depends on `x`; and the condition where it does not, with what it is there."""
+    match expr:
+        case Select(cond=cond, then=then, other=other) if not has_load(cond, x):
+            if not has_load(other, x):
+                cond, then, other = negate(cond), other, then
+            if has_load(then, x) or not has_load(other, x):
+                return expr, None
+            rest, inner = restarting(other, x)
+            if inner is None:
+                return rest, (cond, then)
+            return rest, (Binary("or", cond, inner[0]), Select(cond, then, inner[1]))
+        case Binary(lhs=lhs, rhs=rhs):
+            left = not has_load(rhs, x)
+            rest, inner = restarting(lhs if left else rhs, x) if left or not has_load(lhs, x) else (expr, None)
+            if inner is None:
+                return expr, None
+            cond, value = inner
+            if left:
+                return replace(expr, lhs=rest), (cond, replace(expr, lhs=value))
+            return replace(expr, rhs=rest), (cond, replace(expr, rhs=value))
+        case _:
+            return expr, None
 
 
 def counts_exactly(term: Expr, times: int) -> bool:
@@ -226,9 +252,9 @@ def with_history(
     """
     users = [s for s in group if buffer in s.buffers()]
     writers = [s for s in users if s.buffer == buffer]
-    if len(writers) != 1 or len(users) < 2 or buffer in read_by_bounds(group):
+    writer = _one_store(writers, group)
+    if writer is None or len(users) == len(writers) or buffer in read_by_bounds(group):
         return None
-    writer = writers[0]
     place = writer.store.indices
     shared = min(common_loops(writer, s) for s in users)
     names = {v for i in place for v in free_vars(i)}
@@ -254,7 +280,7 @@ def with_history(
         return map_expr(e, lambda x: at(when) if isinstance(x, Load) and x.buffer == buffer else x)
 
     statements: list[Statement] = []
-    for s in group:
+    for s in (*(s for s in group if s not in writers), writer):
         if s is writer:
             value = _continued(s, at(step))
             if value is None:
@@ -270,7 +296,32 @@ def with_history(
     around = tuple(o for k, o in enumerate(writer.loops[:shared]) if k < level or (o is not loop and o.var in names))
     first = Statement(new.position(), around, (), Store(array, at(Linear({})).indices, Load(buffer, place)))
     last = Statement(new.position(), around, (), Store(buffer, place, at(box.extent)))
+    statements.sort(key=lambda s: s.position)
     return Unrolled(statements, array, first, last, writer.guards if _counts(writer) else None, bool(writer.guards))
+
+
+def _one_store(writers: Sequence[Statement], group: Sequence[Statement]) -> Statement | None:
+    """One statement that does what several do to an accumulator one after the other, if nobody looks in between."""
+    if len(writers) < 2:
+        return next(iter(writers), None)
+    first, *_, last = writers
+    own = Load(last.buffer, last.store.indices)
+    read = {own.buffer, *(load.buffer for w in writers for load in w.reads())}
+    others = [s for s in group if s not in writers and first.position < s.position < last.position]
+    between = any(own.buffer in s.buffers() or s.buffer in read for s in others)
+    alike = all(w.loops == first.loops and w.store.indices == last.store.indices for w in writers)
+    if between or not alike:
+        return None
+    held: Expr = own
+
+    def one(e: Expr) -> Expr:
+        return held if isinstance(e, Load) and e.same(own) else e
+
+    for w in writers:
+        stored = map_expr(w.store.value, one)
+        held = Select(map_expr(conjunction(w.guards), one), stored, held) if w.guards else stored
+    store = replace(last.store, value=held)
+    return replace(last, guards=(), store=store, update=split_update(held, own))
 
 
 def _counts(writer: Statement) -> bool:

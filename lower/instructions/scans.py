@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 else:  # rules and forms are listed without it
     jnp = later("jax.numpy")
 
+CUMULATIVE = {"add": "lax.cumsum", "mul": "lax.cumprod", "min": "lax.cummin", "max": "lax.cummax"}
 LONG = 1024  # positions from which blocks are worth their padding
 
 PREFIX_SUMS = '''
@@ -48,6 +49,17 @@ def linear_scan(factors, terms, axis=0):
         return second[0] * first[0], second[0] * first[1] + second[1]
 
     return lax.associative_scan(compose, (factors, terms), axis=axis)
+'''
+
+RESTARTED_SCAN = '''
+def restarted_scan(combine, restarts, terms, axis=0):
+    """What `combine` makes of all terms since the last restart, and whether there was one (Blelloch 1990)."""
+
+    def compose(first, second):
+        joined = combine(first[1], second[1])
+        return first[0] | second[0], jax.tree.map(lambda new, old: jnp.where(second[0], new, old), second[1], joined)
+
+    return lax.associative_scan(compose, (restarts, terms), axis=axis)
 '''
 
 PAIRWISE_SUMS = '''
@@ -101,6 +113,7 @@ def in_turn(combine, first, terms, axis=0):
 HELPERS = {
     "prefix_sums": PREFIX_SUMS,
     "linear_scan": LINEAR_SCAN,
+    "restarted_scan": RESTARTED_SCAN,
     "pairwise_sums": PAIRWISE_SUMS,
     "doubling_sums": DOUBLING_SUMS,
     "in_turn": IN_TURN,
@@ -114,14 +127,16 @@ def form_of(scan: Recurrence, size: ScanSize, target: Target) -> ScanForm:
 
 def forms(scan: Recurrence, size: ScanSize, target: Target) -> dict[ScanForm, float]:
     """The forms that are sound for a scan, with what each costs besides its terms."""
-    floats, plain = scan.term.dtype.is_float, scan.op == "add" and scan.factor is None
-    factor = scan.factor if floats and isinstance(scan.factor, Const) else None
+    floats, plain = scan.term.dtype.is_float, scan.factor is None and scan.restart is None
+    factor = scan.factor if floats and isinstance(scan.factor, Const) and scan.restart is None else None
+    arrays = 1.0 if scan.factor is None else 2.0 if factor is None else 1.5
     return operations.scan_forms(
         target,
         size,
-        arrays=1.0 if scan.factor is None else 2.0 if factor is None else 1.5,
-        blocks=plain and floats and size.innermost and size.length >= LONG,
+        arrays=arrays + (scan.restart is not None),
+        blocks=plain and scan.op == "add" and floats and size.innermost and size.length >= LONG,
         doublings=None if factor is None else passes(factor, size.length),
+        cumulative=plain and scan.op in CUMULATIVE,
     )
 
 

@@ -95,17 +95,21 @@ def own_bounds(loop: Loop) -> tuple[Expr, Expr]:
 
 
 class Recurrence(Struct, frozen=True):
-    """`X[i] = X[i-1] op term`, or `factor * X[i-1] + term`, along a loop; `previous` is the load of `X[i-1]`."""
+    """`X[i] = X[i-1] op term`, or `factor * X[i-1] + term`, along a loop; `previous` is the load of `X[i-1]`.
+
+    Where the condition of a `restart` holds, `X[i]` is its value, whatever was before.
+    """
 
     loop: Loop
     op: UpdateOp
     term: Expr
     factor: Expr | None
     previous: Load
+    restart: tuple[Expr, Expr] | None = None
 
     @property
     def value(self) -> Expr:
-        """What it stores, in terms of its parts."""
+        """What it stores where it does not begin anew, in terms of its parts."""
         if self.factor is None:
             return Binary(self.op, self.previous, self.term)
         return _sum((self.factor,), (self.previous,), self.term)
@@ -217,7 +221,8 @@ def mapped_scan(scan: Scan, expr: Callable[[Expr], Expr]) -> Scan:
         factors, previous = tuple(map(expr, scan.factors)), tuple(map(load, scan.previous))
         return replace(scan, factors=factors, term=expr(scan.term), previous=previous)
     factor = None if scan.factor is None else expr(scan.factor)
-    return replace(scan, term=expr(scan.term), factor=factor, previous=load(scan.previous))
+    restart = None if scan.restart is None else (expr(scan.restart[0]), expr(scan.restart[1]))
+    return replace(scan, term=expr(scan.term), factor=factor, previous=load(scan.previous), restart=restart)
 
 
 class ArrayStatement(Struct, frozen=True, eq=False):

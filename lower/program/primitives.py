@@ -141,6 +141,13 @@ def associative_scan(fn: Any, elems: Array, axis: int = 0) -> Array:
     return np.moveaxis(np.stack(rows), 0, axis) if rows else elems
 
 
+def _cumulative(ufunc: Any) -> Any:
+    def run(operand: Array, axis: int = 0) -> Array:
+        return ufunc.accumulate(operand, axis=axis, dtype=operand.dtype)
+
+    return run
+
+
 def _starts(starts: Sequence[Array], sizes: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
     """Where a window is, moved so that it lies inside."""
     begins = [int(s) + n * (int(s) < 0) for s, n in zip(starts, shape, strict=True)]
@@ -203,6 +210,20 @@ def as_number(size: Callable[[], Any]) -> int:
 
 def prefix_sums(x: Array) -> Array:
     return np.cumsum(x, axis=-1, dtype=x.dtype)
+
+
+def restarted_scan(combine: Any, restarts: Array, terms: Any, axis: int = 0) -> tuple[Array, Any]:
+    several = isinstance(terms, tuple)
+    parts = [np.moveaxis(np.array(x), axis, 0) for x in (terms if several else (terms,))]
+    so_far = np.moveaxis(np.array(restarts), axis, 0)
+    for k in range(1, len(so_far)):
+        before, here = (tuple(p[n] for p in parts) for n in (k - 1, k))
+        joined = combine(before, here) if several else (combine(before[0], here[0]),)
+        for p, new in zip(parts, joined, strict=True):
+            p[k] = np.where(so_far[k], p[k], new)
+        so_far[k] |= so_far[k - 1]
+    found = tuple(np.moveaxis(p, 0, axis) for p in parts)
+    return np.moveaxis(so_far, 0, axis), found if several else found[0]
 
 
 def linear_scan(factors: Array, terms: Array, axis: int = 0) -> tuple[Array, Array]:
@@ -388,7 +409,7 @@ def integer_einsum(terms: int, spec: str, *operands: Array) -> Array:
 LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        truncdiv, as_number, prefix_sums, linear_scan, in_turn, pairwise_sums, doubling_sums, filtered,
+        truncdiv, as_number, prefix_sums, linear_scan, restarted_scan, in_turn, pairwise_sums, doubling_sums, filtered,
         filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, reduce_ranges, reduce_rows,
         cholesky_factor, loop_between, chosen, first_best, last_best, rounded, late, added, subtracted, multiplied,
         divided, lesser, greater, as_bfloat16, as_float16, sticky, stored_in_turn, all_stored_in_turn, stored_at_once,
@@ -418,6 +439,10 @@ JAX: Mapping[str, Any] = {
     "jnp.any": _reduction(np.logical_or, False),
     "jax.nn.sigmoid": sigmoid,
     "lax.linalg.triangular_solve": triangular_solve,
+    "lax.cumsum": _cumulative(np.add),
+    "lax.cumprod": _cumulative(np.multiply),
+    "lax.cummin": _cumulative(np.minimum),
+    "lax.cummax": _cumulative(np.maximum),
     **{f"lax.{f.__name__}": f for f in (
         fori_loop, associative_scan, dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice, optimization_barrier,
         reduce_precision, conv_general_dilated, div, rsqrt, erf,

@@ -27,7 +27,15 @@ from lower.instructions.cholesky import FACTORS, factored
 from lower.instructions.cholesky_recognition import factorization, takes_roots
 from lower.instructions.deferred_updates import may_delay
 from lower.instructions.filters import FILTERS, filtering
-from lower.instructions.recurrence import RUNNING_EXTREMES, SCANS, Unrolled, recurrence, same_place, with_history
+from lower.instructions.recurrence import (
+    RUNNING_EXTREMES,
+    SCANS,
+    Unrolled,
+    recurrence,
+    restarting,
+    same_place,
+    with_history,
+)
 from lower.nest.linear_combinations import EXPANDED
 from lower.nest.loop_bounds import static_names
 from lower.nest.nodes import (
@@ -500,7 +508,10 @@ class Forms(ABC):
 
     def _expandable(self, s: Statement, found: Recurrence | Filter) -> bool:
         """Whether a value may be written as multiples of earlier elements and the rest."""
-        if not s.buffer.dtype.is_float or found.value.same(s.store.value):
+        written = s.store.value
+        if isinstance(found, Recurrence) and found.restart is not None:
+            written, _ = restarting(written, found.previous)
+        if not s.buffer.dtype.is_float or found.value.same(written):
             return True
         value = found.value
 
@@ -508,7 +519,7 @@ class Forms(ABC):
             earlier = (p for p in found.earlier if isinstance(e, Load) and e.buffer == p.buffer)
             return next((p for p in earlier if isinstance(e, Load) and same_place(e.indices, p.indices)), e)
 
-        given = map_expr(s.store.value, one)
+        given = map_expr(written, one)
         return keeps_digits(given, value, found.earlier) or self.policy.may(EXPANDED, value.dtype)
 
     def _all_may(self, form: Form, group: Iterable[Statement]) -> bool:

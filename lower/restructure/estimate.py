@@ -27,6 +27,7 @@ from lower.nest.nodes import (
     Span,
     Versions,
 )
+from lower.restructure.unrolling import factor
 
 
 def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
@@ -37,7 +38,8 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         fused, before = places is not None and places == before, places
         if isinstance(node, SequentialLoop):
             times = steps * extent(boxes.get(node.loop), target)
-            total += operations.steps(target, times, 0.0) + estimate(node.body, boxes, target, times)
+            together = factor(node, boxes, target)
+            total += operations.steps(target, times / together, 0.0) + estimate(node.body, boxes, target, times)
         elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
             total += steps * target.launch + estimate(node.fast, boxes, target, steps)
         elif node.statement.tile is not None:

@@ -39,7 +39,6 @@ from lower.nest.tiles import INSTANCES
 from lower.pallas.choice import PALLAS
 from lower.restructure.blocking import BLOCKING
 from lower.restructure.coalescing import COALESCING
-from lower.restructure.full_unrolling import FULL_UNROLLING
 from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING
 from lower.restructure.loop_reversal import LOOP_REVERSAL
 from lower.restructure.plan import PLANNING
@@ -48,6 +47,7 @@ from lower.restructure.stage_unrolling import STAGES
 from lower.restructure.statement_fusion import MERGED
 from lower.restructure.strip_mining import STRIP_MINING
 from lower.restructure.uniform_locals import UNIFORM_LOCALS
+from lower.restructure.unrolling import FULL_UNROLLING, PARTIAL_UNROLLING
 from lower.restructure.versioning import VERSIONING
 from lower.restructure.wavefront import SKEWING
 from lower.storage.columns import COLUMNS
@@ -70,7 +70,7 @@ STRUCTURE = (
     PLANNING, UPDATES, EXTREMES, PRIVATIZATION, IF_CONVERSION, EXISTENCE, STEADY_CONDITIONS, BEST_OF_GROUPS,
     SILENT_STORES,
     PERMUTATION, SPLITTING_AT_STEPS, INDEX_SET_SPLITTING, BLOCKING, STRIP_MINING, SKEWING,
-    COALESCING, FULL_UNROLLING, STAGES,
+    COALESCING, FULL_UNROLLING, PARTIAL_UNROLLING, STAGES,
     VERSIONING, MERGED, FORWARD_SUBSTITUTION, PRODUCER_INLINING, CODE_MOTION, DELICM, PAST_VALUES, CONTRACTION,
     UNIFORM_LOCALS, COLUMNS, COPY_IN_OUT, TRANSPOSED_COPY, DIMENSION_ORDER, LOOP_REVERSAL, DELINEARIZATION,
     LINEARIZATION, USED_EXTENTS,

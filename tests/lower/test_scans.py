@@ -91,6 +91,30 @@ SCANS = {
         "s = T.alloc_buffer((9,), 'float32')\nfor j in range(9):\n    s[j] = 0.0\n"
         "for i in range(6):\n    for j in range(9):\n        s[j] = s[j] + A[i, j]\n        B[i, j] = s[j]",
     ),
+    "beginning anew": (
+        VECTORS, "B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = T.Select(A[i] > 0.5, A[i - 1], B[i - 1] + A[i])",
+    ),
+    "beginning anew twice": (
+        VECTORS,
+        "B[0] = A[0]\nfor i in T.serial(1, 20):\n"
+        "    B[i] = A[i] + T.Select(A[i] > 0.5, 0.0, T.Select(i % 4 == 1, B[i - 1] * 0.5, 7.0))",
+    ),
+    "extremes since": (
+        VECTORS, "B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = T.Select(A[i - 1] > 0.3, A[i], T.max(B[i - 1], A[i]))",
+    ),
+    "run lengths": (
+        'A: T.Buffer((20,), "int32"), L: T.Buffer((20,), "int32")',
+        "L[0] = 1\nfor i in T.serial(1, 20):\n    L[i] = T.if_then_else(A[i] % 3 == A[i - 1] % 3, L[i - 1] + 1, 1)",
+    ),
+    "rows beginning anew": (
+        TABLES,
+        "for i in range(6):\n    B[i, 0] = A[i, 0]\n    for j in T.serial(1, 9):\n"
+        "        B[i, j] = T.Select(A[i, j] > A[i, j - 1], 0.5 * B[i, j - 1] + A[i, j], 0.25)",
+    ),
+    "accumulator beginning anew": (
+        VECTORS,
+        ACCUMULATOR + "for i in range(20):\n    if A[i] > 0.5:\n        s[0] = 0.0\n    s[0] = s[0] + A[i]\n    B[i] = s[0]",
+    ),
     "two accumulators": (
         VECTORS,
         ACCUMULATOR + "t = T.alloc_buffer((1,), 'float32')\nt[0] = 1.0\n"
@@ -104,6 +128,14 @@ def test_scans(params: str, body: str) -> None:
     report = check(read(params, body))
     assert scans(report) > 0, report
     assert loops(report) == 0, report
+
+
+def test_an_accumulator_whose_source_changes_in_between_stays_one() -> None:
+    lines = (
+        "for i in range(20):\n    s[0] = s[0] + A[i]\n    A[i] = s[0] * B[i]\n    if A[i] > 0.5:\n"
+        "        s[0] = A[i] * 0.5\n    B[i] = s[0]"
+    )
+    assert loops(check(read(VECTORS, ACCUMULATOR + lines))) == 1
 
 
 SINGLE = {name: scan for name, scan in SCANS.items() if scan[0] != TABLES}  # a loop of vectors is in turn already

@@ -1,6 +1,8 @@
-"""Loops of few steps over elements that do not look at each other, as Horner's rule: XLA fuses the steps of such ones.
+"""Steps of loops that are compiled as one.
 
-A step of a loop goes through all of its arrays; steps that are compiled as one keep each element in a register.
+A step of a loop goes through all of its arrays; where elements do not look at each other, as in Horner's rule, steps
+that are compiled as one keep each element in a register. Where a step is dear however little it does (on a GPU, whose
+loops ask the host after each step), several of any loop are.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from ir.nodes import Buffer, Expr
 from ir.traverse import free_vars
 from lower.analysis.freedoms import Form
 from lower.nest.element_prices import extent
-from lower.nest.nodes import ArrayStatement, Node, Plan, SequentialLoop
+from lower.nest.nodes import ArrayStatement, Box, Node, Plan, SequentialLoop, inner_statements
 
 FULL_UNROLLING = Form(
     "structure.full_unrolling",
@@ -23,6 +25,13 @@ FULL_UNROLLING = Form(
     "the steps are the same and in the same order",
 )
 
+PARTIAL_UNROLLING = Form(
+    "structure.partial_unrolling",
+    "for i in n: S(i)  =  for j in n / k: S(k * j); ...; S(k * j + k - 1)",
+    "the steps are the same and in the same order",
+)
+
+FACTORS = (2, 4, 8, 16)  # of steps that are compiled as one
 MAX_STEPS = 32
 FEW_STEPS = 4  # of a loop inside another: whatever they do, they share what they read, and are no loop to enter
 MAX_FEW = 16  # statements of few steps
@@ -43,7 +52,25 @@ def in_one_go(loop: SequentialLoop, plan: Plan, target: Target, inside: bool = F
     if not all(_own_elements(n, loop.loop, places, plan.expanded.get(n.statement.buffer, ())) for n in body):
         return False
     elements = max(prod(extent(plan.boxes.get(o), target) for o in n.axes) for n in body)
-    return operations.moved(target, elements) > target.kernel
+    return operations.steps(target, 1, target.least_launch + operations.moved(target, elements)) > target.kernel
+
+
+def factor(loop: SequentialLoop, boxes: Mapping[Loop, Box], target: Target) -> int:
+    """How many steps of a loop are best compiled as one: what they save against what it takes to compile them."""
+    box = boxes.get(loop.loop)
+    if box is None or not box.exact or any(isinstance(n, SequentialLoop) for n in loop.body):
+        return 1
+    statements = list(inner_statements(loop.body))
+    outer = ((n, n.statement.loops[: n.statement.loops.index(loop.loop)]) for n in statements)
+    around = {o for n, loops in outer for o in loops if o not in n.axes}
+    times, steps = prod(extent(boxes.get(o), target) for o in around), extent(box, target)
+    worth = {
+        k: operations.unrolled(target, times * steps, k, len(statements))
+        for k in FACTORS
+        if 2 * k <= steps and k * len(statements) <= MAX_STATEMENTS
+    }
+    best = max(worth, key=worth.__getitem__, default=1)
+    return best if worth.get(best, 0.0) > 0 else 1
 
 
 def _statements(nodes: Iterable[Node]) -> list[ArrayStatement] | None:
