@@ -37,19 +37,19 @@ class Target(Struct, frozen=True):
     `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop, once. `kernel`: a
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
-    `scalar`: factor for the work of a statement on single elements; `least_launch`: the least that any statement costs,
-    where each is a kernel of its own. `library_row`: a row of a triangular system or a factorization, which wait for
-    each other. `sort`: an element that is sorted, for each time that halving its row takes. `library`: how many times `launch` a call of a
-    library is, as for a product of two matrices or a triangular system. `contraction`: a multiplication and addition of
-    a product of arrays; `product`: such a product once, since it is compiled into no other statement; `product_rows`:
-    rows of one below which it is slower than a part of a larger one; `product_of_batch`: one of many products of
-    matrices, whatever their size (XLA:CPU: 10 to 400 ns, 50 in the mean, of matrices up to 8 × 8). `scan`: factor
-    for the work of a statement that continues itself along an axis. `dispatch`: an array statement outside of loops,
-    where a form of it is one of several. `scatter`: factor for the work of one whose places are data, in arrays
-    (XLA:CPU stores one element after the other, more slowly than a loop that does nothing else: 6 ns each against 3).
-    `read_by_data`, `store_by_data`: an element or row that is read, or stored to, at a place that data say, each time
-    (measured: 0.9 ns, 1 to 4 ns). `reduction_spread`: an accumulation of terms of which there are more than any array
-    in them has elements, each.
+    `scalar`: factor for the work of a statement on single elements; `least_launch`: the least that any statement
+    costs, where each is a kernel of its own. `library_row`: a row of a triangular system or a factorization, which
+    wait for each other. `sort`: an element that is sorted, for each time that halving its row takes. `library`: how
+    many times `launch` a call of a library is, as for a product of two matrices or a triangular system.
+    `contraction`: a multiplication and addition of a product of arrays; `product`: such a product once, since it is
+    compiled into no other statement; `product_rows`: rows of one below which it is slower than a part of a larger
+    one; `product_of_batch`: one of many products of matrices, whatever their size (XLA:CPU: 10 to 400 ns, 50 in the
+    mean, of matrices up to 8 × 8). `scan`: factor for the work of a statement that continues itself along an axis.
+    `dispatch`: an array statement outside of loops, where a form of it is one of several. `scatter`: factor for the
+    work of one whose places are data, in arrays (XLA:CPU stores one element after the other, more slowly than a
+    loop that does nothing else: 6 ns each against 3). `read_by_data`, `store_by_data`: an element or row that is
+    read, or stored to, at a place that data say, each time (measured: 0.9 ns, 1 to 4 ns). `reduction_spread`: an
+    accumulation of terms of which there are more than any array in them has elements, each.
     `gather`: an element that is read along a diagonal of an array, besides what else is moved.
     `integer_contraction`: as `contraction`, of integers.
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load; `padded_vector`

@@ -247,8 +247,8 @@ def with_history(
 ) -> Unrolled | None:
     """Give a buffer that one statement of a group accumulates into a place for each iteration of `loop`.
 
-    All of the group must access it at one place, which may only depend on loops that all of them share. `private[b]` is
-    as for `recurrence`.
+    All of the group must access it at one place, which may only depend on loops that all of them share; or else the
+    statement stores to all of the buffer in each iteration. `private[b]` is as for `recurrence`.
     """
     users = [s for s in group if buffer in s.buffers()]
     writers = [s for s in users if s.buffer == buffer]
@@ -261,11 +261,13 @@ def with_history(
     inner = {o.var for o in writer.loops[shared:]}
     level = writer.loops.index(loop)
     own = writer.loops[level:]
-    if loop.var in names or names & inner or any(map(has_loads, place)):
+    everywhere = bool(names & inner) and _stores_everywhere(writer, level)
+    if loop.var in names or (names & inner and not everywhere) or any(map(has_loads, place)):
         return None
     if any(o is not loop and o.var not in names for o in own) or not steps_alike(writer, loop, private):
         return None  # a sum within the iteration, or places that depend on it
-    accesses = [load for s in users for load in s.reads() if load.buffer == buffer]
+    together = [s for s in users if not everywhere or common_loops(writer, s) > level + 1]
+    accesses = [load for s in together for load in s.reads() if load.buffer == buffer]
     if not all(len(a.indices) == len(place) and all(map(Expr.same, a.indices, place)) for a in accesses):
         return None
     step = atom(loop.var) - box.low
@@ -273,11 +275,11 @@ def with_history(
         new.name(buffer.name), (to_expr(box.extent + 1, loop.var), *buffer.shape), buffer.dtype, buffer.scope
     )
 
-    def at(when: Linear) -> Load:
-        return Load(array, (to_expr(when, loop.var), *place))
+    def at(when: Linear, here: Sequence[Expr] = place) -> Load:
+        return Load(array, (to_expr(when, loop.var), *here))
 
     def seen(e: Expr, when: Linear) -> Expr:
-        return map_expr(e, lambda x: at(when) if isinstance(x, Load) and x.buffer == buffer else x)
+        return map_expr(e, lambda x: at(when, x.indices) if isinstance(x, Load) and x.buffer == buffer else x)
 
     statements: list[Statement] = []
     for s in (*(s for s in group if s not in writers), writer):
@@ -293,11 +295,22 @@ def with_history(
             )
             update = None if s.update is None else (s.update[0], seen(s.update[1], when))
             statements.append(replace(s, guards=tuple(seen(g, when) for g in s.guards), store=store, update=update))
-    around = tuple(o for k, o in enumerate(writer.loops[:shared]) if k < level or (o is not loop and o.var in names))
+    both = writer.loops if everywhere else writer.loops[:shared]
+    around = tuple(o for k, o in enumerate(both) if k < level or (o is not loop and o.var in names))
     first = Statement(new.position(), around, (), Store(array, at(Linear({})).indices, Load(buffer, place)))
     last = Statement(new.position(), around, (), Store(buffer, place, at(box.extent)))
     statements.sort(key=lambda s: s.position)
     return Unrolled(statements, array, first, last, writer.guards if _counts(writer) else None, bool(writer.guards))
+
+
+def _stores_everywhere(writer: Statement, level: int) -> bool:
+    """Whether a statement stores to each element of its buffer in each iteration of its loop at `level`."""
+    extents = {o.var: o.extent for o in writer.loops[level + 1 :] if o.start.same(const(0, o.var.dtype))}
+    indices = writer.store.indices
+    return len({*indices}) == len(indices) and all(
+        isinstance(i, Var) and i in extents and linear(extents[i]).equals(linear(size))
+        for i, size in zip(indices, writer.buffer.shape, strict=True)
+    )
 
 
 def _one_store(writers: Sequence[Statement], group: Sequence[Statement]) -> Statement | None:

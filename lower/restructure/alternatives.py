@@ -163,14 +163,9 @@ class Forms(ABC):
         loop = SequentialLoop(group[0].loops[level], tuple(self.schedule(group, level + 1, pending, rest)), reason)
         changed = self.program.copied()
         found = [Alternative("in order", self._price((loop,)), lambda: self._with((loop,), changed))]
-        if changed == kept:  # what is inside of it is not in terms of new arrays
-            for propose in self.proposals():
-                found += propose(group, level, pending, loop)
-        else:
-            self.program.restore(kept)
-            found += self._selected(group, level, pending, loop)
-            if changed[2] == kept[2]:  # what is inside has another order, and nothing that a new one would not have
-                found += self._reordered(group, level, pending, loop)
+        self.program.restore(kept)  # what is inside of it may be in terms of new arrays
+        for propose in self.proposals():
+            found += propose(group, level, pending, loop)
         named = {
             a.name if k == 0 else f"{a.name} {k + 1}": a
             for name in dict.fromkeys(a.name for a in found)
@@ -362,7 +357,7 @@ class Forms(ABC):
     ) -> Iterator[Alternative]:
         """Wavefronts in place of loops that all carry dependences."""
         shared = None
-        if self.policy.takes(SKEWING) and any(isinstance(n, SequentialLoop) for n in in_order.body):
+        if self.policy.takes(SKEWING) and any(map(_goes_on, in_order.body)):
             shared = self._locals_as_arrays(group, level, pending)
         if shared is None:
             return
@@ -619,3 +614,8 @@ class Forms(ABC):
 def _open_extents(buffer: Buffer) -> int:
     """How many dimensions of a buffer have no number for an extent."""
     return sum(1 for extent in buffer.shape if free_vars(extent))
+
+
+def _goes_on(node: Node) -> bool:
+    """Whether a node goes from element to element of an axis, in turn or by a scan."""
+    return isinstance(node, SequentialLoop) or (isinstance(node, ArrayStatement) and isinstance(node.scan, Recurrence))

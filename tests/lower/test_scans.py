@@ -138,6 +138,35 @@ def test_an_accumulator_whose_source_changes_in_between_stays_one() -> None:
     assert loops(check(read(VECTORS, ACCUMULATOR + lines))) == 1
 
 
+MATRICES = """
+M = T.alloc_buffer((4, 5), "float32")
+for d, e in T.grid(4, 5):
+    M[d, e] = 0.25
+for t in T.serial(9):
+{lines}
+"""
+STATE = 'A: T.Buffer((9, 4), "float32"), B: T.Buffer((9, 5), "float32"), O: T.Buffer((9, 5), "float32")'
+NEXT = "for d, e in T.grid(4, 5):\n    M[d, e] = 0.5 * M[d, e] + A[t, d] * B[t, e]"
+READ = "for e in range(5):\n    O[t, e] = 0.0\n    for d in range(4):\n        O[t, e] = O[t, e] + A[t, d] * M[d, e]"
+
+
+@pytest.mark.parametrize(
+    ("lines", "becomes_scans"),
+    [
+        pytest.param([NEXT, READ], True, id="read after"),
+        pytest.param([READ, NEXT], True, id="read before"),
+        pytest.param([NEXT.replace("(4, 5)", "(4, 4)"), READ], False, id="a part"),
+        pytest.param([NEXT.replace("0.5 * M[d, e]", "0.5 * M[d, (e + 1) % 5]")], False, id="other places"),
+        pytest.param([NEXT + "\n    O[t, e] = M[d, (e + 2) % 5]"], False, id="others, while it changes"),
+        pytest.param([NEXT + "\n    O[t, e] = M[d, e]"], True, id="the same, while it changes"),
+    ],
+)
+def test_a_matrix_that_each_step_changes(lines: list[str], becomes_scans: bool) -> None:
+    body = "\n".join("    " + line for text in lines for line in text.split("\n"))
+    report = check(read(STATE, MATRICES.format(lines=body)))
+    assert (scans(report) > 0) == becomes_scans, report
+
+
 SINGLE = {name: scan for name, scan in SCANS.items() if scan[0] != TABLES}  # a loop of vectors is in turn already
 
 
