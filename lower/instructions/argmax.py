@@ -1,7 +1,7 @@
-"""Loops that look for the largest or smallest of many values, and keep where it was.
+"""Loops that look for the largest or smallest of many values, or the first that passes a test, and keep where it was.
 
 `if x > best: best = x; at = i; ...` is an argmax and what is kept of the place it gives: the first of equal values for
-`>` and `<`, the last for `>=` and `<=`. A search may run over several loops, go through some elements only, such as
+`>` and `<`, the last for `>=` and `<=`. `if at < 0 and p(x): at = i` is the argmax of `p`. A search may run over several loops, go through some elements only, such as
 those below a pivot, and compare with the value at the best place so far. Values are numbers by the policy on floats, so
 every comparison has an outcome.
 """
@@ -15,13 +15,15 @@ from math import prod
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ir.analysis.conditions import conjunction
+from ir.analysis.conditions import conjunction, negate
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
-from ir.traverse import free_vars, has_loads, loads, substitute_expr
+from ir.nodes import Binary, Buffer, Cast, Expr, Load, Store, Unary, Var, const
+from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form
 from lower.analysis.linear_forms import linear, to_expr
+from lower.array.access import Bounds
+from lower.array.job import verdict
 from lower.nest.if_conversion import are_apart, conjuncts
 from lower.nest.nodes import Box, Fresh, Pick, own_bounds
 from lower.storage.array_expansion import recorded
@@ -91,7 +93,7 @@ def selection(
     if arrays is None:
         return None
     test, *kept = arrays.statements
-    compared = _comparison(test, kept, loops)
+    compared = _comparison(test, kept, loops) or _first_hit(test, kept, loops, boxes)
     if compared is None or any(loop.var.dtype is not DType.INT32 for loop in loops):
         return None
     op, value, others = compared
@@ -156,6 +158,32 @@ def _comparison(
         return None
     op, value, comparison = found[0]
     return op, value, tuple(c for c in conditions if c is not comparison)
+
+
+def _first_hit(
+    test: Statement, kept: Sequence[Statement], loops: Sequence[Loop], boxes: Sequence[Box]
+) -> tuple[str, Expr, tuple[Expr, ...]] | None:
+    """Conditions of which one does not hold any more once they all have: the first place where the others do."""
+    conditions = conjuncts(test.store.value)
+    stored = {Load(s.buffer, s.store.indices): s.store.value for s in kept}
+    bounds = Bounds({o.var: b for o, b in zip(loops, boxes, strict=True)}, frozenset(), frozenset())
+
+    def after(e: Expr) -> Expr:
+        return stored.get(e, e) if isinstance(e, Load) else e
+
+    known = [c for c in conditions if _reads(c, kept)]
+    ends = (map_expr(c, after) for c in known)
+    rest = [c for c in conditions if c not in known]
+    if not rest or not any(_never(c, bounds) for c in ends):
+        return None
+    return "gt", Cast(DType.INT32, conjunction(rest)), ()
+
+
+def _never(condition: Expr, bounds: Bounds) -> bool:
+    """Whether a condition is known not to hold anywhere."""
+    if isinstance(condition, Unary) and condition.op == "not":
+        condition = negate(condition.operand)
+    return verdict(condition, bounds) is False
 
 
 def _best(best: Expr, value: Expr, kept: Sequence[Statement], loops: Sequence[Loop]) -> bool:

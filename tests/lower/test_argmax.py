@@ -57,6 +57,9 @@ SEARCHES = {
     "of sums for each row": (ROWS, "s = T.alloc_buffer((1,), 'int32')\nfor r in range(6):\n    M[r] = 99\n    for i in T.serial(1, 8):\n        s[0] = 0\n        for k in range(9):\n            s[0] = s[0] + A[r, k] * A[i % 6, k]\n        if s[0] < M[r]:\n            P[r] = i\n            M[r] = s[0]"),
     "another local at the best": (ROWS, "t = T.alloc_buffer((2,), 'int32')\nfor r in range(6):\n    for i in range(9):\n        t[0] = A[r, i] * 2\n        t[1] = A[5 - r, i] + i\n        if t[0] >= M[r]:\n            M[r] = t[0]\n            P[r] = t[1]"),
     "of a matrix": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > M[2]:\n        M[2] = A[r, i]\n        P[0] = r\n        P[1] = i"),
+    "first that passes": (ROWS, "for r in range(6):\n    P[r] = -1\n    for i in range(9):\n        if P[r] < 0 and A[r, i] > 1:\n            P[r] = i"),
+    "first that passes, by a flag": (ROWS, "for r in range(6):\n    for i in T.serial(1, 8):\n        if M[r] != 7 and A[r, i] > A[r, i - 1]:\n            M[r] = 7\n            P[r] = A[r, i]"),
+    "first that passes two tests": (ROWS, "for r in range(6):\n    for i in range(9):\n        if P[r] <= 1 and A[r, i] > 0 and A[r, (i + 1) % 9] < 0:\n            P[r] = i + 2"),
     "last of a part": (ROWS, "for r in T.serial(2, 5):\n    for i in T.serial(1, 8):\n        if A[r, i] <= M[2]:\n            P[0] = r * 100 + i\n            M[2] = A[r, i]"),
     "the same in all columns": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, 2] >= M[2]:\n        M[2] = A[r, 2]\n        P[0] = r\n        P[1] = i"),
     "three loops": (ROWS, "for s in range(6):\n    for r, i in T.grid(6, 9):\n        if A[r, i] + A[s, i] > M[s]:\n            M[s] = A[r, i] + A[s, i]\n            P[s] = r * 9 + i"),
@@ -102,6 +105,8 @@ def test_the_best_of_the_step_before_for_each_element_of_a_step() -> None:
 OTHERS = {
     "equal ones of some": (ROW, START + "for i in range(20):\n    if A[i] >= M[0] and A[i] < 2:\n        M[0] = A[i]\n        P[0] = i"),
     "kept twice": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > M[r]:\n        M[r] = A[r, i]\n        P[r] = i\n        P[0] = r"),
+    "may pass again": (ROWS, "for r in range(6):\n    P[r] = -1\n    for i in range(9):\n        if P[r] < 2 and A[r, i] > 1:\n            P[r] = i"),
+    "a flag that may not change": (ROWS, "for r in range(6):\n    for i in range(9):\n        if M[r] != 2 and A[r, i] > 0:\n            M[r] = A[r, i]\n            P[r] = i"),
     "another place": (ROWS, "for r in range(6):\n    P[r] = 3\n    for i in range(9):\n        if A[r, i] > A[r, P[r]]:\n            P[r] = 8 - i"),
     "found with a part": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > M[r] and A[r, i] > P[r]:\n        M[r] = A[r, i]\n        P[r] = i"),
     "another value is kept": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i] - 1\n        P[0] = i"),
