@@ -48,6 +48,7 @@ from lower.instructions.argmax import SEARCHES
 from lower.instructions.cholesky import FACTORS
 from lower.instructions.deferred_updates import DELAYED
 from lower.instructions.filters import FILTERS
+from lower.instructions.last_writer import LAST_WRITER
 from lower.instructions.segmented_reduction import SEGMENTS
 from lower.instructions.triangular_solve import SYSTEMS
 from lower.restructure.blocking import BLOCKING
@@ -88,6 +89,7 @@ _ONE_DEVICE = frozenset(
         FACTORS,
         FILTERS,
         SEARCHES,
+        LAST_WRITER,
         SEGMENTS,
         DELAYED,
     )

@@ -94,7 +94,7 @@ from lower.program.stores_in_turn import Steps, helpers_of
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import own_locals
 from lower.restructure.statement_fusion import merged
-from lower.restructure.unrolling import FULL_UNROLLING, PARTIAL_UNROLLING, factor, in_one_go
+from lower.restructure.unrolling import together
 from lower.storage.array_expansion import conditions_around
 
 _MOST_STEPS = 1 << 20  # that derivatives take of a loop, also where it runs fewer: each keeps what it computed
@@ -574,32 +574,26 @@ class _Emitter:
         scope.add(with_state(step, [variable], state, body, [*map(Name, names), *rows.then]))
         first = [*map(Name, names), *rows.first]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
-        unrolls = self.phase is None and self.program.policy.takes(FULL_UNROLLING)
-        together = unrolls and in_one_go(node, self.plan, self.target, bool(scope.loop_vars))
-        if together:
-            self.report.append(f"loop {loop.var.name}: its steps are compiled as one")
-            result = call("lax.fori_loop", low, high, step, given, unroll=True)
+        known, policy = ends == (low, high), self.program.policy
+        several = (
+            together(node, self.plan, self.target, policy, known, bool(scope.loop_vars)) if not self.phase else None
+        )
+        if several is not None:
+            self.report.append(
+                f"loop {loop.var.name}: {'its' if several is True else several} steps are compiled as one"
+            )
+            result = call("lax.fori_loop", low, high, step, given, unroll=several)
         elif ends not in (None, (low, high)) and any(b.dtype.is_float for b in carried):
             self.helpers |= {"with_all_given", "loop_between"}
             result = call("loop_between", low, high, ends, step, given)
         else:
             if ends is None and any(b.dtype.is_float for b in carried):
                 self.forward_only.append(loop_described(node))
-            result = call("lax.fori_loop", low, high, step, given, **self._unroll(node, ends == (low, high)))
+            result = call("lax.fori_loop", low, high, step, given)
         if rows.names:  # what was handed on is of no use afterwards
             scope.add(Assign(Tuple((*map(Name, names), Starred(Name("_")))), result))
         else:
             scope.add(assign_each(names, result))
-
-    def _unroll(self, node: SequentialLoop, known: bool) -> dict[str, Arg]:
-        """How many steps of a loop, whose ends may be known while tracing, are compiled as one."""
-        if not known or self.phase is not None or not self.program.policy.takes(PARTIAL_UNROLLING):
-            return {}
-        together = factor(node, self.plan.boxes, self.target)
-        if together == 1:
-            return {}
-        self.report.append(f"loop {node.loop.var.name}: {together} steps are compiled as one")
-        return {"unroll": together}
 
     def _in_turn(
         self, body: Sequence[JaxStmt], carried: Sequence[Buffer], child: Scope, steps: Steps

@@ -57,6 +57,7 @@ RESERVED = {
     "chosen_of_two_jvp",
     "windows_at",
     "first_best",
+    "first_true",
     "last_best",
     "integer_einsum",
     "stored_in_turn",

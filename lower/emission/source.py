@@ -12,7 +12,7 @@ from lower.array.exact_values import EXACT_HELPERS
 from lower.array.moving_windows import WINDOWS_AT
 from lower.array.values import AS_NUMBER, TRUNCDIV
 from lower.emission.in_place_conditional import BETWEEN, CHOSEN, GIVEN
-from lower.instructions.argmax import FIRST_BEST, LAST_BEST
+from lower.instructions.argmax import FIRST_BEST, FIRST_TRUE, LAST_BEST
 from lower.instructions.cholesky import CHOLESKY
 from lower.instructions.convolution import BANDED_SOURCE
 from lower.instructions.filters import FILTER_HELPERS
@@ -56,6 +56,7 @@ LIBRARY = {
     "loop_between": BETWEEN,
     "chosen": CHOSEN,
     "first_best": FIRST_BEST,
+    "first_true": FIRST_TRUE,
     "last_best": LAST_BEST,
     "integer_einsum": INTEGER_EINSUM,
     "all_stored_in_turn": ALL_STORED_IN_TURN,

@@ -34,6 +34,7 @@ from lower.emission.rows import function_of
 from lower.emission.stage_barrier import fused_work
 from lower.emission.store import Place, StoreWriter
 from lower.emission.value_writer import COMBINERS
+from lower.instructions.argmax import tested
 from lower.instructions.recurrence import counts_exactly
 from lower.instructions.scans import CUMULATIVE, LONG, form_of
 from lower.instructions.triangular_solve import triangular
@@ -209,7 +210,9 @@ class StatementWriter(StoreWriter):
         rest = tuple(a for a in self.job.axes if a.var not in picked)
         self._use(replace(self.job, axes=(*rest, *along)))
         self._release()
-        value, dtype = self.translator.expr(pick.value), pick.value.dtype
+        test = tested(pick)
+        value = self.translator.expr(pick.value if test is None else test)
+        dtype = pick.value.dtype if test is None else test.dtype
         if pick.conditions:
             mask = self._mask(pick.conditions)
             assert mask is not None
@@ -220,9 +223,9 @@ class StatementWriter(StoreWriter):
             code = call("jnp.broadcast_to", aligned(typed(value, dtype), axes).code, self._extents(axes))
         if len(along) > 1:
             code = method(code, "reshape", *self._extents(rest), -1)
-        which = "last_best" if pick.last else "first_best"
+        which = "first_true" if test is not None else "last_best" if pick.last else "first_best"
         self.helpers.add(which)
-        code = call(which, f"jnp.{pick.op}", code)
+        code = call(which, *([f"jnp.{pick.op}"] if test is None else []), code)
         self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a not in along)))
         self._note(f"arg{pick.op} over {axis_names(along)}")
         self._put(Value(code, rest), ())
@@ -397,7 +400,7 @@ class StatementWriter(StoreWriter):
         return form, self.translator.binary("add", grown, Value(Name(sums), axes), dtype)
 
     def _step(
-        self, scan: Recurrence, parts: Sequence[Value], restart: Value | None, axes: Sequence[Axis]
+        self, scan: Recurrence, parts: Sequence[Value], restart: Value | None, axes: tuple[Axis, ...]
     ) -> tuple[JaxExpr, tuple[JaxExpr, ...]]:
         """A function of the last result and of terms, and the terms, which come in the order of its parameters."""
         named = {"term": self._spread(parts[-1], axes)}
@@ -421,7 +424,7 @@ class StatementWriter(StoreWriter):
         parts: Sequence[Value],
         restart: Value,
         first: Value,
-        axes: Sequence[Axis],
+        axes: tuple[Axis, ...],
         where: Mapping[str, int],
     ) -> Value:
         """A scan some of whose steps begin anew; before these are those that go on from the first element."""

@@ -1,9 +1,9 @@
 """Loops that look for the largest or smallest of many values, or the first that passes a test, and keep where it was.
 
 `if x > best: best = x; at = i; ...` is an argmax and what is kept of the place it gives: the first of equal values for
-`>` and `<`, the last for `>=` and `<=`. `if at < 0 and p(x): at = i` is the argmax of `p`. A search may run over several loops, go through some elements only, such as
-those below a pivot, and compare with the value at the best place so far. Values are numbers by the policy on floats, so
-every comparison has an outcome.
+`>` and `<`, the last for `>=` and `<=`. `if at < 0 and p(x): at = i` is the first place where `p` holds. A search may
+run over several loops, go through some elements only, such as those below a pivot, and compare with the value at the
+best place so far. Values are numbers by the policy on floats, so every comparison has an outcome.
 """
 
 from __future__ import annotations
@@ -51,6 +51,13 @@ def last_best(best, x):
     """The last position along the last axis at which x is the best of it: jnp.max or jnp.min."""
     at = jnp.arange(x.shape[-1], dtype=jnp.int32)
     return jnp.max(jnp.where(x == best(x, axis=-1, keepdims=True), at, 0), axis=-1)
+'''
+# the first position of a test takes one pass
+FIRST_TRUE = '''
+def first_true(x):
+    """The first position along the last axis at which x holds, or the last position of all."""
+    at = jnp.arange(x.shape[-1], dtype=jnp.int32)
+    return jnp.min(jnp.where(x, at, x.shape[-1] - 1), axis=-1)
 '''
 
 
@@ -177,6 +184,15 @@ def _first_hit(
     if not rest or not any(_never(c, bounds) for c in ends):
         return None
     return "gt", Cast(DType.INT32, conjunction(rest)), ()
+
+
+def tested(pick: Pick) -> Expr | None:
+    """The test of which a pick is the first place where it holds; None if it is none."""
+    match pick:
+        case Pick(op="max", last=False, value=Cast(operand=test), conditions=()) if test.dtype is DType.BOOL:
+            return test
+        case _:
+            return None
 
 
 def _never(condition: Expr, bounds: Bounds) -> bool:

@@ -325,6 +325,10 @@ def first_best(best: Any, x: Array) -> Array:
     return np.min(np.where(x == best(x, axis=-1, keepdims=True), at, x.shape[-1] - 1), axis=-1)
 
 
+def first_true(x: Array) -> Array:
+    return np.where(x.any(axis=-1), np.argmax(x, axis=-1), x.shape[-1] - 1).astype(np.int32)
+
+
 def last_best(best: Any, x: Array) -> Array:
     at = np.arange(x.shape[-1], dtype=np.int32)
     return np.max(np.where(x == best(x, axis=-1, keepdims=True), at, 0), axis=-1)
@@ -409,11 +413,11 @@ def integer_einsum(terms: int, spec: str, *operands: Array) -> Array:
 LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        truncdiv, as_number, prefix_sums, linear_scan, restarted_scan, in_turn, pairwise_sums, doubling_sums, filtered,
-        filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, reduce_ranges, reduce_rows,
-        cholesky_factor, loop_between, chosen, first_best, last_best, rounded, late, added, subtracted, multiplied,
-        divided, lesser, greater, as_bfloat16, as_float16, sticky, stored_in_turn, all_stored_in_turn, stored_at_once,
-        integer_einsum,
+        truncdiv, as_number, prefix_sums, linear_scan, restarted_scan, in_turn, pairwise_sums, doubling_sums,
+        filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, reduce_ranges,
+        reduce_rows, cholesky_factor, loop_between, chosen, first_best, first_true, last_best, rounded, late,
+        added, subtracted, multiplied, divided, lesser, greater, as_bfloat16, as_float16, sticky,
+        stored_in_turn, all_stored_in_turn, stored_at_once, integer_einsum,
     )
 }  # fmt: skip
 BUILTINS: Mapping[str, Any] = {

@@ -27,6 +27,7 @@ from lower.instructions.cholesky import FACTORS, factored
 from lower.instructions.cholesky_recognition import factorization, takes_roots
 from lower.instructions.deferred_updates import may_delay
 from lower.instructions.filters import FILTERS, filtering
+from lower.instructions.last_writer import LAST_WRITER, last_writer
 from lower.instructions.recurrence import (
     RUNNING_EXTREMES,
     SCANS,
@@ -176,7 +177,15 @@ class Forms(ABC):
 
     def proposals(self) -> Sequence[Propose]:
         """What tells the forms that a group may have instead of a loop in order."""
-        return (self._in_strips, self._factored, self._reordered, self._scanned, self._selected, self._skewed)
+        return (
+            self._in_strips,
+            self._factored,
+            self._reordered,
+            self._scanned,
+            self._selected,
+            self._by_last,
+            self._skewed,
+        )
 
     def _with(self, nodes: tuple[Node, ...], state: State) -> tuple[Node, ...]:
         """Nodes, and the program as it was when they were made."""
@@ -538,6 +547,40 @@ class Forms(ABC):
             return nodes
 
         yield Alternative("search", self._price(nodes), adopt)
+
+    def _by_last(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """What the last of all iterations stores, in place of a loop whose places data say."""
+        loop = group[0].loops[level]
+        stores = [s for s in group if self.program.depth.get(s.buffer, 0) <= level]
+        if len(stores) != 1 or loop in self.forced_in(group) or not self.policy.takes(LAST_WRITER):
+            return
+        found = last_writer(stores[0], level, self.boxes, self.program.depth, self.new)
+        others = [s for s in group if s is not stores[0]]
+        real = [d for d in self._edges_among(group) if d.level is None or d.level <= level]
+        before = {s.position for s in others}
+        if found is None or any(d.level is not None and d.source != d.sink for d in real):
+            return
+        if any(d.sink in before and d.source not in before for d in real):
+            return
+        kept = self.program.copied()
+        edges = [e for e in self._edges_among(others) if e.level is None or e.level > level]
+        nodes = tuple(self.schedule(others, level + 1, pending | {loop}, edges)) if others else ()
+        after = self.program.copied()
+        self.program.restore(kept)
+        nodes = (*nodes, *(self.over_all(s, level, pending) for s in found.statements))
+
+        def adopt() -> tuple[Node, ...]:
+            self.program.restore(after)
+            self.program.depth |= dict.fromkeys(found.arrays, level)
+            return nodes
+
+        yield Alternative("last writer", self._price(nodes), adopt)
+
+    def _edges_among(self, statements: Sequence[Statement]) -> list[Edge]:
+        """Dependences that order some statements, without what keeps the users of a local together."""
+        return [e for e in self.ordering(dependences(statements, self.program.depth)) if e.dependence is not None]
 
     def _flattened(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]

@@ -15,7 +15,7 @@ from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr
 from ir.traverse import free_vars
-from lower.analysis.freedoms import Form
+from lower.analysis.freedoms import Form, Policy
 from lower.nest.element_prices import extent
 from lower.nest.nodes import ArrayStatement, Box, Node, Plan, SequentialLoop, inner_statements
 
@@ -36,6 +36,17 @@ MAX_STEPS = 32
 FEW_STEPS = 4  # of a loop inside another: whatever they do, they share what they read, and are no loop to enter
 MAX_FEW = 16  # statements of few steps
 MAX_STATEMENTS = 128  # that are compiled in place of those of one step
+
+
+def together(loop: SequentialLoop, plan: Plan, target: Target, policy: Policy, known: bool, inside: bool) -> int | None:
+    """How many steps of a loop are compiled as one, True for all of them, None for one.
+
+    `known`: where it begins and ends is known while JAX traces; `inside`: it is inside of another loop.
+    """
+    if policy.takes(FULL_UNROLLING) and in_one_go(loop, plan, target, inside):
+        return True
+    several = factor(loop, plan.boxes, target) if known and policy.takes(PARTIAL_UNROLLING) else 1
+    return several if several > 1 else None
 
 
 def in_one_go(loop: SequentialLoop, plan: Plan, target: Target, inside: bool = False) -> bool:

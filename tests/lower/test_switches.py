@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 import lower
-from egraph_rules.cost.target import CPU, TPU, Target
+from egraph_rules.cost.target import CPU, GPU, TPU, Target
 from egraph_rules.rules.tensor import TENSOR_RULES
 from ir import PrimFunc, parse, specialize
 from ir.errors import LoopsatError
@@ -211,6 +211,17 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         EAGER,
     ),
     "instructions.segmented_reduction": ("spmv", CPU),
+    "instructions.last_writer": (
+        (
+            'A: T.Buffer((400,), "float32"), P: T.Buffer((400,), "int32"), B: T.Buffer((99,), "float32")',
+            "for i in T.serial(400):\n    T.assume(P[i] >= 0 and P[i] < 99)\nfor i in T.serial(400):\n    B[P[i]] = A[i]",
+        ),
+        GPU,
+    ),
+    "structure.partial_unrolling": (
+        (VECTORS, "for i in T.serial(1, 400):\n    A[i] = T.sqrt(A[i - 1] + B[i])"),
+        GPU,
+    ),
     "instructions.argmax": (
         (
             FLOAT_ROWS,

@@ -1,0 +1,87 @@
+"""Stores to places that data say: the last iteration decides, in array operations too."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from egraph_rules.cost.target import CPU
+from ir import PrimFunc, parse
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
+from lowered import assert_agrees
+from profiles import few
+
+EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any array statement is worth it
+ROW = 'P: T.Buffer((24,), "int32"), A: T.Buffer((24,), "int32"), B: T.Buffer((7,), "int32")'
+ROWS = 'P: T.Buffer((24,), "int32"), A: T.Buffer((24, 5), "int32"), B: T.Buffer((7, 5), "int32")'
+
+
+def read(params: str, body: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
+    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
+
+
+def check(func: PrimFunc) -> list[str]:
+    """Compare with the interpreter, places of all kinds given; returns the report of the lowering."""
+    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        shapes = [tuple(int(d.value) for d in b.shape) for b in func.buffers]  # pyright: ignore[reportAttributeAccessIssue]
+        inputs = {b.name: rng.integers(0, 7, s).astype(np.int32) for b, s in zip(func.buffers, shapes, strict=True)}
+        assert_agrees(func, kernel, inputs)
+    return kernel.report
+
+
+def loops(report: list[str]) -> int:
+    return sum("stays a loop" in line for line in report)
+
+
+@pytest.mark.parametrize(
+    ("params", "body"),
+    [
+        (ROW, "for i in T.serial(24):\n    B[P[i]] = A[i] * 2"),
+        (ROW, "for i in T.serial(3, 20):\n    if A[i] > 2:\n        B[P[i]] = i"),
+        (ROW, "for i in T.serial(24):\n    g = T.min(P[i] * 2, 6)\n    B[g] = A[23 - i] + g"),
+        (ROWS, "for i in T.serial(24):\n    for j in T.serial(5):\n        B[P[i], j] = A[i, j]"),
+        (ROWS, "for i in T.serial(24):\n    for j in T.serial(1, 4):\n        B[P[i], 4 - j] = A[i, j] - i"),
+        (
+            ROW,
+            "s = T.alloc_buffer((1,), 'int32')\nfor i in T.serial(24):\n    s[0] = 0\n    for k in T.serial(24):\n"
+            "        if A[k] < A[i]:\n            s[0] = s[0] + 1\n    B[s[0] % 7] = A[i]",
+        ),
+    ],
+)
+def test_the_last_iteration_decides(params: str, body: str) -> None:
+    report = check(read(params, body))
+    assert loops(report) == 0, report
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in T.serial(24):\n    B[P[i]] = B[6 - P[i]] + A[i]",
+        "for i in T.serial(24):\n    B[P[i]] = A[i]\n    A[(i + 3) % 24] = B[A[i]]",
+        "for i in T.serial(24):\n    B[P[i]] = A[i]\n    P[(i + 5) % 24] = A[i]",
+    ],
+)
+def test_what_later_iterations_read_stays_in_order(body: str) -> None:
+    assert loops(check(read(ROW, body))) > 0
+
+
+@few(6)
+@given(st.data())
+def test_random_stores(data: st.DataObject) -> None:
+    def pick(*options: str) -> str:
+        return data.draw(st.sampled_from(options))
+
+    place = pick("P[i]", "T.max(P[i], A[i])", "(P[i] + i) % 7", "T.min(i, P[i])")
+    value = pick("A[i]", "i", "A[P[i]] - i", "T.Select(A[i] > 3, i, A[i])")
+    guard = pick("", "if A[i] % 2 == 0:", "if P[i] > 1 and i < 20:")
+    store = f"B[{place}] = {value}"
+    inside = f"    {guard}\n        {store}" if guard else f"    {store}"
+    check(read(ROW, f"for i in T.serial({pick('24', '2, 19')}):\n{inside}"))
