@@ -94,7 +94,7 @@ from lower.program.stores_in_turn import Steps, helpers_of
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import own_locals
 from lower.restructure.statement_fusion import merged
-from lower.restructure.unrolling import together
+from lower.restructure.unrolling import steps_described, together
 from lower.storage.array_expansion import conditions_around
 
 _MOST_STEPS = 1 << 20  # that derivatives take of a loop, also where it runs fewer: each keeps what it computed
@@ -574,14 +574,10 @@ class _Emitter:
         scope.add(with_state(step, [variable], state, body, [*map(Name, names), *rows.then]))
         first = [*map(Name, names), *rows.first]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
-        known, policy = ends == (low, high), self.program.policy
-        several = (
-            together(node, self.plan, self.target, policy, known, bool(scope.loop_vars)) if not self.phase else None
-        )
+        where = (self.plan, self.target, self.program.policy)
+        several = None if self.phase else together(node, *where, ends == (low, high), bool(scope.loop_vars))
         if several is not None:
-            self.report.append(
-                f"loop {loop.var.name}: {'its' if several is True else several} steps are compiled as one"
-            )
+            self.report.append(f"loop {loop.var.name}: {steps_described(several)} are compiled as one")
             result = call("lax.fori_loop", low, high, step, given, unroll=several)
         elif ends not in (None, (low, high)) and any(b.dtype.is_float for b in carried):
             self.helpers |= {"with_all_given", "loop_between"}

@@ -49,6 +49,11 @@ def together(loop: SequentialLoop, plan: Plan, target: Target, policy: Policy, k
     return several if several > 1 else None
 
 
+def steps_described(several: int) -> str:
+    """How many steps are compiled as one, in words."""
+    return "its steps" if several is True else f"{several} steps"
+
+
 def in_one_go(loop: SequentialLoop, plan: Plan, target: Target, inside: bool = False) -> bool:
     """Whether the steps of a loop, which may be inside of another, are better compiled one after the other."""
     box = plan.boxes.get(loop.loop)
