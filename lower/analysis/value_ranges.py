@@ -9,14 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from itertools import product
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from ir.analysis.dependence import Statement
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, Select, Unary
+from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, Select, Unary, Var
 
 Bounds = tuple[float, float]  # the least and the greatest value
-Assumed = Mapping[Buffer, Bounds]
 
+
+class Assumed(Protocol):
+    """What is assumed of the elements of buffers, and of variables."""
+
+    def get(self, key: Any, /) -> Bounds | None: ...
+
+
+# What functions give for any number.
+_IMAGES: Mapping[str, Bounds] = {
+    "exp": (0.0, math.inf), "exp2": (0.0, math.inf), "sqrt": (0.0, math.inf), "rsqrt": (0.0, math.inf),
+    "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0), "sin": (-1.0, 1.0), "cos": (-1.0, 1.0), "erf": (-1.0, 1.0),
+}  # fmt: skip
 _STEPS = (-math.inf, -1.0, 0.0, 1.0, math.inf)
 
 
@@ -32,7 +46,7 @@ def holds(condition: Expr, assumed: Assumed) -> bool:
             return False
 
 
-def kept(statements: Iterable[Statement], assumed: Assumed) -> dict[Buffer, Bounds]:
+def kept(statements: Iterable[Statement], assumed: Mapping[Buffer, Bounds]) -> dict[Buffer, Bounds]:
     """The assumptions that hold after any of the statements if they did before, dropped one by one."""
     found, todo = dict(assumed), [s for s in statements if s.buffer in assumed]
     while True:
@@ -45,6 +59,15 @@ def kept(statements: Iterable[Statement], assumed: Assumed) -> dict[Buffer, Boun
 def _within(value: Expr, box: Bounds, assumed: Assumed) -> bool:
     found = bounds(value, assumed)
     return found is not None and box[0] <= found[0] and found[1] <= box[1]
+
+
+class AnyNumbers(Struct, frozen=True):
+    """Everything that is read is some number, under a policy by which floats are; variables have ranges."""
+
+    ranges: Mapping[Var, Bounds]
+
+    def get(self, key: Any, /) -> Bounds:
+        return self.ranges.get(key, (-math.inf, math.inf))
 
 
 def bounds(expr: Expr, assumed: Assumed) -> Bounds | None:
@@ -68,6 +91,10 @@ def _bounds(expr: Expr, assumed: Assumed) -> Bounds | None:
             return float(value), float(value)
         case Load(buffer=buffer):
             return assumed.get(buffer)
+        case Var():
+            return assumed.get(expr)
+        case Unary(op=op, operand=a) if op in _IMAGES and expr.dtype.is_float:
+            return None if bounds(a, assumed) is None else _IMAGES[op]
         case Unary(op="neg", operand=a) if not _wraps(expr):
             found = bounds(a, assumed)
             return None if found is None else (-found[1], -found[0])
@@ -79,7 +106,11 @@ def _bounds(expr: Expr, assumed: Assumed) -> Bounds | None:
             return None if left is None or right is None else (min(left[0], right[0]), max(left[1], right[1]))
         case Binary(op=op, lhs=a, rhs=b):
             left, right = bounds(a, assumed), bounds(b, assumed)
-            return None if left is None or right is None else _operation(op, left, right, _wraps(expr))
+            if left is None or right is None:
+                return None
+            return _quotient(left, right) if op == "div" else _operation(op, left, right, _wraps(expr))
+        case Cast(dtype=dtype, operand=a) if dtype.is_float and a.dtype.is_integer:
+            return bounds(a, assumed)
         case Cast(dtype=dtype, operand=a) if dtype.is_float == a.dtype.is_float and dtype.is_signed and not _wraps(a):
             return bounds(a, assumed) if dtype.bits >= a.dtype.bits else None
         case _:
@@ -107,6 +138,13 @@ def _operation(op: str, a: Bounds, b: Bounds, wraps: bool) -> Bounds | None:
             return None if unbounded else (min(corners), max(corners))  # zero times infinity is no number
         case _:
             return None
+
+
+def _quotient(a: Bounds, b: Bounds) -> Bounds | None:
+    if b[0] <= 0 or math.isinf(b[0]):
+        return None
+    corners = [x / y for x, y in product(a, b) if not (math.isinf(x) and math.isinf(y))]
+    return (min(corners), max(corners)) if math.isfinite(a[0]) and math.isfinite(a[1]) else None
 
 
 def _sum(a: Bounds, b: Bounds) -> Bounds | None:

@@ -20,6 +20,7 @@ from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Va
 from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
+from lower.analysis.value_ranges import AnyNumbers, Bounds, bounds
 from lower.array.reduce import neutral_number
 from lower.nest.nodes import Box, Fresh, Recurrence
 from lower.nest.normalize import read_by_bounds, split_update
@@ -66,7 +67,7 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
         term = Unary("neg", term) if op == "sub" else term
         return Recurrence(loop, "add" if op == "sub" else op, term, None, previous, restart)
     form = line(value, previous)
-    if form is None or form[0] is None or not _tame(form[0]):
+    if form is None or form[0] is None or not _tame(form[0], loop):
         return None
     zero = const(0, store.value.dtype)
     return Recurrence(loop, "add", zero if form[1] is None else form[1], form[0], previous, restart)
@@ -153,9 +154,15 @@ def _reads(expr: Expr, buffer: Buffer) -> bool:
     return any(load.buffer == buffer for load in loads(expr))
 
 
-def _tame(factor: Expr) -> bool:
+def _tame(factor: Expr, loop: Loop) -> bool:
     """Whether products of a factor never leave the numbers: a sequential run need not form them."""
-    return factor.dtype.is_integer or (isinstance(factor, Const) and abs(factor.value) <= 1)
+    if factor.dtype.is_integer:
+        return True
+    ranges: dict[Var, Bounds] = {}
+    if isinstance(loop.start, Const) and isinstance(loop.extent, Const):
+        ranges[loop.var] = float(loop.start.value), float(loop.start.value + max(loop.extent.value, 1) - 1)
+    found = bounds(factor, AnyNumbers(ranges))
+    return found is not None and found[0] >= -1 and found[1] <= 1
 
 
 def line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
@@ -253,6 +260,7 @@ def with_history(
     users = [s for s in group if buffer in s.buffers()]
     writers = [s for s in users if s.buffer == buffer]
     writer = _one_store(writers, group)
+    writer = None if writer is None else _without_names(writer, group, private)
     if writer is None or len(users) == len(writers) or buffer in read_by_bounds(group):
         return None
     place = writer.store.indices
@@ -301,6 +309,30 @@ def with_history(
     last = Statement(new.position(), around, (), Store(buffer, place, at(box.extent)))
     statements.sort(key=lambda s: s.position)
     return Unrolled(statements, array, first, last, writer.guards if _counts(writer) else None, bool(writer.guards))
+
+
+def _without_names(writer: Statement, group: Sequence[Statement], private: Mapping[Buffer, int]) -> Statement:
+    """A statement without the locals of its iteration that are worked out from what it stores to."""
+    for definition in sorted(group, key=lambda s: s.position, reverse=True):
+        name = definition.buffer
+        alone = [s for s in group if s.buffer == name] == [definition] and private.get(name, 0) >= len(writer.loops)
+        before = definition.position < writer.position and definition.loops == writer.loops
+        if not (alone and before) or definition.guards or not _reads(definition.store.value, writer.buffer):
+            continue
+        between = (s for s in group if definition.position < s.position < writer.position)
+        if any(_reads(definition.store.value, s.buffer) for s in between):
+            continue
+        here = Load(name, definition.store.indices)
+
+        def one(e: Expr, here: Load = here, value: Expr = definition.store.value) -> Expr:
+            return value if isinstance(e, Load) and e.same(here) else e
+
+        value = map_expr(writer.store.value, one)
+        own = Load(writer.buffer, writer.store.indices)
+        guards = tuple(map_expr(g, one) for g in writer.guards)
+        store = replace(writer.store, value=value)
+        writer = replace(writer, guards=guards, store=store, update=split_update(value, own))
+    return writer
 
 
 def _stores_everywhere(writer: Statement, level: int) -> bool:

@@ -164,8 +164,13 @@ class Forms(ABC):
         loop = SequentialLoop(group[0].loops[level], tuple(self.schedule(group, level + 1, pending, rest)), reason)
         changed = self.program.copied()
         found = [Alternative("in order", self._price((loop,)), lambda: self._with((loop,), changed))]
-        self.program.restore(kept)  # what is inside of it may be in terms of new arrays
-        for propose in self.proposals():
+        self.program.restore(kept)
+        proposals = self.proposals()
+        if changed != kept:  # what is inside of it is in terms of new arrays
+            proposals = (self._selected, self._by_last, self._skewed)
+            if changed[2] == kept[2]:  # what is inside has another order, and nothing that a new one would not have
+                proposals = (*proposals, self._reordered)
+        for propose in proposals:
             found += propose(group, level, pending, loop)
         named = {
             a.name if k == 0 else f"{a.name} {k + 1}": a

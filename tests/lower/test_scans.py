@@ -115,6 +115,14 @@ SCANS = {
         VECTORS,
         ACCUMULATOR + "for i in range(20):\n    if A[i] > 0.5:\n        s[0] = 0.0\n    s[0] = s[0] + A[i]\n    B[i] = s[0]",
     ),
+    "by a name": (
+        VECTORS,
+        ACCUMULATOR + "for i in range(20):\n    e = 0.5 * s[0] - A[i]\n    B[i] = e\n    s[0] = e + 1.0",
+    ),
+    "by gates": (
+        VECTORS,
+        ACCUMULATOR + "for i in range(20):\n    s[0] = T.sigmoid(A[i]) * s[0] + A[i]\n    B[i] = s[0]",
+    ),
     "two accumulators": (
         VECTORS,
         ACCUMULATOR + "t = T.alloc_buffer((1,), 'float32')\nt[0] = 1.0\n"
