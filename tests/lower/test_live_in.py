@@ -21,7 +21,8 @@ from lower.runtime.kernel import Kernel
 from lowered import assert_agrees, unwrapped
 from profiles import some
 
-EAGER = replace(CPU, name="eager", scalar=1e4, launch=50.0, gather=0.0)  # any array statement is worth it
+# Any array statement is worth it, and scans are not.
+EAGER = replace(CPU, name="eager", scalar=1e4, launch=50.0, gather=0.0, scan=1e3)
 
 WORDS = 'a: T.Buffer((n,), "int32"), b: T.Buffer((m,), "int32")'
 LINES = 'x: T.Buffer((n,), "float32"), y: T.Buffer((m,), "float32")'
