@@ -31,7 +31,7 @@ from ir.page import Section
 from ir.script.plain.hints import COMPLEX
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
-from ir.script.plain.translate import OPEN_FROM, Plain, translate
+from ir.script.plain.translate import OPEN_FROM, Nested, Plain, translate
 from ir.semantics.verify import check_entry
 from ir.shown import Shown
 from lower.emission.donation import Donate
@@ -59,8 +59,7 @@ class Specialization(Shown, Struct, frozen=True, dict=True):
     func: PrimFunc
     kernel: Kernel
     places: tuple[int, ...] | None  # of the arguments that the kernel takes, unless it takes all
-    picked: tuple[int, ...]  # which of the kernel's results are returned, in order
-    single: bool
+    pick: Callable[[Sequence[Any]], Any]  # what the Python function would return, of the kernel's results
     stores: tuple[int, ...]  # places of the arguments that the function stores to
     quick: bool  # whether arguments of this signature need neither checks nor conversion
     searched: Callable[[], Result]
@@ -79,12 +78,6 @@ class Specialization(Shown, Struct, frozen=True, dict=True):
         """The program as read, what the search made of it, and the kernel."""
         yield from self.result.sections()
         yield self.kernel.made
-
-    def pick(self, results: Sequence[Any]) -> Any:
-        """What the Python function would return."""
-        if self.single:
-            return results[self.picked[0]]
-        return tuple(results[k] for k in self.picked)
 
 
 class _Options(Struct, frozen=True):
@@ -130,7 +123,6 @@ def _quick(special: Specialization, arguments: Sequence[Any], check: Callable[[S
         return None
     jitted, wide, pick = kernel.jitted, kernel.emitted.wide, special.pick
     read, context = jax.config.read, jax.enable_x64  # pyright: ignore[reportAttributeAccessIssue]
-    first = special.picked[0] if special.single else None
     places = range(len(arguments)) if special.places is None else special.places
     taken = operator.itemgetter(*places) if len(places) > 1 else None
     some = special.places is not None
@@ -146,7 +138,7 @@ def _quick(special: Specialization, arguments: Sequence[Any], check: Callable[[S
         else:
             with context(wide):
                 results = jitted(*arguments)
-        return pick(results) if first is None else results[first]
+        return pick(results)
 
     given = [(k, arguments[k]) for k in places]
     numpy = [(k, value.shape, value.dtype) for k, value in given if type(value) is np.ndarray]
@@ -425,7 +417,7 @@ def _specialization(
     options: _Options,
 ) -> Specialization:
     places = tuple(k for k, kind in enumerate(types.values()) if not isinstance(kind, Known))
-    picked = tuple(kernel.results.index(name) for name in plain.results)
+    pick = _picking(plain.returned, [kernel.results.index(name) for name in plain.results])
     values = [arguments[k] for k in places]
     plain_values = all(map(_is_plain, values, plain.func.params))
     quick = plain_values and options.sizes == "fixed" and not options.checks and not kernel.donated
@@ -434,7 +426,17 @@ def _specialization(
     stores = (
         tuple(k for k, name in zip(places, inputs, strict=True) if name in plain.results) if len(places) > 1 else ()
     )
-    return Specialization(plain.func, kernel, own, picked, plain.single, stores, quick, searched)
+    return Specialization(plain.func, kernel, own, pick, stores, quick, searched)
+
+
+def _picking(returned: Nested, places: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
+    """What takes results from their `places` and puts them together."""
+    if isinstance(returned, int):
+        return operator.itemgetter(places[returned])
+    if len(returned) > 1 and all(isinstance(r, int) for r in returned):
+        return operator.itemgetter(*(places[r] for r in returned if isinstance(r, int)))
+    parts = [_picking(r, places) for r in returned]
+    return lambda results: tuple([part(results) for part in parts])
 
 
 def _is_known(value: Any) -> bool:
