@@ -37,6 +37,7 @@ from ir.script.plain.frames import Caller, Cell, Frame, Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.library import selected
 from ir.script.plain.library.arranged import flattened, one_of, size_of
+from ir.script.plain.lists import Listed
 from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.scope import Source
@@ -208,6 +209,8 @@ class Evaluator(Struct):
                 return self.call(node)
             case ast.Lambda():
                 return self.caller.define(node)
+            case Listed():
+                return self.caller.listed(node)
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 return tuple(self.items(elts, self.value))
             case _:
@@ -336,7 +339,10 @@ class Evaluator(Struct):
         if isinstance(array, Elementwise):
             return array.element(indices)
         span = None if node is None else self.source.span(node)
-        return Load(array.buffer, self.place(array, indices), span)
+        found = Load(array.buffer, self.place(array, indices), span)
+        stands = self.program.listed.get(array.buffer)
+        kind = None if stands is None else self.program.learned.cells[stands.key]
+        return found if kind is None else self.numbers.number(found, kind.weak, kind.low, kind.high)
 
     def dtype_of(self, array: Array, node: ast.AST) -> DType:
         """The dtype of an array's elements."""
@@ -358,8 +364,22 @@ class Evaluator(Struct):
                 found = self.program.frozen("partial", found, self.source.span(place))  # pyright: ignore[reportArgumentType]
         return found
 
+    def check_no_list(self, values: Sequence[Value], node: ast.AST) -> None:
+        """Refuse operators of lists, which mean other things than those of arrays."""
+        if any(map(self.is_list, values)):
+            hint = "make arrays of lists first, as in np.array(x), or loop over the items"
+            raise self.error("dtype-mismatch", "an operator of a list", node, hint)
+
+    def is_list(self, value: Value) -> bool:
+        """Whether a value is a list, or a part of one, of which there is an array."""
+        stands = self.program.listed.get(value.buffer) if isinstance(value, View) else None
+        if stands is None or not isinstance(value, View):
+            return False
+        return len(value.buffer.shape) - len(value.shape) < stands.depth and bool(value.shape)
+
     def operate(self, op: ast.operator, a: Value, b: Value, node: ast.AST) -> Value:
         """A binary operator on numbers or arrays."""
+        self.check_no_list((a, b), node)
         if isinstance(a, tuple) and isinstance(b, tuple) and isinstance(op, ast.Add):
             return (*a, *b)
         if isinstance(a, tuple) or isinstance(b, tuple):
@@ -375,6 +395,7 @@ class Evaluator(Struct):
             found = self.condition(operand)
             return not found if isinstance(found, bool) else self.numbers.typer.unary("not", found, node)
         value = self.value(operand)
+        self.check_no_list((value,), node)
         if isinstance(op, ast.UAdd):
             return value
         name = "neg" if isinstance(op, ast.USub) else "bitnot"
@@ -402,6 +423,8 @@ class Evaluator(Struct):
         if isinstance(owner, tuple):
             return self._item(owner, index, node)
         if isinstance(owner, (View, Elementwise)):
+            if self.is_list(owner) and isinstance(index, ast.Slice):
+                return self.caller.copied(self.part(owner, index, node), node)
             known = None if isinstance(index, ast.Tuple) or self._is_axis(index) else self._place(index)
             if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
                 return selected.chosen(self, owner, known, node)
@@ -420,8 +443,20 @@ class Evaluator(Struct):
             k = self.number(index)
             if isinstance(k, int) and -len(items) <= k < len(items):
                 return items[k]
+            if items and not isinstance(k, (int, float)) and all(map(is_number, items)):
+                return self._looked_up(items, k, node)
         hint = "make an array of it, as in np.array([...])"
         raise self.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node, hint)
+
+    def _looked_up(self, items: tuple[Value, ...], index: Number, node: ast.AST) -> Number:
+        """The item of a tuple of numbers at a place that is known as the program runs."""
+        known = [self.as_number(item, node) for item in items]
+        _, weak = self.numbers.common(known, node)
+        found = self.row(self.caller.table(items, None, node), index, node)
+        ends = [interval_of(item) for item in known]
+        lows, highs = [low for low, _ in ends if low is not None], [high for _, high in ends if high is not None]
+        reach = (min(lows), max(highs)) if len(lows) == len(highs) == len(ends) else (None, None)
+        return self.numbers.number(self.numbers.natural(self.as_number(found, node), node), weak, *reach)
 
     def part(
         self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None, *, stored: bool = False

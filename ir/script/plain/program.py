@@ -82,6 +82,18 @@ class Learned(Struct):
         return new
 
 
+class Stands(Struct, frozen=True):
+    """That a buffer stands for lists, with as many dimensions as `depth`; what items are is known by a `key`."""
+
+    key: Key
+    depth: int
+
+
+def kept_in(kind: CellType) -> DType:
+    """The dtype of an array of items of a list: integers of Python are 64 bits wide, as in NumPy."""
+    return DType.INT64 if kind.weak and kind.dtype.is_integer else kind.dtype
+
+
 def _example(cell: CellType) -> Number:
     value = Load(Buffer("cell", (), cell.dtype), ())
     return Weak(value, cell.low, cell.high) if cell.weak and cell.dtype is not DType.BOOL else value
@@ -109,6 +121,7 @@ class Program(Struct):
     given: frozenset[str]  # integer parameters whose value could be known
     taken: frozenset[str] = frozenset()  # names of variables on the path to here
     used: set[str] = field(default_factory=lambda: set[str]())  # all names so far
+    listed: dict[Buffer, Stands] = field(default_factory=lambda: dict[Buffer, Stands]())
     lines: _Lines = field(default_factory=_Lines)
     facts: list[isl.Set] = field(default_factory=lambda: list[isl.Set]())
     conditions: list[Expr] = field(default_factory=lambda: list[Expr]())  # of the expression that is being read

@@ -26,6 +26,7 @@ from ir.script.plain.library.arguments import keyword
 from ir.script.plain.library.bodies import IN_PLACE
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike
+from ir.script.plain.lists import Listed
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.loops.iterables import MAX_ITEMS, Items, Iterables, named_by
 from ir.script.plain.loops.turns import carry_in, carry_on, rotated, states_of
@@ -165,9 +166,13 @@ class Body(Struct, dict=True):
         """A sum, extremum or truth over what a comprehension gives."""
         return self.comprehensions.fold(name, node, place, start, default)
 
-    def listed(self, node: ast.ListComp) -> Array:
-        """The array that NumPy makes of a list."""
-        return self.comprehensions.array(node)
+    def listed(self, node: ast.ListComp | Listed) -> Value:
+        """The array that NumPy makes of a list, or that stands for it."""
+        return self.comprehensions.of_list(node) if isinstance(node, Listed) else self.comprehensions.array(node)
+
+    def copied(self, array: Array, node: ast.AST) -> Array:
+        """A part of a list, which is a list of its own."""
+        return self.arrays.kept("part", array, node)
 
     def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None:
         """The sum of arrays that a comprehension gives; None if they are numbers."""
@@ -325,7 +330,9 @@ class Body(Struct, dict=True):
         if target.shape:
             self.arrays.store(target, value, node)
             return
-        number = self.frame.numbers.convert(self.read.as_number(value, node), target.buffer.dtype, node)
+        found = self.read.as_number(value, node)
+        self.arrays.learn(target.buffer, found, node)
+        number = self.frame.numbers.convert(found, target.buffer.dtype, node)
         place = self.read.place(target, ())
         self.program.emit(Store(target.buffer, place, number, self.source.span(node)))
 
@@ -387,6 +394,9 @@ class Body(Struct, dict=True):
         if len(targets) > 1:
             found = self._settled("value", found, node)
         for target in targets:
+            if isinstance(target, ast.Subscript) and isinstance(value, (ast.Name, ast.Subscript)) and self.read.is_list(found):
+                hint = "copy it, as in x[:], or swap items one by one"
+                raise self.read.error("unsupported", "an item that is a list, and has another name too", node, hint)
             self._assign(target, found, node)
 
     def _right(self, targets: list[ast.expr], value: ast.expr) -> Value:
