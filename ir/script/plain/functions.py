@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.script.plain import hints
+from ir.script.plain.absent import with_truths
 from ir.script.plain.cells import captured_in, cells_of, local_names
 from ir.script.plain.desugared import desugared
 from ir.script.plain.frames import Frame, Value, outer_name
@@ -63,7 +64,7 @@ def _reading(node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr
         if isinstance(inner, (ast.With, ast.Try)):
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
-    node = desugared(with_arrays(node), source)
+    node = desugared(with_truths(with_arrays(node), source), source)
     whole = structured(node, source, is_bound, captured_in(node))
     body = whole.body
     while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Literal, cast
 
 from msgspec import Struct, field
 
@@ -18,6 +18,7 @@ from ir.script.plain.loops.counting import Steps, at_place, counted, ending
 from ir.script.scope import Source
 
 Exit = Literal["break", "continue", "return"]
+_Form = int | tuple["_Form", ...]  # 1 for what is no tuple that is written out
 _EXITS: dict[type[ast.stmt], Exit] = {ast.Break: "break", ast.Continue: "continue", ast.Return: "return"}
 
 
@@ -76,24 +77,22 @@ class _Exits(Struct):
                 return Structured(body, first=frozenset(self.first))
             body = self._list(node.body, _Place())
             return Structured(body, first=frozenset(self.first))
-        counts = {_count(r) for r in returns}
-        if len(counts) > 1:
+        forms = {None if r.value is None or _is_none(r.value) else _form(r.value) for r in returns}
+        if len(forms) > 1:
             message = "`return` gives different numbers of results at different places"
             raise self.source.error("return", message, last, help="return the same number of results everywhere")
-        (count,) = counts
-        if count and not _leaves(node.body, ("return",)):
+        (form,) = forms
+        if form is not None and not _leaves(node.body, ("return",)):
             message = f"{node.name} returns a value on some paths only"
             raise self.source.error("return", message, last, help="end it with a `return` of its results")
-        self.results = [_same_name(returns, k) or self._fresh(f"result_{k}") for k in range(abs(count))]
+        self.results = [_same_name(returns, k) or self._fresh(f"result_{k}") for k in range(len(_values(last)))]
         self.returned = self._fresh("returned")
         start = _set(self.returned, False, node.body[0])
         body = self._list(node.body, _Place())
         if any(isinstance(n, ast.Name) and n.id == self.returned for s in body for n in ast.walk(s)):
             body = [start, *body]
-        if count:
-            names: list[ast.expr] = [ast.Name(n, ast.Load()) for n in self.results]
-            value = names[0] if count == 1 else ast.Tuple(names, ast.Load())
-            body.append(at_place(ast.Return(value), last))
+        if form is not None:
+            body.append(at_place(ast.Return(_formed(form, iter(self.results))), last))
         return Structured(body, frozenset(self.results) & self.new, frozenset(self.first))
 
     def _fresh(self, name: str) -> str:
@@ -128,7 +127,7 @@ class _Exits(Struct):
 
     def _return(self, node: ast.Return, place: _Place) -> list[ast.stmt]:
         done: list[ast.stmt] = []
-        values = [] if node.value is None else _values(node)
+        values = _values(node)
         changed = [(n, v) for n, v in zip(self.results, values, strict=True) if n in self.new]
         if changed:
             names: list[ast.expr] = [ast.Name(n, ast.Store()) for n, _ in changed]
@@ -326,17 +325,28 @@ def _breaks(nodes: list[ast.stmt]) -> bool:
     return any("break" in _exits(node) for node in nodes)
 
 
-def _count(node: ast.Return) -> int:
-    """The number of results; -n for a tuple of n, and 0 for none."""
-    if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None):
-        node.value = None
-        return 0
-    return -len(node.value.elts) if isinstance(node.value, ast.Tuple) else 1
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
+
+
+def _form(value: ast.expr) -> _Form:
+    return tuple(map(_form, value.elts)) if isinstance(value, ast.Tuple) else 1
+
+
+def _formed(form: _Form, names: Iterator[str]) -> ast.expr:
+    """The tuple of some form, of names in their order."""
+    if form == 1:
+        return ast.Name(next(names), ast.Load())
+    return ast.Tuple([_formed(part, names) for part in cast("tuple[_Form, ...]", form)], ast.Load())
 
 
 def _values(node: ast.Return) -> list[ast.expr]:
-    assert node.value is not None
-    return node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+    """What a `return` gives, item by item; nothing for `return None`."""
+
+    def flat(value: ast.expr) -> list[ast.expr]:
+        return [v for e in value.elts for v in flat(e)] if isinstance(value, ast.Tuple) else [value]
+
+    return [] if node.value is None or _is_none(node.value) else flat(node.value)
 
 
 def _same_name(returns: list[ast.Return], k: int) -> str | None:
