@@ -18,6 +18,7 @@ import jax
 import numpy as np
 from jax import core as jax_core
 from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
@@ -26,7 +27,7 @@ from ir.dtypes import DType, from_name
 from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.nodes import Buffer, PrimFunc, Var
+from ir.nodes import Buffer, PrimFunc, Var, const, seq
 from ir.page import Section
 from ir.script.plain.hints import COMPLEX
 from ir.script.plain.program import NeedsValue
@@ -42,9 +43,13 @@ from lower.runtime.platforms import device_of, keep_compiled, platform_of
 
 if TYPE_CHECKING:
     from egraph_rules.optimization import Result
+    from ir.program import edit as editing
+    from ir.transform.storage import padding
     from lower.runtime import kernel as kernels
     from lower.runtime import searched as search
 else:  # what a kernel that was kept does without
+    editing = later("ir.program.edit")
+    padding = later("ir.transform.storage.padding")
     search = later("lower.runtime.searched")
     kernels = later("lower.runtime.kernel")
 
@@ -367,12 +372,16 @@ class JitFunction(Shown, Generic[P]):
         exact = Floats.FINITE not in options.floats or Floats.NO_SIGNED_ZEROS not in options.floats
         plain = translate(self.__wrapped__, types, ints, exact)
         target = jax.default_backend() if options.target is None else options.target
-        kernel, searched = _built(plain.func, target, options)
+        kernel, searched = _built(
+            plain.func, target, options, len(types) - sum(isinstance(t, Known) for t in types.values())
+        )
         return _specialization(plain, searched, kernel, types, arguments, options)
 
 
-def _built(func: PrimFunc, target: str | Target, options: _Options) -> tuple[Kernel, Callable[[], Result]]:
+def _built(func: PrimFunc, target: str | Target, options: _Options, given: int) -> tuple[Kernel, Callable[[], Result]]:
     """The kernel of a program, and what the search found: kept on disk, or made here and then kept.
+
+    As many parameters as are `given` come from callers; the others are what the function makes itself.
 
     Raises:
         LoopsatError: the program has no meaning, or the target is unknown.
@@ -399,10 +408,18 @@ def _built(func: PrimFunc, target: str | Target, options: _Options) -> tuple[Ker
             return known, found
     check_entry(func, words=PLAIN)
     result = found()
-    kernel = kernels.compile(
-        result.best, target, checks=options.checks, donate=options.donate, floats=options.floats,
-        without=options.without,
-    )  # fmt: skip
+
+    def compiled(best: PrimFunc) -> Kernel:
+        return kernels.compile(
+            best, target, checks=options.checks, donate=options.donate, floats=options.floats, without=options.without
+        )
+
+    kernel = compiled(result.best)
+    own = [p for p in result.best.params[given:] if isinstance(p, Buffer) and p.name not in kernel.optional]
+    if own:  # read before anything is stored to it, as an array of `np.empty`: whatever it holds will do
+        taken = editing.names_in(result.best)
+        fill = [padding.filled(b, const(0, b.dtype), taken) for b in own]
+        kernel = compiled(replace(result.best, body=seq(*fill, result.best.body)))
     if key is not None and not result.report.interrupted:
         keep(key, kernel)
     return kernel, lambda: result

@@ -29,7 +29,9 @@ def with_truths(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
     if not names:
         return node
     node = copy.deepcopy(node)
-    taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {
+        a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)
+    }
     truths = {name: fresh(f"{name}_given", taken) for name in sorted(names)}
     starts = {name: _start(name, _values(node, name)) for name in names}
     return _Truths(truths, starts, source).whole(node)
@@ -108,7 +110,12 @@ class _Truths(ast.NodeTransformer):
                 return self._assigned(node, name, value)
             case ast.Assign(targets=targets):
                 node.value = self._read(node.value)
-                names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+                names = [
+                    n.id
+                    for t in targets
+                    for n in ast.walk(t)
+                    if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+                ]
                 node.targets = [self._read(t) for t in targets]
                 return [node, *(self._set(name, True, node) for name in names if name in self.truths)]
             case ast.Return(value=ast.expr() as value):
@@ -159,7 +166,7 @@ class _Truths(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         match node:
-            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.Eq() as op], comparators=[other]) if (
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.Eq()], comparators=[other]) if (
                 name in self.truths and _is_none(other)
             ):
                 return at_place(ast.UnaryOp(ast.Not(), ast.Name(self.truths[name], ast.Load())), node)
@@ -190,7 +197,9 @@ def _failing(node: ast.AST) -> list[ast.AST]:
             return [*args]
         case ast.Call(func=ast.Attribute(), args=args):
             return [*args]
-        case ast.IfExp(test=ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op]), body=body, orelse=orelse):
+        case ast.IfExp(
+            test=ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op]), body=body, orelse=orelse
+        ):
             arm = orelse if isinstance(op, ast.Is) else body
             return [arm] if isinstance(arm, ast.Name) and arm.id == name else []
         case _:

@@ -178,7 +178,10 @@ class Comprehensions(Struct, frozen=True):
 
     def _repeated(self, row: Array, count: Number, node: ast.AST) -> Array:
         numbers, size = self.read.numbers, row.shape[0]
-        at = (lambda k: 0) if same(size, 1) else lambda k: numbers.binary("floormod", k, size, node)
+
+        def at(k: Number) -> Number:
+            return 0 if same(size, 1) else numbers.binary("floormod", k, size, node)
+
         shape = (numbers.binary("max", numbers.binary("mul", size, count, node), 0, node),)
         return Elementwise(shape, lambda i: self.read.element(row, (at(i[0]),), node))
 

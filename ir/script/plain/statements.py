@@ -394,7 +394,11 @@ class Body(Struct, dict=True):
         if len(targets) > 1:
             found = self._settled("value", found, node)
         for target in targets:
-            if isinstance(target, ast.Subscript) and isinstance(value, (ast.Name, ast.Subscript)) and self.read.is_list(found):
+            if (
+                isinstance(target, ast.Subscript)
+                and isinstance(value, (ast.Name, ast.Subscript))
+                and self.read.is_list(found)
+            ):
                 hint = "copy it, as in x[:], or swap items one by one"
                 raise self.read.error("unsupported", "an item that is a list, and has another name too", node, hint)
             self._assign(target, found, node)

@@ -248,9 +248,7 @@ class ArrayStores(Struct):
         """The dtype in which NumPy adds up elements."""
         return _sum_dtype("sum", dtype)
 
-    def table(
-        self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST, stands: Stands | None = None
-    ) -> View:
+    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST, stands: Stands | None = None) -> View:
         """An array of numbers, or of rows of the same length, that are written out; it may stand for a list."""
         read, found = self.read, list[tuple[tuple[int, ...], Number]]()
         shape = _collected(rows, (), found)
@@ -258,7 +256,10 @@ class ArrayStores(Struct):
             raise read.error("shape", "the rows of an array have different lengths", node)
         common, weak = read.numbers.common([n for _, n in found], node)
         if stands is not None:
-            common, weak = kept_in([read.program.learned.assign(stands.key, n, read.numbers, node) for _, n in found][-1]), False
+            common, weak = (
+                kept_in([read.program.learned.assign(stands.key, n, read.numbers, node) for _, n in found][-1]),
+                False,
+            )
         natural = DType.INT64 if weak and common.is_integer else common
         view = whole(self.allocate("table", shape, natural if dtype is None else dtype, node), shape)
         if stands is not None:

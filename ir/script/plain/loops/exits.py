@@ -85,7 +85,7 @@ class _Exits(Struct):
         if form is not None and not _leaves(node.body, ("return",)):
             message = f"{node.name} returns a value on some paths only"
             raise self.source.error("return", message, last, help="end it with a `return` of its results")
-        self.results = [_same_name(returns, k) or self._fresh(f"result_{k}") for k in range(len(_values(last)))]
+        self.results = [_same_name(returns, k) or self._fresh(f"result_{k}") for k in range(len(_values(returns[-1])))]
         self.returned = self._fresh("returned")
         start = _set(self.returned, False, node.body[0])
         body = self._list(node.body, _Place())
