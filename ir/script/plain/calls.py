@@ -24,6 +24,7 @@ from ir.script.plain.library.arranged import ARRANGED, flattened, size_of
 from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE
 from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.promotion import Number, Weak
+from ir.script.plain.tuples import stands_for_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -372,7 +373,8 @@ def _python_sum(read: Evaluator, node: ast.Call) -> Value:
         for item in items:
             start = read.operate(ast.Add(), start, item, node)
         return start
-    if isinstance(items, (View, Elementwise)) and items.shape and not (read.is_list(items) and len(items.shape) > 1):
+    rows = isinstance(items, (View, Elementwise)) and len(items.shape) > 1 and stands_for_list(read, items)
+    if isinstance(items, (View, Elementwise)) and items.shape and not rows:
         found = _reduced(read, "sum", items, (0,), node)
     elif isinstance(items, Selection):
         found = selected.total(read, "sum", items, None, node)

@@ -17,11 +17,12 @@ from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, 
 from ir.script.plain.arrays import Array, Elementwise, View, is_number, same, whole
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell, Comprehension, Value, shown
-from ir.script.plain.lists import Listed, depth, is_list
-from ir.script.plain.loops.iterables import MAX_ITEMS, Items, Iterables
+from ir.script.plain.loops.iterables import Items, Iterables
 from ir.script.plain.program import Again, CellType, Key, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.stores import ArrayStores
+from ir.script.plain.syntax.lists import Listed, depth, is_list
+from ir.script.plain.tuples import MAX_ITEMS
 from ir.traverse import can_fault, stmt_exprs, walk
 
 _Place = tuple[Number, Number]  # of an item of one `for`: which one, counted from zero, and how many there are

@@ -37,9 +37,10 @@ from ir.script.plain.frames import Caller, Cell, Frame, Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.library import selected
 from ir.script.plain.library.arranged import flattened, one_of, size_of
-from ir.script.plain.lists import Listed
 from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.plain.syntax.lists import Listed
+from ir.script.plain.tuples import check_no_list, item_of, stands_for_list
 from ir.script.scope import Source
 from ir.traverse import free_vars, has_loads
 
@@ -364,22 +365,9 @@ class Evaluator(Struct):
                 found = self.program.frozen("partial", found, self.source.span(place))  # pyright: ignore[reportArgumentType]
         return found
 
-    def check_no_list(self, values: Sequence[Value], node: ast.AST) -> None:
-        """Refuse operators of lists, which mean other things than those of arrays."""
-        if any(map(self.is_list, values)):
-            hint = "make arrays of lists first, as in np.array(x), or loop over the items"
-            raise self.error("dtype-mismatch", "an operator of a list", node, hint)
-
-    def is_list(self, value: Value) -> bool:
-        """Whether a value is a list, or a part of one, of which there is an array."""
-        stands = self.program.listed.get(value.buffer) if isinstance(value, View) else None
-        if stands is None or not isinstance(value, View):
-            return False
-        return len(value.buffer.shape) - len(value.shape) < stands.depth and bool(value.shape)
-
     def operate(self, op: ast.operator, a: Value, b: Value, node: ast.AST) -> Value:
         """A binary operator on numbers or arrays."""
-        self.check_no_list((a, b), node)
+        check_no_list(self, (a, b), node)
         if isinstance(a, tuple) and isinstance(b, tuple) and isinstance(op, ast.Add):
             return (*a, *b)
         if isinstance(a, tuple) or isinstance(b, tuple):
@@ -395,7 +383,7 @@ class Evaluator(Struct):
             found = self.condition(operand)
             return not found if isinstance(found, bool) else self.numbers.typer.unary("not", found, node)
         value = self.value(operand)
-        self.check_no_list((value,), node)
+        check_no_list(self, (value,), node)
         if isinstance(op, ast.UAdd):
             return value
         name = "neg" if isinstance(op, ast.USub) else "bitnot"
@@ -421,9 +409,9 @@ class Evaluator(Struct):
     def subscript(self, owner: Value, index: ast.expr, node: ast.AST) -> Value:
         """An item of a tuple, or an element or part of an array."""
         if isinstance(owner, tuple):
-            return self._item(owner, index, node)
+            return item_of(self, owner, index, node)
         if isinstance(owner, (View, Elementwise)):
-            if self.is_list(owner) and isinstance(index, ast.Slice):
+            if stands_for_list(self, owner) and isinstance(index, ast.Slice):
                 return self.caller.copied(self.part(owner, index, node), node)
             known = None if isinstance(index, ast.Tuple) or self._is_axis(index) else self._place(index)
             if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
@@ -433,30 +421,6 @@ class Evaluator(Struct):
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
             return owner  # an array without dimensions
         raise self.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node)
-
-    def _item(self, items: tuple[Value, ...], index: ast.expr, node: ast.AST) -> Value:
-        if isinstance(index, ast.Slice):
-            parts = [None if p is None else self.number(p) for p in (index.lower, index.upper, index.step)]
-            if all(p is None or isinstance(p, int) for p in parts):
-                return items[slice(parts[0], parts[1], parts[2])]  # pyright: ignore[reportArgumentType, reportCallIssue]
-        else:
-            k = self.number(index)
-            if isinstance(k, int) and -len(items) <= k < len(items):
-                return items[k]
-            if items and not isinstance(k, (int, float)) and all(map(is_number, items)):
-                return self._looked_up(items, k, node)
-        hint = "make an array of it, as in np.array([...])"
-        raise self.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node, hint)
-
-    def _looked_up(self, items: tuple[Value, ...], index: Number, node: ast.AST) -> Number:
-        """The item of a tuple of numbers at a place that is known as the program runs."""
-        known = [self.as_number(item, node) for item in items]
-        _, weak = self.numbers.common(known, node)
-        found = self.row(self.caller.table(items, None, node), index, node)
-        ends = [interval_of(item) for item in known]
-        lows, highs = [low for low, _ in ends if low is not None], [high for _, high in ends if high is not None]
-        reach = (min(lows), max(highs)) if len(lows) == len(highs) == len(ends) else (None, None)
-        return self.numbers.number(self.numbers.natural(self.as_number(found, node), node), weak, *reach)
 
     def part(
         self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None, *, stored: bool = False

@@ -13,9 +13,9 @@ from msgspec import Struct, field
 from ir.dtypes import DType
 from ir.nodes import Buffer
 from ir.script.plain.arrays import Array, Selection
-from ir.script.plain.lists import Listed
 from ir.script.plain.program import Key
 from ir.script.plain.promotion import Number, Numbers, expr_of
+from ir.script.plain.syntax.lists import Listed
 from ir.script.scope import Source
 from ir.traverse import has_loads
 

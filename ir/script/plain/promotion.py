@@ -16,7 +16,7 @@ from msgspec import Struct
 from ir.dtypes import DType, from_name
 from ir.nodes import COMPARE_OPS, Binary, BinaryOp, Cast, Const, Expr, Select, Unary, UnaryOp, const
 from ir.presburger.intervals import combined
-from ir.script.plain.quotients import quotient
+from ir.script.plain.library.quotients import quotient
 from ir.script.scope import Source
 from ir.script.values import Typer, fold_numbers
 from ir.traverse import node_count

@@ -14,7 +14,7 @@ from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
 from ir.script.expressions import BINARY
 from ir.script.plain import hints
-from ir.script.plain.arrays import Array, Elementwise, Selection, View, same, shown_shape
+from ir.script.plain.arrays import Array, Elementwise, Selection, View, same
 from ir.script.plain.calls import arguments_of, call, put_in_place
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.expressions import Evaluator
@@ -26,14 +26,15 @@ from ir.script.plain.library.arguments import keyword
 from ir.script.plain.library.bodies import IN_PLACE
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike
-from ir.script.plain.lists import Listed
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
-from ir.script.plain.loops.iterables import MAX_ITEMS, Items, Iterables, named_by
+from ir.script.plain.loops.iterables import Items, Iterables, named_by
 from ir.script.plain.loops.turns import carry_in, carry_on, rotated, states_of
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.stores import ArrayStores
+from ir.script.plain.syntax.lists import Listed
+from ir.script.plain.tuples import MAX_ITEMS, stands_for_list, taken_apart
 from ir.script.scope import Source
 from ir.traverse import buffers_written, walk
 
@@ -277,25 +278,10 @@ class Body(Struct, dict=True):
 
     def _items(self, value: Value, parts: Sequence[ast.expr], node: ast.AST) -> Sequence[tuple[ast.expr, Value]]:
         """What parts of a target are assigned: one item each, and to one with a star all that are left."""
-        star = next((k for k, p in enumerate(parts) if isinstance(p, ast.Starred)), None)
-        count = len(parts)
-        size = value.shape[0] if isinstance(value, (View, Elementwise)) and value.shape else None
-        if isinstance(value, (View, Elementwise)) and size is not None:
-            if star is not None and isinstance(size, int) and count - 1 <= size <= MAX_ITEMS:
-                value = tuple(self.read.row(value, k, node) for k in range(size))
-            elif same(size, count):
-                value = tuple(self.read.row(value, k, node) for k in range(count))
-        if star is not None and isinstance(value, tuple) and len(value) >= count - 1:
-            rest = star + 1 + len(value) - count
-            value = (*value[:star], value[star:rest], *value[rest:])
-        if not isinstance(value, tuple) or len(value) != count:
-            found = f"{len(value)} values" if isinstance(value, tuple) else "one value"
-            if isinstance(value, (View, Elementwise)):
-                found = f"an array of shape {shown_shape(value.shape)}"
-            raise self.read.error("arguments", f"{count} names for {found}", node)
+        values = taken_apart(self.read, value, parts, node)
         targets = [p.value if isinstance(p, ast.Starred) else p for p in parts]
         names = [p.id if isinstance(p, ast.Name) else "item" for p in targets]
-        items = [self._settled(n, v, node) for n, v in zip(names, value, strict=True)]  # before any is assigned
+        items = [self._settled(n, v, node) for n, v in zip(names, values, strict=True)]  # before any is assigned
         return [*zip(targets, items, strict=True)]
 
     def _truths(self, index: ast.expr) -> Array | None:
@@ -397,7 +383,7 @@ class Body(Struct, dict=True):
             if (
                 isinstance(target, ast.Subscript)
                 and isinstance(value, (ast.Name, ast.Subscript))
-                and self.read.is_list(found)
+                and stands_for_list(self.read, found)
             ):
                 hint = "copy it, as in x[:], or swap items one by one"
                 raise self.read.error("unsupported", "an item that is a list, and has another name too", node, hint)

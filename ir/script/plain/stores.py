@@ -29,6 +29,7 @@ from ir.script.plain.frames import Value
 from ir.script.plain.library.selected import alike
 from ir.script.plain.program import Again, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.script.plain.tuples import check_no_list, stands_for_list
 from ir.traverse import free_vars, has_loads, loads
 
 _SUMS = {"sum": "add", "mean": "add", "prod": "mul", "min": "min", "max": "max", "any": "or", "all": "and"}
@@ -116,7 +117,7 @@ class ArrayStores(Struct):
     def store(self, target: View, value: Value, node: ast.AST) -> None:
         """`target[...] = value`, as if all of the value were worked out first."""
         read = self.read
-        if read.is_list(target):
+        if stands_for_list(read, target):
             shape = value.shape if isinstance(value, (View, Elementwise)) else ()
             if len(shape) != len(target.shape) or not all(map(same, shape, target.shape)):
                 hint = "store as many items as there are, or loop over the places"
@@ -153,7 +154,7 @@ class ArrayStores(Struct):
             hint = "write a loop with `if`"
             raise read.error("unsupported", "what is stored where an array says must be a number", node, hint)
         number = value if isinstance(value, (View, Elementwise)) else read.as_number(value, node)
-        read.check_no_list((target,), node)
+        check_no_list(read, (target,), node)
 
         def element(indices: Indices) -> Number:
             new = read.element(number, indices, node) if isinstance(number, (View, Elementwise)) else number

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.nodes import BinaryOp, Expr, UnaryOp
+from ir.script.plain.library.quotients import quotient
 from ir.script.plain.promotion import Number, Numbers, Weak
-from ir.script.plain.quotients import quotient
 
 _SMALL = 1.0  # below it exp(x) - 1 loses digits
 

@@ -34,10 +34,12 @@ def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
         return node
     node = copy.deepcopy(node)
     for part in ast.walk(node):
-        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name) and part.targets[0].id in found:
-            if not isinstance(part.value, ast.Name):
-                part.value = ast.copy_location(Listed(part.value), part.value)
-                part.value.group = found[part.targets[0].id]
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in found and not _is_name(value):
+                part.value = ast.copy_location(Listed(value), value)
+                part.value.group = found[name]
+            case _:
+                pass
     return node
 
 
@@ -99,6 +101,10 @@ def _names(node: ast.FunctionDef) -> dict[str, _Name]:
     for arg in (a for a in ast.walk(node.args) if isinstance(a, ast.arg)):
         names.setdefault(arg.arg, _Name()).otherwise = True
     return names
+
+
+def _is_name(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name)
 
 
 def _is_number(index: ast.expr) -> bool:
