@@ -40,9 +40,6 @@ def loop_between_given(step, ends, bounds, state, given):
 
 @loop_between_given.defjvp
 def loop_between_jvp(step, ends, primals, tangents):
-    first, last = ends
-    first, last = first + (last - last), last + (first - first)  # of one dtype
-
     def loop(bounds, state, given):
         low, high = bounds
 
@@ -50,7 +47,7 @@ def loop_between_jvp(step, ends, primals, tangents):
             i = i + (low - low)  # of the dtype of the bounds, weak where they are
             return lax.cond((low <= i) & (i < high), lambda: step(i, s, given), lambda: s)
 
-        return lax.fori_loop(first, last, within, state)
+        return lax.fori_loop(*ends, within, state)
 
     return jax.jvp(loop, primals, tangents)
 '''
