@@ -385,15 +385,6 @@ def drawn(v):
     return v + np.random.rand()
 
 
-@refused("rank", "np.array", V)
-def item_of_a_list(v):
-    w = [0.5, 1.0, 0.5]
-    total = 0.0
-    for i in range(3):
-        total += w[i] * v[i]
-    return total
-
-
 @refused("arguments", "the option `stat_length` of np.pad", V)
 def padded_otherwise(v):
     return np.pad(v, 1, stat_length=1)
@@ -446,21 +437,6 @@ def tuple_that_changes(v):
     for x in v:
         pair = (pair[1], x)
     return pair[0] + other
-
-
-@refused("not-a-buffer", "make an array of it", V)
-def list_stored_to(v):
-    counts = [0] * 3
-    counts[0] = 1
-    return counts[0]
-
-
-@refused("rebinding", "keep in a truth", V)
-def none_at_first(v):
-    last = None
-    for x in v:
-        last = x if last is None else last + x
-    return last
 
 
 @refused("unsupported", "copy them first", V)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterator
-from typing import Literal, cast
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -60,6 +60,7 @@ class _Exits(Struct):
     used: set[str] = field(default_factory=lambda: set[str]())
     new: set[str] = field(default_factory=lambda: set[str]())
     results: list[str] = field(default_factory=lambda: list[str]())
+    form: _Form | None = None  # of the tuple of results
     returned: str = ""
     first: set[ast.expr] = field(default_factory=lambda: set[ast.expr]())
 
@@ -77,7 +78,9 @@ class _Exits(Struct):
                 return Structured(body, first=frozenset(self.first))
             body = self._list(node.body, _Place())
             return Structured(body, first=frozenset(self.first))
-        forms = {None if r.value is None or _is_none(r.value) else _form(r.value) for r in returns}
+        forms = {_form(r, nested=True) for r in returns}
+        if len(forms) > 1:  # tuples in tuples may be those of one path alone, which is known when it is written
+            forms = {_form(r, nested=False) for r in returns}
         if len(forms) > 1:
             message = "`return` gives different numbers of results at different places"
             raise self.source.error("return", message, last, help="return the same number of results everywhere")
@@ -85,7 +88,9 @@ class _Exits(Struct):
         if form is not None and not _leaves(node.body, ("return",)):
             message = f"{node.name} returns a value on some paths only"
             raise self.source.error("return", message, last, help="end it with a `return` of its results")
-        self.results = [_same_name(returns, k) or self._fresh(f"result_{k}") for k in range(len(_values(returns[-1])))]
+        self.form = form
+        count = len(_values(returns[0], form))
+        self.results = [_same_name(returns, form, k) or self._fresh(f"result_{k}") for k in range(count)]
         self.returned = self._fresh("returned")
         start = _set(self.returned, False, node.body[0])
         body = self._list(node.body, _Place())
@@ -127,7 +132,7 @@ class _Exits(Struct):
 
     def _return(self, node: ast.Return, place: _Place) -> list[ast.stmt]:
         done: list[ast.stmt] = []
-        values = _values(node)
+        values = _values(node, self.form)
         changed = [(n, v) for n, v in zip(self.results, values, strict=True) if n in self.new]
         if changed:
             names: list[ast.expr] = [ast.Name(n, ast.Store()) for n, _ in changed]
@@ -329,29 +334,38 @@ def _is_none(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
 
 
-def _form(value: ast.expr) -> _Form:
-    return tuple(map(_form, value.elts)) if isinstance(value, ast.Tuple) else 1
+def _form(node: ast.Return, *, nested: bool) -> _Form | None:
+    """What tuple a `return` gives, also within that tuple where `nested`; None for nothing."""
+
+    def of(value: ast.expr, depth: int) -> _Form:
+        if isinstance(value, ast.Tuple) and (nested or depth == 0):
+            return tuple(of(v, depth + 1) for v in value.elts)
+        return 1
+
+    return None if node.value is None or _is_none(node.value) else of(node.value, 0)
 
 
 def _formed(form: _Form, names: Iterator[str]) -> ast.expr:
     """The tuple of some form, of names in their order."""
-    if form == 1:
+    if isinstance(form, int):
         return ast.Name(next(names), ast.Load())
-    return ast.Tuple([_formed(part, names) for part in cast("tuple[_Form, ...]", form)], ast.Load())
+    return ast.Tuple([_formed(part, names) for part in form], ast.Load())
 
 
-def _values(node: ast.Return) -> list[ast.expr]:
-    """What a `return` gives, item by item; nothing for `return None`."""
+def _values(node: ast.Return, form: _Form | None) -> list[ast.expr]:
+    """What a `return` of some form gives, item by item."""
 
-    def flat(value: ast.expr) -> list[ast.expr]:
-        return [v for e in value.elts for v in flat(e)] if isinstance(value, ast.Tuple) else [value]
+    def flat(value: ast.expr, form: _Form) -> list[ast.expr]:
+        if isinstance(form, int) or not isinstance(value, ast.Tuple):
+            return [value]
+        return [v for e, part in zip(value.elts, form, strict=True) for v in flat(e, part)]
 
-    return [] if node.value is None or _is_none(node.value) else flat(node.value)
+    return [] if form is None or node.value is None else flat(node.value, form)
 
 
-def _same_name(returns: list[ast.Return], k: int) -> str | None:
+def _same_name(returns: list[ast.Return], form: _Form | None, k: int) -> str | None:
     """The name that all of them return in a place, if there is one: nothing changes it once it is returned."""
-    names = {v.id if isinstance(v, ast.Name) else None for v in (_values(r)[k] for r in returns)}
+    names = {v.id if isinstance(v, ast.Name) else None for v in (_values(r, form)[k] for r in returns)}
     return names.pop() if len(names) == 1 else None
 
 

@@ -197,10 +197,10 @@ def _failing(node: ast.AST) -> list[ast.AST]:
             return [*args]
         case ast.Call(func=ast.Attribute(), args=args):
             return [*args]
-        case ast.IfExp(
-            test=ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op]), body=body, orelse=orelse
-        ):
-            arm = orelse if isinstance(op, ast.Is) else body
-            return [arm] if isinstance(arm, ast.Name) and arm.id == name else []
+        case ast.IfExp(test=ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op]) as test):
+            arm = node.orelse if isinstance(op, ast.Is) else node.body
+            return [test, arm] if isinstance(arm, ast.Name) and arm.id == name else [test]
+        case ast.IfExp(test=test):
+            return [test]
         case _:
             return []
