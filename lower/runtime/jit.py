@@ -39,7 +39,7 @@ from lower.emission.donation import Donate
 from lower.runtime import kept
 from lower.runtime.calibration import user_target
 from lower.runtime.callable import Kernel, is_array, keep, recalled
-from lower.runtime.platforms import device_of, keep_compiled, platform_of
+from lower.runtime.platforms import device_of, keep_compiled, platform_of, without_damage
 
 if TYPE_CHECKING:
     from egraph_rules.optimization import Result
@@ -190,7 +190,9 @@ class JitFunction(Shown, Generic[P]):
             arguments = self._bound(arguments, named)
         special = self._known.get(self._key(arguments))
         if special is None:
-            special = self._specialized(arguments)
+            self._specialized(arguments)
+            with without_damage():  # it is compiled by the first call
+                return self._run(arguments, {})
         self._last = special
         stores = special.stores
         self._quick = _quick(special, arguments, lambda given: self._check_distinct(given, stores))
