@@ -527,7 +527,7 @@ def jit(
     bounded by what it compares, or that begins with `loopsat.bound(limit)`; `if`, `break`, `continue`, `return`,
     `assert`, `loopsat.assume`; names of numbers and arrays; elements, parts and views of arrays, stores to them, arrays
     of indices and of truths; arithmetic of numbers and arrays, `@`; comprehensions in `sum`, `min`, `max`, `any`,
-    `all`, `math.prod`, `np.array`; lists whose length stays; names that are `None` first; calls of plain functions;
+    `all`, `math.prod`, `np.array`; lists of known lengths; names that are `None` first; calls of plain functions;
     functions of `math` and NumPy that make arrays (`zeros`, `arange`, ...), work on elements (`exp`, `where`, ...),
     arrange them (`reshape`, `concatenate`, `pad`, ...) or fold them (`sum`, `argmax`, `cumsum`, ...).
 

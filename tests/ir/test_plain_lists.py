@@ -148,6 +148,81 @@ def handed_to_another_function(n):
     return s, np.array(a)
 
 
+# Lists that grow ----------------------------------------------------------------------------------------------------
+
+
+@program(V)
+def appended_in_a_loop(x):
+    out = []
+    for i in range(0, 6, 2):
+        out.append(i)
+        out.append(x[i] * 2)
+    return np.array(out), len(out), out[-1]
+
+
+@program(lambda r: (4,))
+def appended_in_a_nest(n):
+    out = [0]
+    for i in range(n):
+        for j in range(3):
+            out.append(i * j)
+        out.append(out[-1] + out[-2] + len(out))
+    out.append(-1)
+    return np.array(out), sum(out), max(out)
+
+
+@program(lambda r: (r.random((4, 3)),))
+def appended_rows(a):
+    rows = []
+    pairs = []
+    for i in range(4):
+        rows.append(a[i] * 2)
+        pairs.append((i, a[i, 0]))
+    s = 0.0
+    for i, v in pairs:
+        s += i * v
+    return np.array(rows), np.array(pairs), s
+
+
+@program(V)
+def a_list_for_each_step(x):
+    total = 0.0
+    for i in range(4):
+        part = []
+        for j in range(3):
+            part.append(x[j] * i)
+        total += max(part) - part[0]
+    return total
+
+
+@program(V)
+def history(x):
+    w = 0.0
+    seen = []
+    for _ in range(5):
+        for v in x:
+            w -= 0.1 * (w - v)
+        seen.append(w)
+    return seen[2], np.array(seen)
+
+
+def collected(x: Any, n: Any) -> Any:
+    found = []
+    for i in range(n):
+        found.append(x[i])
+    return found
+
+
+@program(V)
+def from_another_function(x):
+    found = collected(x, 3)
+    y = x
+    for i in range(2):
+        y = y + 1
+        found[i] += y[i]
+    return np.array(found), sum(found)
+
+
 # None at first ------------------------------------------------------------------------------------------------------
 
 
@@ -287,9 +362,48 @@ def handed_on_as_none(n: Any) -> Any:
     return a
 
 
+def appended_if(n: Any) -> Any:
+    out = []
+    for i in range(n):
+        if i * i > n + 0.5 * i:
+            out.append(i)
+    return np.array(out)
+
+
+def appended_until(n: Any) -> Any:
+    out = []
+    x = 0.0
+    for i in range(n):
+        x += np.sin(i + 0.5 * x)
+        if x > 1:
+            break
+        out.append(i)
+    return len(out)
+
+
+def appended_again_and_again(n: Any) -> Any:
+    out = []
+    x = np.zeros(n)
+    for i in range(n):
+        x[i] = i
+        out.append(x)
+    return np.array(out)
+
+
+def appended_in_turns(n: Any) -> Any:
+    a, b = np.zeros(n), np.ones(n)
+    out = []
+    for i in range(n):
+        a, b = b, a
+        out.append(a[i])
+    return np.array(out)
+
+
 @pytest.mark.parametrize(
     ("function", "text"),
     [
+        (appended_if, "greatest size"), (appended_until, "greatest size"), (appended_in_turns, "A[:] = B"),
+        (appended_again_and_again, "x.copy()"),
         (times_a_list, "np.array(x)"), (the_same_row, "[[0] * m for _ in range(n)]"), (compared_lists, "np.array(x)"),
         (fewer_items, "as many items as there are"), (a_row_of_two_names, "x[:]"),
         (handed_on_as_none, "as in best = 0"),

@@ -33,7 +33,7 @@ from ir.script.plain.arrays import (
 )
 from ir.script.plain.calls import call
 from ir.script.plain.comparisons import compared
-from ir.script.plain.frames import Caller, Cell, Frame, Named, Value, shown
+from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, shown, used
 from ir.script.plain.library import names as library
 from ir.script.plain.library import selected
 from ir.script.plain.library.arranged import flattened, one_of, size_of
@@ -236,6 +236,8 @@ class Evaluator(Struct):
                 raise self.error("unassigned", message, node, f"assign {name} before the loop or branch")
             held = self.frame.held.get(bound.key)
             return held if isinstance(held, (bool, int, float)) else self.read(bound)
+        if isinstance(bound, Growing):
+            return () if bound.buffer is None else used(bound, bound.buffer)
         if bound is not None:
             return bound
         if name in self.frame.locals:

@@ -45,6 +45,15 @@ class CellType(Struct):
     high: int | None = None
 
 
+class Grown(Struct):
+    """What is known of a list that grows: the shape of items, how many there are in the end, and in a step of loops."""
+
+    shape: tuple[int, ...] | None = None
+    depth: int = 1  # of lists in lists
+    size: int = 0
+    steps: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())
+
+
 class Learned(Struct):
     """What one translation finds out and the next one uses: the types of cells, and which names of arrays stand for a
     new array after each step of a loop.
@@ -52,6 +61,7 @@ class Learned(Struct):
 
     cells: dict[Key, CellType] = field(default_factory=lambda: dict[Key, CellType]())
     carried: dict[Key, list[str]] = field(default_factory=lambda: dict[Key, list[str]]())
+    grown: dict[Key, Grown] = field(default_factory=lambda: dict[Key, Grown]())
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0
     changed: bool = False
@@ -126,6 +136,7 @@ class Program(Struct):
     facts: list[isl.Set] = field(default_factory=lambda: list[isl.Set]())
     conditions: list[Expr] = field(default_factory=lambda: list[Expr]())  # of the expression that is being read
     depth: int = 0  # of loops and branches
+    branches: int = 0  # of those that data decide
 
     # Names -----------------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from ir.script.plain.library.bodies import IN_PLACE
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
+from ir.script.plain.loops.growing import appended, check_steady, opened, steps_of
 from ir.script.plain.loops.iterables import Items, Iterables, named_by
 from ir.script.plain.loops.turns import carry_in, carry_on, rotated, states_of
 from ir.script.plain.loops.whiles import Whiles
@@ -268,11 +269,11 @@ class Body(Struct, dict=True):
                 for part, item in self._items(value, parts, node):
                     self._assign(part, item, node)
             case ast.Subscript(value=owner, slice=index):
-                truths = self._truths(index)
+                truths = self.arrays.truths(index)
                 if truths is None:
-                    self._store(self._view(owner, index, target), value, target)
+                    self.store(self._view(owner, index, target), value, target)
                 else:
-                    self.arrays.store_where(truths, self._whole(owner, target), value, target)
+                    self.arrays.store_where(truths, self.arrays.target(owner, target), value, target)
             case _:
                 raise self.read.error("unsupported", f"`{shown(target)}` cannot be assigned", node)
 
@@ -284,22 +285,6 @@ class Body(Struct, dict=True):
         items = [self._settled(n, v, node) for n, v in zip(names, values, strict=True)]  # before any is assigned
         return [*zip(targets, items, strict=True)]
 
-    def _truths(self, index: ast.expr) -> Array | None:
-        """The array of truths that an index is, if it is one."""
-        if not isinstance(index, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Name)):
-            return None
-        value = self.read.value(index)
-        if not isinstance(value, (View, Elementwise)) or not value.shape:
-            return None
-        return value if self.read.dtype_of(value, index) is DType.BOOL else None
-
-    def _whole(self, owner: ast.expr, node: ast.expr) -> View:
-        """An array that is stored to where another one says."""
-        array = self.read.value(owner)
-        if not isinstance(array, View):
-            raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
-        return array
-
     def _view(self, owner: ast.expr, index: ast.expr, node: ast.expr) -> View:
         array = self.read.value(owner)
         part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
@@ -308,10 +293,11 @@ class Body(Struct, dict=True):
             raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node, hint)
         return part
 
-    def _store(self, target: View, value: Value, node: ast.AST) -> None:
+    def store(self, target: View, value: Value, node: ast.AST) -> None:
+        """Store an element, or all elements of a part of an array."""
         if isinstance(value, tuple) and target.shape and same(target.shape[0], len(value)):
             for k, item in enumerate([self._settled("item", v, node) for v in value]):
-                self._store(self.read.at_row(target, k, node), item, node)
+                self.store(self.read.at_row(target, k, node), item, node)
             return
         if target.shape:
             self.arrays.store(target, value, node)
@@ -373,6 +359,9 @@ class Body(Struct, dict=True):
         return const(cond, DType.BOOL) if isinstance(cond, bool) else cond
 
     def _assignment(self, targets: list[ast.expr], value: ast.expr, node: ast.stmt) -> None:
+        if isinstance(value, Listed) and value.grows and isinstance(targets[0], ast.Name):
+            self.frame.bindings[targets[0].id] = opened(self, value)
+            return
         if isinstance(value, Counted):
             found = self.iterables.after(value)
         else:
@@ -396,9 +385,9 @@ class Body(Struct, dict=True):
 
     def _update(self, target: ast.expr, op: ast.operator, value: ast.expr, node: ast.stmt) -> None:
         """`target op= value`: in place for arrays, a new value for names of numbers."""
-        truths = self._truths(target.slice) if isinstance(target, ast.Subscript) else None
+        truths = self.arrays.truths(target.slice) if isinstance(target, ast.Subscript) else None
         if isinstance(target, ast.Subscript) and truths is not None:
-            array = self._whole(target.value, target)
+            array = self.arrays.target(target.value, target)
             other = self.read.value(value)
             if isinstance(other, Selection) and alike(self.read, truths, other.truths, node):
                 other = other.array
@@ -414,7 +403,7 @@ class Body(Struct, dict=True):
             new = self.read.operate(op, old, self.read.value(value), node)
             if place.shape:
                 self._check_in_place(place, new, node)
-            self._store(place, new, target)
+            self.store(place, new, target)
             return
         old = self.read.value(target)
         new = self.read.operate(op, old, self.read.value(value), node)
@@ -430,14 +419,16 @@ class Body(Struct, dict=True):
 
     def _call(self, node: ast.Call) -> None:
         """A call that is a statement."""
+        if appended(self, node):
+            return
         if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value):
             if node.func.attr not in ("sort", "fill"):
                 raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
-            target = self._whole(node.func.value, node)
+            target = self.arrays.target(node.func.value, node)
             args = [*self.read.items(node.args, self.read.value)]
             if node.func.attr == "sort":
                 args = [put_in_place(self.read, "np.sort", [target, *args], {}, node)]
-            self._store(target, args[0], node)
+            self.store(target, args[0], node)
             return
         found = self.read.value(node.func)
         name = library.qualified(found.value) if isinstance(found, Named) else None
@@ -460,12 +451,12 @@ class Body(Struct, dict=True):
         if out is None or (isinstance(out, ast.Constant) and out.value is None):
             return None
         made = ast.Call(node.func, args, [k for k in node.keywords if k.arg != "out"])
-        target, value = self._whole(out, node), self.read.value(ast.copy_location(made, node))
+        target, value = self.arrays.target(out, node), self.read.value(ast.copy_location(made, node))
         if not isinstance(value, (View, Elementwise)):
             number = self.read.as_number(value, node)
             value = Elementwise(target.shape, lambda _: number)
         self._check_in_place(target, value, node)
-        self._store(target, value, node)
+        self.store(target, value, node)
         return target
 
     def _result(self, node: ast.Call) -> Value:
@@ -497,10 +488,12 @@ class Body(Struct, dict=True):
             return
         entry, held = self.frame.assigned, dict(self.frame.held)
         negated = self.frame.numbers.typer.unary("not", cond, node.test)
+        self.program.branches += 1
         then = self._list(node.body, lambda: self.program.assume(cond))
         after, self.frame.assigned = self.frame.assigned, entry
         once, self.frame.held = self.frame.held, held
         other = self._list(node.orelse, lambda: self.program.assume(negated)) if node.orelse else SKIP
+        self.program.branches -= 1
         self.frame.held = in_both(once, self.frame.held)
         self.frame.assigned = after if node.test in self.frame.first else self.frame.assigned & after
         self.program.emit(If(cond, then, other, self.source.span(node)))
@@ -558,12 +551,15 @@ class Body(Struct, dict=True):
             head = self.program.loop(name, begin, extent, span)
             index = Weak(head.var, *items.reach)
             given, there = self.bound_arrays(), [*self.frame.bindings.values()]
-            body = self.step(node, lambda: items.item(index))
+            since = index if isinstance(first, int) and first == 0 else numbers.binary("sub", index, first, node.iter)
+            with steps_of(self, node, count if steps is None else None, since):
+                body = self.step(node, lambda: items.item(index))
             moved = states_of(self, node, lambda: items.item(index), given, there, body)
         if steps is not None:
             items = replace(items, count=steps(body))
             head = replace(head, extent=numbers.convert(items.count, dtype, node.iter))
         if moved is not None:
+            check_steady(self, node)
             rotated(self, node, items, name, moved)
             return
         if not runs:

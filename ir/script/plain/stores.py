@@ -25,7 +25,7 @@ from ir.script.plain.arrays import (
     whole,
 )
 from ir.script.plain.expressions import Evaluator
-from ir.script.plain.frames import Value
+from ir.script.plain.frames import Value, shown
 from ir.script.plain.library.selected import alike
 from ir.script.plain.program import Again, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
@@ -143,6 +143,24 @@ class ArrayStores(Struct):
             read.program.emit(Store(target.buffer, place, written, read.source.span(node)))
 
         self.over(target.shape, element, node)
+
+    def truths(self, index: ast.expr) -> Array | None:
+        """The array of truths that an index is, if it is one."""
+        read = self.read
+        if not isinstance(index, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Name)):
+            return None
+        value = read.value(index)
+        if not isinstance(value, (View, Elementwise)) or not value.shape:
+            return None
+        return value if read.dtype_of(value, index) is DType.BOOL else None
+
+    def target(self, owner: ast.expr, node: ast.expr) -> View:
+        """An array that is stored to where another one says."""
+        read = self.read
+        array = read.value(owner)
+        if not isinstance(array, View):
+            raise read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
+        return array
 
     def store_where(self, truths: Array, target: View, value: Value, node: ast.AST) -> None:
         """`target[truths] = value`, of a number, a selection where the same is true, or all that an update makes."""

@@ -21,6 +21,7 @@ class Listed(ast.expr):
     _fields = ("value",)
     value: ast.expr
     group: str
+    grows: bool = False  # whether items are appended
 
     if TYPE_CHECKING:  # Python's own fills in the fields
 
@@ -29,7 +30,9 @@ class Listed(ast.expr):
 
 def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
     """A function with arrays for lists that names stand for whose items change, or are looked up anywhere."""
-    found = _groups(node)
+    names = _names(node)
+    grown = {n: n for n, k in names.items() if k.appended and not (k.otherwise or k.shared) and _written_out(k.values)}
+    found = {**_groups(names), **grown}
     if not found:
         return node
     node = copy.deepcopy(node)
@@ -38,6 +41,7 @@ def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in found and not _is_name(value):
                 part.value = ast.copy_location(Listed(value), value)
                 part.value.group = found[name]
+                part.value.grows = name in grown
             case _:
                 pass
     return node
@@ -47,12 +51,18 @@ class _Name(Struct):
     values: list[ast.expr] = field(default_factory=lambda: list[ast.expr]())
     otherwise: bool = False  # whether it is bound by more than assignments of its own
     stored: bool = False  # whether items change
+    appended: bool = False
+    shared: bool = False  # whether another name stands for it too
     used: bool = False  # whether items are looked up at places that are no numbers, or in another function
 
 
-def _groups(node: ast.FunctionDef) -> dict[str, str]:
+def _written_out(values: list[ast.expr]) -> bool:
+    """Whether the one value is a list of some items, or of none."""
+    return len(values) == 1 and isinstance(values[0], ast.List)
+
+
+def _groups(names: dict[str, _Name]) -> dict[str, str]:
     """Names of lists that become arrays, each with one of those that it shares its lists with."""
-    names = _names(node)
     linked: dict[str, set[str]] = {name: {name} for name in names}
     for name, known in names.items():
         for value in known.values:
@@ -81,6 +91,8 @@ def _names(node: ast.FunctionDef) -> dict[str, _Name]:
         match part:
             case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
                 names.setdefault(name, _Name()).values.append(value)
+                if isinstance(value, ast.Name):
+                    names.setdefault(value.id, _Name()).shared = True
                 own.add(target)
             case ast.Subscript(value=owner, slice=index, ctx=context):
                 while isinstance(owner, ast.Subscript):
@@ -89,6 +101,8 @@ def _names(node: ast.FunctionDef) -> dict[str, _Name]:
                     known = names.setdefault(owner.id, _Name())
                     known.stored |= not isinstance(context, ast.Load)
                     known.used |= not _is_number(index)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append")):
+                names.setdefault(name, _Name()).appended = True
             case ast.Call(func=ast.Name(id=function), args=args) if not hasattr(builtins, function):
                 for arg in (a for a in args if isinstance(a, ast.Name)):
                     names.setdefault(arg.id, _Name()).used = True
