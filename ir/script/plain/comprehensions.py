@@ -147,6 +147,8 @@ class Comprehensions(Struct, frozen=True):
             head = ast.comprehension(target, value.args[0], [], 0)
             return self.array(ast.copy_location(ast.ListComp(item, [head]), value), Stands(key, 1))
         array = self._items(value)
+        if isinstance(array, tuple):
+            return self.arrays.table(array, None, value, Stands(key, 1))
         source = read.program.listed.get(array.buffer) if isinstance(array, View) else None
         first = read.element(array, tuple(0 for _ in array.shape), value)
         kind = self._learn(key, first, value)
@@ -155,7 +157,7 @@ class Comprehensions(Struct, frozen=True):
         self.arrays.store(view, array, value)
         return view
 
-    def _items(self, value: ast.expr) -> Array:
+    def _items(self, value: ast.expr) -> Array | tuple[Value, ...]:
         """The items of a list that is written out, repeated or copied."""
         read = self.read
         match value:
@@ -166,16 +168,17 @@ class Comprehensions(Struct, frozen=True):
                     raise read.error("unsupported", f"rows of `{shown(value)}` are the same list", value, hint)
                 count = read.number(times)
                 read.needs_value(count)
-                return self._repeated(self._items(items), count, value)
+                row = self._items(items)
+                row = read.caller.table(row, None, value) if isinstance(row, tuple) else row
+                return self._repeated(row, count, value)
             case ast.List(elts=[item]):
                 number = read.program.frozen("item", read.number(item), read.source.span(item))
                 return Elementwise((1,), lambda _: number)
             case ast.List(elts=elts):
                 return read.caller.table(tuple(read.items(elts, read.value)), None, value)
-            case ast.Call(func=ast.Attribute(value=owner)) | ast.Call(args=[owner]):
-                return read.array(owner)
-            case _:
-                return read.array(value)
+            case ast.Call(func=ast.Attribute(value=owner)) | ast.Call(args=[owner]) | owner:
+                found = read.value(owner)
+                return found if isinstance(found, tuple) else read.array(owner)
 
     def _repeated(self, row: Array, count: Number, node: ast.AST) -> Array:
         numbers, size = self.read.numbers, row.shape[0]
