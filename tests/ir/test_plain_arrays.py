@@ -356,14 +356,6 @@ def keys(v):
     return d
 
 
-@refused("unsupported", "np.empty(n)", V)
-def appended(v):
-    out = []
-    for x in v:
-        out.append(x)
-    return v
-
-
 @refused("unsupported", "real and imaginary", V)
 def imaginary(v):
     return v * 1j
