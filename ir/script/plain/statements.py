@@ -322,6 +322,11 @@ class Body(Struct, dict=True):
                 first()
             self._open_cells(nodes)
             self._statements(nodes)
+        for name in self.bound_arrays():
+            if name in outer and self.frame.bindings[name] is not outer[name]:
+                message = f"`{name}` stands for another array after a loop in a branch"
+                hint = f"store into the elements of one array, as in {name}[:] = ..."
+                raise self.read.error("rebinding", message, nodes[0], hint)
         self.frame.bindings = outer
         return lines.stmt()
 
