@@ -65,7 +65,14 @@ def __dir__() -> list[str]:
     return __all__
 
 
-if __name__ == "__main__":
-    from lower.commands.cli import main
+def _command() -> int:
+    """Run the command line, which Ctrl-C ends also while it loads."""
+    try:
+        return importlib.import_module("lower.commands.cli").main()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
 
-    sys.exit(main())
+
+if __name__ == "__main__":
+    sys.exit(_command())

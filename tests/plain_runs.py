@@ -11,7 +11,7 @@ import numpy as np
 from ir import interpret, verify
 from ir.dtypes import DType
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
-from ir.script.plain.translate import Plain, translate
+from ir.script.plain.translate import Nested, Plain, translate
 
 
 def kind(value: Any, open_ints: bool) -> ArgumentType:
@@ -38,7 +38,11 @@ def run(function: Any, args: tuple[Any, ...]) -> Any:
     found = interpret(plain.func, *given, *outputs)
     order = [b.name for b in plain.func.buffers if b.name in plain.results]
     values = [found[order.index(name)] for name in plain.results]
-    return values[0] if plain.single else tuple(values)
+    return _returned(plain.returned, values)
+
+
+def _returned(places: Nested, values: list[Any]) -> Any:
+    return values[places] if isinstance(places, int) else tuple(_returned(p, values) for p in places)
 
 
 def assert_same(found: Any, wanted: Any) -> None:

@@ -175,13 +175,23 @@ _SAMPLE = {"int": DType.INT32, "uint": DType.INT32, "float": DType.FLOAT32, "boo
 
 
 def rule(
-    *, on: Kinds, because: str, family: str = "", floats: Floats = Floats.STRICT
+    function: None = None,
+    /,
+    *,
+    on: Kinds | None = None,
+    because: str = "",
+    family: str = "",
+    floats: Floats = Floats.STRICT,
 ) -> Callable[[RuleFunction], Rule]:
-    """Make a `Rule` of a function (see the module's docstring).
+    """Make a `Rule` of a function (see the module's docstring): `on` are the kinds of operands, `because` the reason.
 
     Raises:
-        RuleError: the function does not return a pattern and a replacement, or gives no reason.
+        RuleError: the function does not return a pattern and a replacement, or kinds or a reason are not given.
     """
+    if function is not None or on is None:
+        what = "no kinds of operands" if function is None else "no kinds of operands and no reason"
+        hint = 'write @rule(on=SIGNED, because="..."), with FLOAT, SIGNED, ... of egraph_rules.authoring.rule'
+        raise RuleError("rule", f"a rule states {what}", help=hint)
 
     def build(function: RuleFunction) -> Rule:
         name = name_of(function, family, because)

@@ -17,13 +17,13 @@ from egraph_rules.search.erase import price_as_written
 from ir.dtypes import DType
 from ir.errors import ScheduleError
 from ir.instructions import instructions_in
-from ir.nodes import SKIP, Assume, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, const, seq
+from ir.nodes import SKIP, Assume, Buffer, Const, Expr, For, Load, PrimFunc, Select, Store, Undef, Var, const, seq
 from ir.program.canonical import Canonical, canonical
 from ir.program.edit import ROOT, names_in, nest, with_unique_names
 from ir.schedule.storage import Storage, kept
 from ir.transform.stages.sequential import sequential_buffer_access
 from ir.transform.storage.layout_records import known_sizes
-from ir.transform.storage.padding import grid
+from ir.transform.storage.padding import filled
 from ir.traverse import has_undef, results_of, shape_vars, walk
 
 MARGIN = 0.1  # what other layouts must save; prices that are nearer to each other say nothing
@@ -279,19 +279,14 @@ def _filled_first(func: PrimFunc, storages: Mapping[str, Storage], names: Sequen
     for name, storage in storages.items():
         func = kept(func, name, storage, padded=name not in names)
     for buffer in (b for b in func.buffers if b.name in names):
-        func = replace(func, body=seq(_filled(buffer, storages[buffer.name].pad, names_in(func)), func.body))
+        func = replace(func, body=seq(filled(buffer, storages[buffer.name].pad, names_in(func)), func.body))
     return func
-
-
-def _filled(buffer: Buffer, value: Expr, taken: set[str]) -> Stmt:
-    loops, places = grid(buffer, [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))], taken)
-    return nest(list(loops), Store(buffer, places, value))
 
 
 def filling(buffer: Buffer, storage: Storage) -> PrimFunc | None:
     """The function that gives a new buffer what its standing padding holds; None where its sizes would not be known."""
     target = replace(buffer, name="target", shape=storage.physical_shape)
-    func = PrimFunc("fill", (target,), _filled(target, storage.pad, {"target"})).vouched()
+    func = PrimFunc("fill", (target,), filled(target, storage.pad, {"target"})).vouched()
     return func if {*shape_vars(func)} <= known_sizes(func) else None
 
 

@@ -6,7 +6,7 @@ emitted, it is evaluated on a few arguments and compared with the body.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -119,12 +119,13 @@ def check_expression(function: Function) -> None:
     problem = template_problem(function)  # nothing is evaluated that was not vetted
     if problem is not None:
         _refuse(function, problem)
-    samples = list(_samples(function))
-    if not samples:
+    meanings = dict(_meanings(function))
+    if not meanings:
         return
+    samples = [*meanings]
     columns = [np.array(c, p.dtype.numpy) for c, p in zip(zip(*samples, strict=True), function.params, strict=True)]
     found = _computed(function, columns)
-    wanted = np.array([_meaning(function, s) for s in samples], function.dtype.numpy)
+    wanted = np.array([*meanings.values()], function.dtype.numpy)
     if not function.params and found.shape == ():
         found = np.broadcast_to(found, wanted.shape)
     if found.shape != wanted.shape or found.dtype != wanted.dtype:
@@ -142,15 +143,14 @@ def _refuse(function: Function, what: str, cause: Exception | None = None) -> No
     raise LowerError("jax-expression", message, function.span, help=hint) from cause
 
 
-def _samples(function: Function) -> list[tuple[Scalar, ...]]:
-    """Arguments for which the body does not fault."""
+def _meanings(function: Function) -> Iterator[tuple[tuple[Scalar, ...], Scalar]]:
+    """Arguments for which the body does not fault, and what it gives for them."""
     rng = np.random.default_rng(0)
-    found: list[tuple[Scalar, ...]] = []
     for k in range(_SAMPLES):
         sample = tuple(_sample(p, k, rng) if n == 0 else _sample(p, None, rng) for n, p in enumerate(function.params))
-        if _meaning(function, sample) is not None:
-            found.append(sample)
-    return found
+        value = _meaning(function, sample)
+        if value is not None:
+            yield sample, value
 
 
 def _sample(param: Var, k: int | None, rng: np.random.Generator) -> Scalar:

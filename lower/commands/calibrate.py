@@ -35,16 +35,19 @@ def run(options: argparse.Namespace) -> None:
 
 def _prices(page: Page, name: str, measured: Measured) -> None:
     calibration = measured.calibration
-    page.title(f"prices of target {name}, in elements loaded (cost 1 takes {calibration.unit * 1e9:.3f} ns)")
+    low, high = (f"{seconds * 1e9:.3f}" for seconds in measured.spread["unit"])
+    unit = f"{calibration.unit * 1e9:.3f} ns, in parts of the measurement {low}–{high}"
+    page.title(f"prices of target {name}, in elements loaded (cost 1 takes {unit})")
     table = Table(box=None, pad_edge=False)
     table.add_column("figure")
-    for head in ("table", "measured", ""):
+    for head in ("table", "measured", "in parts", ""):
         table.add_column(head, justify="right")
     before = target_named(name)
     for figure in FIGURES:
         hidden = "cannot be told from free" if figure in measured.hidden else ""
         prices = (f"{getattr(target, figure):,g}" for target in (before, calibration.target))
-        table.add_row(figure, *prices, hidden)
+        low, high = measured.spread[figure]
+        table.add_row(figure, *prices, f"{low:,g}–{high:,g}", hidden)
     page.table(table)
 
 

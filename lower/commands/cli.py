@@ -35,7 +35,7 @@ from ir.program.calls import callees, calls_in
 from ir.script.parser import MAX_BYTES, parse
 from ir.semantics.verify import entered
 from lower.analysis.freedoms import HIGHEST, PRECISIONS
-from lower.commands.console import spelled_out
+from lower.commands.console import spelled_out, waiting
 
 if TYPE_CHECKING:
     from egraph_rules.check import registration
@@ -68,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # Commands load when used: `--help` and `rules` must not wait for JAX.
         name = options.command.replace("-", "_")
-        status = cast("_Command", importlib.import_module(f"lower.commands.{name}")).run(options) or 0
+        with waiting("loading"):
+            command = cast("_Command", importlib.import_module(f"lower.commands.{name}"))
+        status = command.run(options) or 0
         sys.stdout.flush()
         return status
     except LoopsatError as error:

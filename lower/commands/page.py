@@ -84,5 +84,7 @@ def progress(total: int) -> Generator[Step]:
 
         def step(what: str) -> None:
             bar.update(task, description=what, advance=1)
+            if bar.tasks[0].finished:  # it takes longer than was expected
+                bar.update(task, total=bar.tasks[0].completed + 1)
 
         yield step

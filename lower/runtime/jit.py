@@ -18,6 +18,7 @@ import jax
 import numpy as np
 from jax import core as jax_core
 from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
@@ -26,25 +27,29 @@ from ir.dtypes import DType, from_name
 from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.nodes import Buffer, PrimFunc, Var
+from ir.nodes import Buffer, PrimFunc, Var, const, seq
 from ir.page import Section
 from ir.script.plain.hints import COMPLEX
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
-from ir.script.plain.translate import OPEN_FROM, Plain, translate
+from ir.script.plain.translate import OPEN_FROM, Nested, Plain, translate
 from ir.semantics.verify import check_entry
 from ir.shown import Shown
 from lower.emission.donation import Donate
 from lower.runtime import kept
 from lower.runtime.calibration import user_target
 from lower.runtime.callable import Kernel, is_array, keep, recalled
-from lower.runtime.platforms import device_of, keep_compiled, platform_of
+from lower.runtime.platforms import device_of, keep_compiled, platform_of, without_damage
 
 if TYPE_CHECKING:
     from egraph_rules.optimization import Result
+    from ir.program import edit as editing
+    from ir.transform.storage import padding
     from lower.runtime import kernel as kernels
     from lower.runtime import searched as search
 else:  # what a kernel that was kept does without
+    editing = later("ir.program.edit")
+    padding = later("ir.transform.storage.padding")
     search = later("lower.runtime.searched")
     kernels = later("lower.runtime.kernel")
 
@@ -59,8 +64,7 @@ class Specialization(Shown, Struct, frozen=True, dict=True):
     func: PrimFunc
     kernel: Kernel
     places: tuple[int, ...] | None  # of the arguments that the kernel takes, unless it takes all
-    picked: tuple[int, ...]  # which of the kernel's results are returned, in order
-    single: bool
+    pick: Callable[[Sequence[Any]], Any]  # what the Python function would return, of the kernel's results
     stores: tuple[int, ...]  # places of the arguments that the function stores to
     quick: bool  # whether arguments of this signature need neither checks nor conversion
     searched: Callable[[], Result]
@@ -79,12 +83,6 @@ class Specialization(Shown, Struct, frozen=True, dict=True):
         """The program as read, what the search made of it, and the kernel."""
         yield from self.result.sections()
         yield self.kernel.made
-
-    def pick(self, results: Sequence[Any]) -> Any:
-        """What the Python function would return."""
-        if self.single:
-            return results[self.picked[0]]
-        return tuple(results[k] for k in self.picked)
 
 
 class _Options(Struct, frozen=True):
@@ -130,7 +128,6 @@ def _quick(special: Specialization, arguments: Sequence[Any], check: Callable[[S
         return None
     jitted, wide, pick = kernel.jitted, kernel.emitted.wide, special.pick
     read, context = jax.config.read, jax.enable_x64  # pyright: ignore[reportAttributeAccessIssue]
-    first = special.picked[0] if special.single else None
     places = range(len(arguments)) if special.places is None else special.places
     taken = operator.itemgetter(*places) if len(places) > 1 else None
     some = special.places is not None
@@ -146,7 +143,7 @@ def _quick(special: Specialization, arguments: Sequence[Any], check: Callable[[S
         else:
             with context(wide):
                 results = jitted(*arguments)
-        return pick(results) if first is None else results[first]
+        return pick(results)
 
     given = [(k, arguments[k]) for k in places]
     numpy = [(k, value.shape, value.dtype) for k, value in given if type(value) is np.ndarray]
@@ -193,7 +190,9 @@ class JitFunction(Shown, Generic[P]):
             arguments = self._bound(arguments, named)
         special = self._known.get(self._key(arguments))
         if special is None:
-            special = self._specialized(arguments)
+            self._specialized(arguments)
+            with without_damage():  # it is compiled by the first call
+                return self._run(arguments, {})
         self._last = special
         stores = special.stores
         self._quick = _quick(special, arguments, lambda given: self._check_distinct(given, stores))
@@ -375,12 +374,16 @@ class JitFunction(Shown, Generic[P]):
         exact = Floats.FINITE not in options.floats or Floats.NO_SIGNED_ZEROS not in options.floats
         plain = translate(self.__wrapped__, types, ints, exact)
         target = jax.default_backend() if options.target is None else options.target
-        kernel, searched = _built(plain.func, target, options)
+        kernel, searched = _built(
+            plain.func, target, options, len(types) - sum(isinstance(t, Known) for t in types.values())
+        )
         return _specialization(plain, searched, kernel, types, arguments, options)
 
 
-def _built(func: PrimFunc, target: str | Target, options: _Options) -> tuple[Kernel, Callable[[], Result]]:
+def _built(func: PrimFunc, target: str | Target, options: _Options, given: int) -> tuple[Kernel, Callable[[], Result]]:
     """The kernel of a program, and what the search found: kept on disk, or made here and then kept.
+
+    As many parameters as are `given` come from callers; the others are what the function makes itself.
 
     Raises:
         LoopsatError: the program has no meaning, or the target is unknown.
@@ -407,10 +410,18 @@ def _built(func: PrimFunc, target: str | Target, options: _Options) -> tuple[Ker
             return known, found
     check_entry(func, words=PLAIN)
     result = found()
-    kernel = kernels.compile(
-        result.best, target, checks=options.checks, donate=options.donate, floats=options.floats,
-        without=options.without,
-    )  # fmt: skip
+
+    def compiled(best: PrimFunc) -> Kernel:
+        return kernels.compile(
+            best, target, checks=options.checks, donate=options.donate, floats=options.floats, without=options.without
+        )
+
+    kernel = compiled(result.best)
+    own = [p for p in result.best.params[given:] if isinstance(p, Buffer) and p.name not in kernel.optional]
+    if own:  # read before anything is stored to it, as an array of `np.empty`: whatever it holds will do
+        taken = editing.names_in(result.best)
+        fill = [padding.filled(b, const(0, b.dtype), taken) for b in own]
+        kernel = compiled(replace(result.best, body=seq(*fill, result.best.body)))
     if key is not None and not result.report.interrupted:
         keep(key, kernel)
     return kernel, lambda: result
@@ -425,7 +436,7 @@ def _specialization(
     options: _Options,
 ) -> Specialization:
     places = tuple(k for k, kind in enumerate(types.values()) if not isinstance(kind, Known))
-    picked = tuple(kernel.results.index(name) for name in plain.results)
+    pick = _picking(plain.returned, [kernel.results.index(name) for name in plain.results])
     values = [arguments[k] for k in places]
     plain_values = all(map(_is_plain, values, plain.func.params))
     quick = plain_values and options.sizes == "fixed" and not options.checks and not kernel.donated
@@ -434,7 +445,17 @@ def _specialization(
     stores = (
         tuple(k for k, name in zip(places, inputs, strict=True) if name in plain.results) if len(places) > 1 else ()
     )
-    return Specialization(plain.func, kernel, own, picked, plain.single, stores, quick, searched)
+    return Specialization(plain.func, kernel, own, pick, stores, quick, searched)
+
+
+def _picking(returned: Nested, places: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
+    """What takes results from their `places` and puts them together."""
+    if isinstance(returned, int):
+        return operator.itemgetter(places[returned])
+    if len(returned) > 1 and all(isinstance(r, int) for r in returned):
+        return operator.itemgetter(*(places[r] for r in returned if isinstance(r, int)))
+    parts = [_picking(r, places) for r in returned]
+    return lambda results: tuple([part(results) for part in parts])
 
 
 def _is_known(value: Any) -> bool:
@@ -506,9 +527,9 @@ def jit(
     bounded by what it compares, or that begins with `loopsat.bound(limit)`; `if`, `break`, `continue`, `return`,
     `assert`, `loopsat.assume`; names of numbers and arrays; elements, parts and views of arrays, stores to them, arrays
     of indices and of truths; arithmetic of numbers and arrays, `@`; comprehensions in `sum`, `min`, `max`, `any`,
-    `all`, `math.prod`, `np.array`; calls of plain functions; functions of `math` and NumPy that make arrays (`zeros`,
-    `arange`, ...), work on elements (`exp`, `where`, ...), arrange them (`reshape`, `concatenate`, `pad`, ...) or fold
-    them (`sum`, `argmax`, `cumsum`, ...).
+    `all`, `math.prod`, `np.array`; lists of known lengths; names that are `None` first; calls of plain functions;
+    functions of `math` and NumPy that make arrays (`zeros`, `arange`, ...), work on elements (`exp`, `where`, ...),
+    arrange them (`reshape`, `concatenate`, `pad`, ...) or fold them (`sum`, `argmax`, `cumsum`, ...).
 
     Raises:
         LowerError: an option is not understood, or what is decorated is no function.

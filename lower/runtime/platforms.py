@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import glob
+import re
+import threading
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -40,6 +46,26 @@ def device_of(platform: str) -> tuple[Any, list[str]]:
 
 
 _WORTHWHILE = 0.05  # seconds of compilation from which on JAX keeps what it compiled; its own default is 1
+
+
+_CATCHING = threading.RLock()  # what catches warnings is the process's
+_DAMAGED = r"Error reading persistent compilation cache entry for '([^']*)'"
+
+
+@contextmanager
+def without_damage() -> Generator[None]:
+    """Run what compiles; entries of the cache that turn out to be damaged are thrown out, which JAX only warns of."""
+    with _CATCHING, warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", _DAMAGED)
+        yield
+    for warning in caught:
+        damaged = re.match(_DAMAGED, str(warning.message))
+        if damaged is None:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+            continue
+        with suppress(OSError):
+            for entry in (folder() / kept.COMPILED).glob(f"{glob.escape(damaged[1])}-*"):
+                entry.unlink(missing_ok=True)
 
 
 @cache

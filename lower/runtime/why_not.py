@@ -6,7 +6,7 @@ prices, which are told. What no decision was about found no place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -101,7 +101,19 @@ def why_not(
     func = entered(program, entry, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target).target
     asker = _Asker(func, prices, floats_named(floats), switched_off(without).forms)
-    return "\n\n".join(asker.answer(form) for form in forms)
+    answers: dict[tuple[str, ...], list[Form]] = {}
+    for form in forms:
+        answers.setdefault(tuple(asker.lines(form)), []).append(form)
+    return "\n\n".join("\n".join(_answer(alike, lines)) for lines, alike in answers.items())
+
+
+def _answer(forms: Sequence[Form], lines: Sequence[str]) -> Iterator[str]:
+    """What is to be said of forms of which the same is."""
+    if len(forms) == 1:
+        yield from (forms[0].name, f"   law:  {forms[0].law}")
+    else:
+        yield f"{len(forms)} forms: {', '.join(f.name for f in forms)}"
+    yield from (f"   {line}" for line in lines)
 
 
 class _Asker(Struct, dict=True):
@@ -120,11 +132,8 @@ class _Asker(Struct, dict=True):
     def _lowered(self, off: frozenset[str]) -> Emitted:
         return emit_function(self.func, target=self.target, floats=self.floats, without=off)
 
-    def answer(self, form: Form) -> str:
+    def lines(self, form: Form) -> Iterator[str]:
         """What is to be said of one form."""
-        return "\n".join([form.name, f"   law:  {form.law}", *(f"   {line}" for line in self._lines(form))])
-
-    def _lines(self, form: Form) -> Iterator[str]:
         if {form.name, form.family} & self.off:
             yield "switched off by the caller"
             return

@@ -25,7 +25,7 @@ from ir.errors import LoopsatError
 from ir.nodes import Buffer, Const, PrimFunc
 from ir.script.parser import parse
 from ir.semantics.inputs import random_array
-from lower.runtime.calibration import Calibration, Machine, check_calibrated
+from lower.runtime.calibration import FIGURES, Calibration, Machine, check_calibrated
 from lower.runtime.kernel import compile
 from lower.tune.measure import Call, Race, Timer, kernel_call, wall
 from lower.tune.plan_probes import LONG, SHORT, Pair, fit_plan, plan_programs
@@ -34,6 +34,9 @@ ROWS, COLUMNS = 2048, 1024  # 8 MB of float32: what kernels that are worth optim
 TURNS, LIMIT_TURNS = 25, 12
 LEAST_TURNS = 5  # of each, on a machine so slow that `SECONDS` go by
 SECONDS = 4.0  # for the turns of the programs, and again for those of the limits
+PARTS = 3  # of the turns, each of which gives prices by itself
+STEADY = 1.25  # between the times that parts give for a unit, on a machine where little else runs
+TRIES = 3  # of measuring on a machine that is not as steady
 LEAST = 0.01  # price of what cannot be told from free, so that less of it is still preferred
 TRAFFIC = tuple(1 << n for n in (18, 20, 22, 24, 26))  # bytes moved a call, from in cache to far beyond
 SIDE = 1024  # of the square matrices whose product shows the peak of operations
@@ -305,10 +308,14 @@ def _machine(seconds: Mapping[str, float]) -> Machine:
 
 
 class Measured(Struct, frozen=True):
-    """A calibration, and the figures in it that could not be told from free."""
+    """A calibration, the figures in it that could not be told from free, and between what figures of parts lie.
+
+    `spread` has the least and the greatest price that a part of the turns gives for a figure, and seconds for `unit`.
+    """
 
     calibration: Calibration
     hidden: tuple[str, ...]
+    spread: Mapping[str, tuple[float, float]]
 
 
 def count_steps() -> int:
@@ -321,6 +328,8 @@ def calibrate(name: str = "cpu", *, rows: int = ROWS, timer: Timer = wall, step:
 
     `rows` scales the programs' arrays (fewer are quicker and less exact); `step` hears of each step done.
 
+    On a machine where other things run, that is done again, up to `TRIES` times in all.
+
     Raises:
         LoopsatError: there is no such target, it has no probes, or the machine is too busy.
     """
@@ -332,14 +341,45 @@ def calibrate(name: str = "cpu", *, rows: int = ROWS, timer: Timer = wall, step:
         calls.append(_kernel_call(probe, func))
         timer(calls[-1])  # compiles
         step(f"compiling: {probe}")
-    contest = Race(calls, patience=inf, timer=timer)
-    _take_turns(contest, TURNS, "prices", step)
-    # What disturbs a run makes it longer, so the shortest of a turn says most.
-    samples = {call.name: [min(turn) for turn in turns] for call, turns in zip(calls, contest.turns, strict=True)}
+    samples, spread = _steady(base, timed, calls, timer, step)
     fitted = fit(base, timed, samples)
     machine = _limits(samples, timer, step)
     when = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return Measured(Calibration(fitted.target, fitted.unit, machine, when), fitted.hidden)
+    return Measured(Calibration(fitted.target, fitted.unit, machine, when), fitted.hidden, spread)
+
+
+def _steady(
+    base: Target, timed: Mapping[str, PrimFunc], calls: Sequence[Call], timer: Timer, step: Step
+) -> tuple[dict[str, list[float]], dict[str, tuple[float, float]]]:
+    """Seconds of each program, one a turn, of turns that agree, and how far parts of them do.
+
+    Raises:
+        LoopsatError: they differ each time.
+    """
+    shown = ""
+    for tries in range(TRIES):
+        contest = Race(calls, patience=inf, timer=timer)
+        _take_turns(contest, TURNS, "prices" if tries == 0 else "prices again, since times differed", step)
+        # What disturbs a run makes it longer, so the shortest of a turn says most.
+        samples = {call.name: [min(turn) for turn in turns] for call, turns in zip(calls, contest.turns, strict=True)}
+        spread = _spread(base, timed, samples)
+        if spread is not None and spread["unit"][1] <= STEADY * spread["unit"][0]:
+            return samples, spread
+        shown = "anything" if spread is None else " to ".join(f"{s * 1e9:.3g} ns" for s in spread["unit"])
+    message = f"the machine is too busy for measurements: in parts of them, an element loaded takes {shown}"
+    raise LoopsatError("too-noisy", message, help="calibrate when less else runs on it")
+
+
+def _spread(base: Target, timed: Mapping[str, PrimFunc], samples: Samples) -> dict[str, tuple[float, float]] | None:
+    """Between what the figures lie that parts of the turns give; None where a part gives none."""
+    found: list[dict[str, float]] = []
+    for k in range(PARTS):
+        try:
+            part = fit(base, timed, {name: values[k::PARTS] for name, values in samples.items()})
+        except LoopsatError:
+            return None
+        found.append({"unit": part.unit, **{figure: getattr(part.target, figure) for figure in FIGURES}})
+    return {figure: (min(p[figure] for p in found), max(p[figure] for p in found)) for figure in found[0]}
 
 
 def _limits(samples: Samples, timer: Timer, step: Step) -> Machine:

@@ -469,12 +469,6 @@ def prints(A):
     return A.sum()
 
 
-@refused("unsupported", A)
-def comp(A):
-    items = [a * 2 for a in A]
-    return items[0]
-
-
 @refused("shape", A)
 def comp_of_some(A):
     return np.array([a for a in A if a > 0])
@@ -579,11 +573,6 @@ def some_paths(A):
     for i in range(3):
         if A[i] > 2:
             return i
-
-
-@refused("unsupported", A)
-def fl(A):
-    return A[0] // 2.0
 
 
 @refused("unsupported", A)

@@ -356,14 +356,6 @@ def keys(v):
     return d
 
 
-@refused("unsupported", "np.empty(n)", V)
-def appended(v):
-    out = []
-    for x in v:
-        out.append(x)
-    return v
-
-
 @refused("unsupported", "real and imaginary", V)
 def imaginary(v):
     return v * 1j
@@ -383,15 +375,6 @@ def managed(v):
 @refused("unsupported", "before the call", V)
 def drawn(v):
     return v + np.random.rand()
-
-
-@refused("rank", "np.array", V)
-def item_of_a_list(v):
-    w = [0.5, 1.0, 0.5]
-    total = 0.0
-    for i in range(3):
-        total += w[i] * v[i]
-    return total
 
 
 @refused("arguments", "the option `stat_length` of np.pad", V)
@@ -446,21 +429,6 @@ def tuple_that_changes(v):
     for x in v:
         pair = (pair[1], x)
     return pair[0] + other
-
-
-@refused("not-a-buffer", "make an array of it", V)
-def list_stored_to(v):
-    counts = [0] * 3
-    counts[0] = 1
-    return counts[0]
-
-
-@refused("rebinding", "keep in a truth", V)
-def none_at_first(v):
-    last = None
-    for x in v:
-        last = x if last is None else last + x
-    return last
 
 
 @refused("unsupported", "copy them first", V)

@@ -110,6 +110,20 @@ def test_calibrate_measures_prices_and_limits(monkeypatch: pytest.MonkeyPatch) -
     assert [size for size, _ in machine.bandwidth] == list(probes.TRAFFIC)
     assert machine.bandwidth[-1][1] == pytest.approx(1e6, rel=0.01)
     assert len(steps) == count_steps()
+    assert all(low == pytest.approx(high, rel=0.01) for low, high in found.spread.values())
+
+
+@pytest.mark.fuzz
+def test_a_busy_machine_is_measured_again_and_then_refused() -> None:
+    timed, steps = programs(ROWS), list[str]()
+
+    def timer(call: Call) -> float:
+        turn = sum("turn" in step for step in steps)
+        return seconds(call.name, timed[call.name], KNOWN) * (1 + turn % probes.PARTS)
+
+    with pytest.raises(LoopsatError, match="too busy"):
+        calibrate("cpu", rows=ROWS, timer=timer, step=steps.append)
+    assert sum("again" in step for step in steps) == (probes.TRIES - 1) * probes.TURNS
 
 
 def test_the_table_stays_what_it_is() -> None:
@@ -239,12 +253,13 @@ def test_the_command_keeps_what_optimize_then_uses(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
     def measured(name: str, step: object) -> Measured:
-        return Measured(Calibration(KNOWN, UNIT, MACHINE, "2020-01-02"), ("mask",))
+        spread = {figure: (getattr(KNOWN, figure), 5000.0) for figure in FIGURES}
+        return Measured(Calibration(KNOWN, UNIT, MACHINE, "2020-01-02"), ("mask",), {"unit": (UNIT, UNIT), **spread})
 
     monkeypatch.setattr("lower.commands.calibrate.calibrate", measured)
     assert main(["calibrate"]) == 0
     out = capsys.readouterr().out
-    for part in ("reduction_mask", "4,000", "cannot be told from free", "400 GFLOP/s", str(folder)):
+    for part in ("reduction_mask", "4,000", "–5,000", "cannot be told from free", "400 GFLOP/s", str(folder)):
         assert part in out, f"{part!r} is missing in\n{out}"
     assert main(["optimize", str(SMALL), "--no-run"]) == 0
     out = capsys.readouterr().out

@@ -382,3 +382,48 @@ def test_inside_of_shard_map() -> None:
         mapped = jax.shard_map(row_sums, mesh=mesh, in_specs=spec, out_specs=spec)
         found = (jax.jit(mapped) if jitted else mapped)(jnp.ones((4, 3)))
         assert found.tolist() == [3.0] * 4
+
+
+def test_arrays_of_the_function_may_be_read_before_all_of_them_is_stored_to() -> None:
+    @loopsat.jit
+    def nearest(points, centres):
+        labels = np.empty(len(points), np.int64)
+        for _ in range(2):
+            for i in range(len(points)):
+                best = np.inf
+                for k in range(len(centres)):
+                    if abs(points[i] - centres[k]) < best:
+                        best = abs(points[i] - centres[k])
+                        labels[i] = k
+            sums = np.zeros(len(centres))
+            for i in range(len(points)):
+                sums[labels[i]] += points[i]
+            centres = sums
+        return labels, centres
+
+    given = np.array([0.0, 1.0, 5.0, 6.0]), np.array([0.5, 5.5])
+    for _ in range(2):
+        assert_same(nearest(*given), nearest.__wrapped__(*given))
+
+
+def test_results_may_be_tuples_in_tuples() -> None:
+    @loopsat.jit
+    def ends(x):
+        return (x[0], (x[-1],)), x[1:-1], ((x + 1,),)
+
+    x = np.arange(4.0)
+    for _ in range(2):
+        assert_same(ends(x), ends.__wrapped__(x))
+
+
+def test_remainders_of_floats_are_those_of_numpy_to_the_bit() -> None:
+    @loopsat.jit
+    def both(a, b):
+        return a % b, a // b
+
+    rng = np.random.default_rng(0)
+    b = rng.normal(size=2000)
+    a = np.concatenate([rng.normal(size=1000) * 100, b[1000:] * rng.integers(-50, 50, 1000)])
+    np.testing.assert_array_equal(both(a, b)[0], a % b)
+    np.testing.assert_array_equal(both(a, b)[1], a // b)
+    assert "jnp.remainder" in both.source

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -207,8 +208,8 @@ def test_interrupted_searches_are_not_kept(folder: Path, func: PrimFunc, monkeyp
 def test_recalled_kernels_of_jit_tell_what_the_search_found(folder: Path) -> None:
     func = parse(TEXT)["total"]
     options = _Options("cpu", searched.floats_named(None), "fixed", False, False, None)
-    first, found = _built(func, "cpu", options)
-    second, again = _built(parse(TEXT)["total"], "cpu", options)
+    first, found = _built(func, "cpu", options, len(func.params))
+    second, again = _built(parse(TEXT)["total"], "cpu", options, len(func.params))
     assert second.source == first.source
     assert again().best == found().best
     assert again().report.recalled
@@ -263,3 +264,15 @@ def test_no_cache_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.setenv("LOOPSAT_CACHE", "off")
     assert main(["cache"]) == 2
     assert "LOOPSAT_CACHE is off" in capsys.readouterr().err
+
+
+def test_what_jax_cannot_read_is_thrown_out_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPSAT_CACHE", str(tmp_path))
+    entry = tmp_path / kept.COMPILED / "jit__f-0123-cache"
+    entry.parent.mkdir()
+    entry.write_text("damaged")
+    with platforms.without_damage():
+        warnings.warn("Error reading persistent compilation cache entry for 'jit__f': it is short", stacklevel=1)
+    assert not entry.exists()
+    with pytest.warns(UserWarning, match="something else"), platforms.without_damage():
+        warnings.warn("something else", stacklevel=1)

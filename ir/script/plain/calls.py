@@ -24,6 +24,7 @@ from ir.script.plain.library.arranged import ARRANGED, flattened, size_of
 from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE
 from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.promotion import Number, Weak
+from ir.script.plain.tuples import stands_for_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -181,6 +182,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         return made.filled(read, name, function, node)
     if name in library.FOLDS and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp)):
         return _fold(read, name, node.args[0], node)
+    if name == "sum":
+        return _python_sum(read, node)
     if name in library.SUMS:
         return _reduction(read, name, function, node)
     match name:
@@ -360,6 +363,26 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
             raise read.error("unknown-function", f"arrays have no method `{name}` here", node, near)
 
 
+def _python_sum(read: Evaluator, node: ast.Call) -> Value:
+    """Python's `sum` of numbers in a row, or of rows, from a start on."""
+    arguments(read, node, "sum", 1, 2, ("start",))
+    given = keyword(node, "start") or (node.args[1] if len(node.args) > 1 else None)
+    start: Value = 0 if given is None else read.value(given)
+    items = read.array_or(node.args[0])
+    if isinstance(items, tuple):
+        for item in items:
+            start = read.operate(ast.Add(), start, item, node)
+        return start
+    rows = isinstance(items, (View, Elementwise)) and len(items.shape) > 1 and stands_for_list(read, items)
+    if isinstance(items, (View, Elementwise)) and items.shape and not rows:
+        found = _reduced(read, "sum", items, (0,), node)
+    elif isinstance(items, Selection):
+        found = selected.total(read, "sum", items, None, node)
+    else:
+        raise read.error("not-an-array", f"`{shown(node.args[0])}` is no row of numbers", node)
+    return found if given is None else read.operate(ast.Add(), start, found, node)
+
+
 def _reduction(read: Evaluator, name: str, function: object, node: ast.Call) -> Value:
     if name in ("np.dot", "np.matmul"):
         a, b = arguments(read, node, name, 2, 2, (), function)
@@ -374,7 +397,7 @@ def _reduction(read: Evaluator, name: str, function: object, node: ast.Call) -> 
     if isinstance(given, Selection):
         return _reduced(read, short, given, _axes(read, given.array, axis), node)
     array = given if isinstance(given, (View, Elementwise)) else read.array(args[0])
-    if name in ("sum", "any", "all") and len(array.shape) != 1:
+    if name in ("any", "all") and len(array.shape) != 1:
         raise read.error(
             "unsupported",
             f"Python's {name} is of one-dimensional arrays",

@@ -11,6 +11,7 @@ from ir.script.plain.arrays import is_number
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.promotion import Number
+from ir.script.plain.tuples import check_no_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -51,6 +52,7 @@ def _comparison(read: Evaluator, op: ast.cmpop, a: Value, b: Value, node: ast.ex
     named = isinstance(a, (Named, tuple)), isinstance(b, (Named, tuple))
     if name in ("eq", "ne") and any(named) and (all(named) or is_number(a) or is_number(b)):
         return _same_objects(read, a, b, node) is (name == "eq")
+    check_no_list(read, (a, b), node)
     return read.lifted(lambda v: read.numbers.binary(name, v[0], v[1], node), [a, b], node)
 
 

@@ -14,13 +14,15 @@ from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, const
-from ir.script.plain.arrays import Array, Elementwise, View, same, whole
+from ir.script.plain.arrays import Array, Elementwise, View, is_number, same, whole
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell, Comprehension, Value, shown
-from ir.script.plain.loops.iterables import MAX_ITEMS, Items, Iterables
-from ir.script.plain.program import Again, CellType, Key
+from ir.script.plain.loops.iterables import Items, Iterables
+from ir.script.plain.program import Again, CellType, Key, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.stores import ArrayStores
+from ir.script.plain.syntax.lists import Listed, depth, is_list
+from ir.script.plain.tuples import MAX_ITEMS
 from ir.traverse import can_fault, stmt_exprs, walk
 
 _Place = tuple[Number, Number]  # of an item of one `for`: which one, counted from zero, and how many there are
@@ -125,8 +127,70 @@ class Comprehensions(Struct, frozen=True):
 
     # Arrays ----------------------------------------------------------------------------------------------------------
 
-    def array(self, node: ast.ListComp) -> View:
-        """The array that NumPy makes of a list.
+    def of_list(self, node: Listed) -> Value:
+        """The array that stands for a list; a tuple for one that is written out, and has other items than numbers.
+
+        Raises:
+            ParseError: its length is not known, or its items are no numbers or rows of one length.
+            Again: its items are of another dtype than so far.
+        """
+        key, read, value = (self.read.frame.path, f"list {node.group}"), self.read, node.value
+        if isinstance(value, ast.ListComp):
+            return self.array(value, Stands(key, depth(value)))
+        if isinstance(value, ast.List):
+            items = tuple(read.items(value.elts, read.value))
+            plain = depth(value) > 1 or all(map(is_number, items))
+            return self.arrays.table(items, None, value, Stands(key, depth(value))) if plain else items
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and not isinstance(value.args[0], ast.Name):
+            item = ast.copy_location(ast.Name("item", ast.Load()), value)
+            target = ast.copy_location(ast.Name("item", ast.Store()), value)
+            head = ast.comprehension(target, value.args[0], [], 0)
+            return self.array(ast.copy_location(ast.ListComp(item, [head]), value), Stands(key, 1))
+        array = self._items(value)
+        if isinstance(array, tuple):
+            return self.arrays.table(array, None, value, Stands(key, 1))
+        source = read.program.listed.get(array.buffer) if isinstance(array, View) else None
+        first = read.element(array, tuple(0 for _ in array.shape), value)
+        kind = self._learn(key, first, value)
+        view = self.arrays.array(node.group, array.shape, kept_in(kind), value)
+        read.program.listed[view.buffer] = Stands(key, source.depth if source is not None else max(depth(value), 1))
+        self.arrays.store(view, array, value)
+        return view
+
+    def _items(self, value: ast.expr) -> Array | tuple[Value, ...]:
+        """The items of a list that is written out, repeated or copied."""
+        read = self.read
+        match value:
+            case ast.BinOp(left=left, right=right):
+                items, times = (left, right) if isinstance(left, ast.List) else (right, left)
+                if isinstance(items, ast.List) and any(map(is_list, items.elts)):
+                    hint = "make each row by itself, as in [[0] * m for _ in range(n)]"
+                    raise read.error("unsupported", f"rows of `{shown(value)}` are the same list", value, hint)
+                count = read.number(times)
+                read.needs_value(count)
+                row = self._items(items)
+                row = read.caller.table(row, None, value) if isinstance(row, tuple) else row
+                return self._repeated(row, count, value)
+            case ast.List(elts=[item]):
+                number = read.program.frozen("item", read.number(item), read.source.span(item))
+                return Elementwise((1,), lambda _: number)
+            case ast.List(elts=elts):
+                return read.caller.table(tuple(read.items(elts, read.value)), None, value)
+            case ast.Call(func=ast.Attribute(value=owner)) | ast.Call(args=[owner]) | owner:
+                found = read.value(owner)
+                return found if isinstance(found, tuple) else read.array(owner)
+
+    def _repeated(self, row: Array, count: Number, node: ast.AST) -> Array:
+        numbers, size = self.read.numbers, row.shape[0]
+
+        def at(k: Number) -> Number:
+            return 0 if same(size, 1) else numbers.binary("floormod", k, size, node)
+
+        shape = (numbers.binary("max", numbers.binary("mul", size, count, node), 0, node),)
+        return Elementwise(shape, lambda i: self.read.element(row, (at(i[0]),), node))
+
+    def array(self, node: ast.ListComp, stands: Stands | None = None) -> View:
+        """The array that NumPy makes of a list, or one that `stands` for a list whose items are known by that key.
 
         Raises:
             ParseError: how long the list is depends on data or on loops.
@@ -135,19 +199,20 @@ class Comprehensions(Struct, frozen=True):
         if any(g.ifs for g in node.generators):
             hint = "make an array that is long enough, and store into it in a loop"
             raise self.read.error("shape", f"how long `{shown(node)}` is depends on data", node, hint)
-        key = self._key("items", node)
+        key = self._key("items", node) if stands is None else stands.key
         shapes: list[tuple[Number, ...]] = []
         with program.nested():  # what this writes goes nowhere: it shows what the items are
-            self._over(node.generators, (), lambda places: shapes.append(self._shape(node, places, key)))
+            self._over(node.generators, (), lambda places: shapes.append(self._shape(node, places, key, stands)))
         if not shapes or any(len(s) != len(shapes[0]) or not all(map(same, s, shapes[0])) for s in shapes):
             what = "is empty" if not shapes else "has items of different shapes"
             raise self.read.error("shape", f"`{shown(node)}` {what}", node, "make an array with np.empty(...)")
-        kind = program.learned.cells[key]
-        dtype = DType.INT64 if kind.weak and kind.dtype.is_integer else kind.dtype
+        dtype = kept_in(program.learned.cells[key])
         buffer = self.arrays.allocate("items", shapes[0], dtype, node)
+        if stands is not None:
+            program.listed[buffer] = stands
 
         def item(places: Sequence[_Place]) -> None:
-            value = self._item(node.elt)
+            value = self._item(node.elt, stands)
             index = places[0][0]
             for k, count in places[1:]:
                 index = numbers.binary("add", numbers.binary("mul", index, count, node), k, node)
@@ -155,6 +220,7 @@ class Comprehensions(Struct, frozen=True):
                 row = View(buffer, shapes[0][1:], lambda i: (index, *i))
                 self.arrays.store(row, value, node)
                 return
+            self.arrays.learn(buffer, value, node)
             number = numbers.convert(value, dtype, node)
             program.emit(Store(buffer, (numbers.natural(index, node),), number, self.read.source.span(node)))
 
@@ -162,15 +228,22 @@ class Comprehensions(Struct, frozen=True):
             self._over(node.generators, (), item)
         return whole(buffer, shapes[0])
 
-    def _item(self, node: ast.expr) -> Array | Number:
-        value = self.read.array_or(node)
+    def _item(self, node: ast.expr, stands: Stands | None) -> Array | Number:
+        if isinstance(node, ast.ListComp):
+            return self.array(node, stands)
+        repeated = isinstance(node, ast.BinOp) and is_list(node)
+        value = self._items(node) if repeated else self.read.array_or(node)
+        if isinstance(value, tuple):
+            value = self.read.caller.table(value, None, node)
         if isinstance(value, (View, Elementwise)) and value.shape:
             return value
         return self.read.as_number(value, node)
 
-    def _shape(self, node: ast.ListComp, places: Sequence[_Place], key: Key) -> tuple[Number, ...]:
+    def _shape(
+        self, node: ast.ListComp, places: Sequence[_Place], key: Key, stands: Stands | None
+    ) -> tuple[Number, ...]:
         """The shape of the array, from one item of it; the dtype of the item is learned."""
-        value = self._item(node.elt)
+        value = self._item(node.elt, stands)
         inner: tuple[Number, ...] = ()
         if isinstance(value, (View, Elementwise)):
             inner = value.shape

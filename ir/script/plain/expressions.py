@@ -33,12 +33,14 @@ from ir.script.plain.arrays import (
 )
 from ir.script.plain.calls import call
 from ir.script.plain.comparisons import compared
-from ir.script.plain.frames import Caller, Cell, Frame, Named, Value, shown
+from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, shown, used
 from ir.script.plain.library import names as library
 from ir.script.plain.library import selected
 from ir.script.plain.library.arranged import flattened, one_of, size_of
 from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.plain.syntax.lists import Listed
+from ir.script.plain.tuples import check_no_list, item_of, stands_for_list
 from ir.script.scope import Source
 from ir.traverse import free_vars, has_loads
 
@@ -208,6 +210,8 @@ class Evaluator(Struct):
                 return self.call(node)
             case ast.Lambda():
                 return self.caller.define(node)
+            case Listed():
+                return self.caller.listed(node)
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 return tuple(self.items(elts, self.value))
             case _:
@@ -232,6 +236,8 @@ class Evaluator(Struct):
                 raise self.error("unassigned", message, node, f"assign {name} before the loop or branch")
             held = self.frame.held.get(bound.key)
             return held if isinstance(held, (bool, int, float)) else self.read(bound)
+        if isinstance(bound, Growing):
+            return () if bound.buffer is None else used(bound, bound.buffer)
         if bound is not None:
             return bound
         if name in self.frame.locals:
@@ -336,7 +342,10 @@ class Evaluator(Struct):
         if isinstance(array, Elementwise):
             return array.element(indices)
         span = None if node is None else self.source.span(node)
-        return Load(array.buffer, self.place(array, indices), span)
+        found = Load(array.buffer, self.place(array, indices), span)
+        stands = self.program.listed.get(array.buffer)
+        kind = None if stands is None else self.program.learned.cells[stands.key]
+        return found if kind is None else self.numbers.number(found, kind.weak, kind.low, kind.high)
 
     def dtype_of(self, array: Array, node: ast.AST) -> DType:
         """The dtype of an array's elements."""
@@ -360,6 +369,7 @@ class Evaluator(Struct):
 
     def operate(self, op: ast.operator, a: Value, b: Value, node: ast.AST) -> Value:
         """A binary operator on numbers or arrays."""
+        check_no_list(self, (a, b), node)
         if isinstance(a, tuple) and isinstance(b, tuple) and isinstance(op, ast.Add):
             return (*a, *b)
         if isinstance(a, tuple) or isinstance(b, tuple):
@@ -375,6 +385,7 @@ class Evaluator(Struct):
             found = self.condition(operand)
             return not found if isinstance(found, bool) else self.numbers.typer.unary("not", found, node)
         value = self.value(operand)
+        check_no_list(self, (value,), node)
         if isinstance(op, ast.UAdd):
             return value
         name = "neg" if isinstance(op, ast.USub) else "bitnot"
@@ -400,8 +411,10 @@ class Evaluator(Struct):
     def subscript(self, owner: Value, index: ast.expr, node: ast.AST) -> Value:
         """An item of a tuple, or an element or part of an array."""
         if isinstance(owner, tuple):
-            return self._item(owner, index, node)
+            return item_of(self, owner, index, node)
         if isinstance(owner, (View, Elementwise)):
+            if stands_for_list(self, owner) and isinstance(index, ast.Slice):
+                return self.caller.copied(self.part(owner, index, node), node)
             known = None if isinstance(index, ast.Tuple) or self._is_axis(index) else self._place(index)
             if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
                 return selected.chosen(self, owner, known, node)
@@ -410,18 +423,6 @@ class Evaluator(Struct):
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
             return owner  # an array without dimensions
         raise self.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node)
-
-    def _item(self, items: tuple[Value, ...], index: ast.expr, node: ast.AST) -> Value:
-        if isinstance(index, ast.Slice):
-            parts = [None if p is None else self.number(p) for p in (index.lower, index.upper, index.step)]
-            if all(p is None or isinstance(p, int) for p in parts):
-                return items[slice(parts[0], parts[1], parts[2])]  # pyright: ignore[reportArgumentType, reportCallIssue]
-        else:
-            k = self.number(index)
-            if isinstance(k, int) and -len(items) <= k < len(items):
-                return items[k]
-        hint = "make an array of it, as in np.array([...])"
-        raise self.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node, hint)
 
     def part(
         self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None, *, stored: bool = False

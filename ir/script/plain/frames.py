@@ -11,10 +11,11 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from ir.dtypes import DType
-from ir.nodes import Buffer
-from ir.script.plain.arrays import Array, Selection
+from ir.nodes import Buffer, Const, const
+from ir.script.plain.arrays import Array, Selection, View
 from ir.script.plain.program import Key
 from ir.script.plain.promotion import Number, Numbers, expr_of
+from ir.script.plain.syntax.lists import Listed
 from ir.script.scope import Source
 from ir.traverse import has_loads
 
@@ -34,8 +35,19 @@ class Cell(Struct, frozen=True, eq=False):
     start: Named | None = None  # what a parameter is until it is first assigned, if that is no number
 
 
+class Growing(Struct, eq=False):
+    """A list that items are appended to: its array, of which so many are there, in which list of statements."""
+
+    key: Key
+    buffer: Buffer | None
+    depth: int
+    branches: int
+    size: Number = 0
+    items: int = 0  # appended in the list of statements at hand, as far as it is written
+
+
 Value = Number | Array | Selection | Named | tuple["Value", ...]
-Binding = Value | Cell
+Binding = Value | Cell | Growing
 Comprehension = ast.GeneratorExp | ast.ListComp
 
 
@@ -52,8 +64,9 @@ class Caller(Protocol):
     def fold(
         self, name: str, node: Comprehension, place: ast.AST, start: Number | None = None, default: Number | None = None
     ) -> Number: ...
-    def listed(self, node: ast.ListComp) -> Array: ...
+    def listed(self, node: ast.ListComp | Listed) -> Value: ...
     def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None: ...
+    def copied(self, array: Array, node: ast.AST) -> Array: ...
     def items(self, node: Comprehension, place: ast.AST) -> tuple[Value, ...]: ...
     def product(self, a: Array, b: Array, node: ast.AST) -> Value: ...
 
@@ -102,6 +115,13 @@ def in_both(one: Mapping[Key, Number], other: Mapping[Key, Number]) -> dict[Key,
 def _alike(a: Number, b: Number) -> bool:
     """Whether two numbers are the same one: zero is not `False`, nor is it negative zero."""
     return a is b or (type(a) is type(b) and isinstance(a, (bool, int, float)) and repr(a) == repr(b))
+
+
+def used(growing: Growing, buffer: Buffer) -> Array:
+    """The list in its array, as long as it is."""
+    shape = tuple(e.value for e in buffer.shape[1:] if isinstance(e, Const) and isinstance(e.value, int))
+    everything = isinstance(growing.size, int) and buffer.shape[0].same(const(growing.size, buffer.shape[0].dtype))
+    return View(buffer, (growing.size, *shape), lambda i: i, everything)
 
 
 def outer_name(function: FunctionType, name: str) -> object:

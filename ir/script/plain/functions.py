@@ -12,11 +12,13 @@ from msgspec.structs import replace
 
 from ir.script.plain import hints
 from ir.script.plain.cells import captured_in, cells_of, local_names
-from ir.script.plain.desugared import desugared
 from ir.script.plain.frames import Frame, Value, outer_name
 from ir.script.plain.library import names as library
 from ir.script.plain.loops.exits import structured
 from ir.script.plain.promotion import Numbers
+from ir.script.plain.syntax.absent import with_truths
+from ir.script.plain.syntax.desugared import desugared
+from ir.script.plain.syntax.lists import with_arrays
 from ir.script.reading import definition_of
 from ir.script.scope import Source
 
@@ -62,7 +64,7 @@ def _reading(node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr
         if isinstance(inner, (ast.With, ast.Try)):
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
-    node = desugared(node, source)
+    node = desugared(with_truths(with_arrays(node), source), source)
     whole = structured(node, source, is_bound, captured_in(node))
     body = whole.body
     while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):

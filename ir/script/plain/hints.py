@@ -49,7 +49,7 @@ FUNCTIONS = {
     "accumulate": "write a loop that keeps the result so far",
     "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
     "reduce": "write a loop that keeps the result so far",
-    **dict.fromkeys(("fmod", "float_power", "nextafter"), "write it as a plain Python function, which is put in place"),
+    **dict.fromkeys(("float_power", "nextafter"), "write it as a plain Python function, which is put in place"),
     "solve": "solve before the call, or write the elimination as loops",
     "det": "write the elimination as loops",
     "inv": "invert before the call, or write the elimination as loops",

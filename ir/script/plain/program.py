@@ -45,6 +45,15 @@ class CellType(Struct):
     high: int | None = None
 
 
+class Grown(Struct):
+    """What is known of a list that grows: the shape of items, how many there are in the end, and in a step of loops."""
+
+    shape: tuple[int, ...] | None = None
+    depth: int = 1  # of lists in lists
+    size: int = 0
+    steps: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())
+
+
 class Learned(Struct):
     """What one translation finds out and the next one uses: the types of cells, and which names of arrays stand for a
     new array after each step of a loop.
@@ -52,6 +61,7 @@ class Learned(Struct):
 
     cells: dict[Key, CellType] = field(default_factory=lambda: dict[Key, CellType]())
     carried: dict[Key, list[str]] = field(default_factory=lambda: dict[Key, list[str]]())
+    grown: dict[Key, Grown] = field(default_factory=lambda: dict[Key, Grown]())
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0
     changed: bool = False
@@ -82,6 +92,18 @@ class Learned(Struct):
         return new
 
 
+class Stands(Struct, frozen=True):
+    """That a buffer stands for lists, with as many dimensions as `depth`; what items are is known by a `key`."""
+
+    key: Key
+    depth: int
+
+
+def kept_in(kind: CellType) -> DType:
+    """The dtype of an array of items of a list: integers of Python are 64 bits wide, as in NumPy."""
+    return DType.INT64 if kind.weak and kind.dtype.is_integer else kind.dtype
+
+
 def _example(cell: CellType) -> Number:
     value = Load(Buffer("cell", (), cell.dtype), ())
     return Weak(value, cell.low, cell.high) if cell.weak and cell.dtype is not DType.BOOL else value
@@ -109,10 +131,12 @@ class Program(Struct):
     given: frozenset[str]  # integer parameters whose value could be known
     taken: frozenset[str] = frozenset()  # names of variables on the path to here
     used: set[str] = field(default_factory=lambda: set[str]())  # all names so far
+    listed: dict[Buffer, Stands] = field(default_factory=lambda: dict[Buffer, Stands]())
     lines: _Lines = field(default_factory=_Lines)
     facts: list[isl.Set] = field(default_factory=lambda: list[isl.Set]())
     conditions: list[Expr] = field(default_factory=lambda: list[Expr]())  # of the expression that is being read
     depth: int = 0  # of loops and branches
+    branches: int = 0  # of those that data decide
 
     # Names -----------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from ir.dtypes import DType, from_name
 from ir.nodes import COMPARE_OPS, Binary, BinaryOp, Cast, Const, Expr, Select, Unary, UnaryOp, const
 from ir.presburger.intervals import combined
+from ir.script.plain.library.quotients import quotient
 from ir.script.scope import Source
 from ir.script.values import Typer, fold_numbers
 from ir.traverse import node_count
@@ -175,10 +176,8 @@ class Numbers(Struct):
             dtype = DType.FLOAT64
         if op == "pow":
             return self._power(a, b, dtype, weak, node)
-        if op in ("floordiv", "floormod") and dtype.is_float:
-            shown = "//" if op == "floordiv" else "%"
-            hint = "write np.floor(a / b)" if op == "floordiv" else "write a - b * np.floor(a / b)"
-            raise self.source.error("unsupported", f"`{shown}` of floats is not supported", node, help=hint)
+        if (op == "floordiv" or op == "floormod") and dtype.is_float:
+            return self.number(quotient(op, self.convert(a, dtype, node), self.convert(b, dtype, node)), weak)
         low, high = _after(op, interval_of(a), interval_of(b))
         if weak and dtype.is_integer:
             wide = DType.INT64 in (self.dtype_of(a), self.dtype_of(b))

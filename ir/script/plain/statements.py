@@ -14,7 +14,7 @@ from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
 from ir.script.expressions import BINARY
 from ir.script.plain import hints
-from ir.script.plain.arrays import Array, Elementwise, Selection, View, same, shown_shape
+from ir.script.plain.arrays import Array, Elementwise, Selection, View, same
 from ir.script.plain.calls import arguments_of, call, put_in_place
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.expressions import Evaluator
@@ -27,12 +27,15 @@ from ir.script.plain.library.bodies import IN_PLACE
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
-from ir.script.plain.loops.iterables import MAX_ITEMS, Items, Iterables, named_by
+from ir.script.plain.loops.growing import appended, check_steady, opened, steps_of
+from ir.script.plain.loops.iterables import Items, Iterables, named_by
 from ir.script.plain.loops.turns import carry_in, carry_on, rotated, states_of
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.stores import ArrayStores
+from ir.script.plain.syntax.lists import Listed
+from ir.script.plain.tuples import MAX_ITEMS, stands_for_list, taken_apart
 from ir.script.scope import Source
 from ir.traverse import buffers_written, walk
 
@@ -165,9 +168,13 @@ class Body(Struct, dict=True):
         """A sum, extremum or truth over what a comprehension gives."""
         return self.comprehensions.fold(name, node, place, start, default)
 
-    def listed(self, node: ast.ListComp) -> Array:
-        """The array that NumPy makes of a list."""
-        return self.comprehensions.array(node)
+    def listed(self, node: ast.ListComp | Listed) -> Value:
+        """The array that NumPy makes of a list, or that stands for it."""
+        return self.comprehensions.of_list(node) if isinstance(node, Listed) else self.comprehensions.array(node)
+
+    def copied(self, array: Array, node: ast.AST) -> Array:
+        """A part of a list, which is a list of its own."""
+        return self.arrays.kept("part", array, node)
 
     def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None:
         """The sum of arrays that a comprehension gives; None if they are numbers."""
@@ -262,52 +269,21 @@ class Body(Struct, dict=True):
                 for part, item in self._items(value, parts, node):
                     self._assign(part, item, node)
             case ast.Subscript(value=owner, slice=index):
-                truths = self._truths(index)
+                truths = self.arrays.truths(index)
                 if truths is None:
-                    self._store(self._view(owner, index, target), value, target)
+                    self.store(self._view(owner, index, target), value, target)
                 else:
-                    self.arrays.store_where(truths, self._whole(owner, target), value, target)
+                    self.arrays.store_where(truths, self.arrays.target(owner, target), value, target)
             case _:
                 raise self.read.error("unsupported", f"`{shown(target)}` cannot be assigned", node)
 
     def _items(self, value: Value, parts: Sequence[ast.expr], node: ast.AST) -> Sequence[tuple[ast.expr, Value]]:
         """What parts of a target are assigned: one item each, and to one with a star all that are left."""
-        star = next((k for k, p in enumerate(parts) if isinstance(p, ast.Starred)), None)
-        count = len(parts)
-        size = value.shape[0] if isinstance(value, (View, Elementwise)) and value.shape else None
-        if isinstance(value, (View, Elementwise)) and size is not None:
-            if star is not None and isinstance(size, int) and count - 1 <= size <= MAX_ITEMS:
-                value = tuple(self.read.row(value, k, node) for k in range(size))
-            elif same(size, count):
-                value = tuple(self.read.row(value, k, node) for k in range(count))
-        if star is not None and isinstance(value, tuple) and len(value) >= count - 1:
-            rest = star + 1 + len(value) - count
-            value = (*value[:star], value[star:rest], *value[rest:])
-        if not isinstance(value, tuple) or len(value) != count:
-            found = f"{len(value)} values" if isinstance(value, tuple) else "one value"
-            if isinstance(value, (View, Elementwise)):
-                found = f"an array of shape {shown_shape(value.shape)}"
-            raise self.read.error("arguments", f"{count} names for {found}", node)
+        values = taken_apart(self.read, value, parts, node)
         targets = [p.value if isinstance(p, ast.Starred) else p for p in parts]
         names = [p.id if isinstance(p, ast.Name) else "item" for p in targets]
-        items = [self._settled(n, v, node) for n, v in zip(names, value, strict=True)]  # before any is assigned
+        items = [self._settled(n, v, node) for n, v in zip(names, values, strict=True)]  # before any is assigned
         return [*zip(targets, items, strict=True)]
-
-    def _truths(self, index: ast.expr) -> Array | None:
-        """The array of truths that an index is, if it is one."""
-        if not isinstance(index, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Name)):
-            return None
-        value = self.read.value(index)
-        if not isinstance(value, (View, Elementwise)) or not value.shape:
-            return None
-        return value if self.read.dtype_of(value, index) is DType.BOOL else None
-
-    def _whole(self, owner: ast.expr, node: ast.expr) -> View:
-        """An array that is stored to where another one says."""
-        array = self.read.value(owner)
-        if not isinstance(array, View):
-            raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
-        return array
 
     def _view(self, owner: ast.expr, index: ast.expr, node: ast.expr) -> View:
         array = self.read.value(owner)
@@ -317,15 +293,18 @@ class Body(Struct, dict=True):
             raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node, hint)
         return part
 
-    def _store(self, target: View, value: Value, node: ast.AST) -> None:
+    def store(self, target: View, value: Value, node: ast.AST) -> None:
+        """Store an element, or all elements of a part of an array."""
         if isinstance(value, tuple) and target.shape and same(target.shape[0], len(value)):
             for k, item in enumerate([self._settled("item", v, node) for v in value]):
-                self._store(self.read.at_row(target, k, node), item, node)
+                self.store(self.read.at_row(target, k, node), item, node)
             return
         if target.shape:
             self.arrays.store(target, value, node)
             return
-        number = self.frame.numbers.convert(self.read.as_number(value, node), target.buffer.dtype, node)
+        found = self.read.as_number(value, node)
+        self.arrays.learn(target.buffer, found, node)
+        number = self.frame.numbers.convert(found, target.buffer.dtype, node)
         place = self.read.place(target, ())
         self.program.emit(Store(target.buffer, place, number, self.source.span(node)))
 
@@ -343,6 +322,11 @@ class Body(Struct, dict=True):
                 first()
             self._open_cells(nodes)
             self._statements(nodes)
+        for name in self.bound_arrays():
+            if name in outer and self.frame.bindings[name] is not outer[name]:
+                message = f"`{name}` stands for another array after a loop in a branch"
+                hint = f"store into the elements of one array, as in {name}[:] = ..."
+                raise self.read.error("rebinding", message, nodes[0], hint)
         self.frame.bindings = outer
         return lines.stmt()
 
@@ -380,6 +364,9 @@ class Body(Struct, dict=True):
         return const(cond, DType.BOOL) if isinstance(cond, bool) else cond
 
     def _assignment(self, targets: list[ast.expr], value: ast.expr, node: ast.stmt) -> None:
+        if isinstance(value, Listed) and value.grows and isinstance(targets[0], ast.Name):
+            self.frame.bindings[targets[0].id] = opened(self, value)
+            return
         if isinstance(value, Counted):
             found = self.iterables.after(value)
         else:
@@ -387,6 +374,13 @@ class Body(Struct, dict=True):
         if len(targets) > 1:
             found = self._settled("value", found, node)
         for target in targets:
+            if (
+                isinstance(target, ast.Subscript)
+                and isinstance(value, (ast.Name, ast.Subscript))
+                and stands_for_list(self.read, found)
+            ):
+                hint = "copy it, as in x[:], or swap items one by one"
+                raise self.read.error("unsupported", "an item that is a list, and has another name too", node, hint)
             self._assign(target, found, node)
 
     def _right(self, targets: list[ast.expr], value: ast.expr) -> Value:
@@ -396,9 +390,9 @@ class Body(Struct, dict=True):
 
     def _update(self, target: ast.expr, op: ast.operator, value: ast.expr, node: ast.stmt) -> None:
         """`target op= value`: in place for arrays, a new value for names of numbers."""
-        truths = self._truths(target.slice) if isinstance(target, ast.Subscript) else None
+        truths = self.arrays.truths(target.slice) if isinstance(target, ast.Subscript) else None
         if isinstance(target, ast.Subscript) and truths is not None:
-            array = self._whole(target.value, target)
+            array = self.arrays.target(target.value, target)
             other = self.read.value(value)
             if isinstance(other, Selection) and alike(self.read, truths, other.truths, node):
                 other = other.array
@@ -414,7 +408,7 @@ class Body(Struct, dict=True):
             new = self.read.operate(op, old, self.read.value(value), node)
             if place.shape:
                 self._check_in_place(place, new, node)
-            self._store(place, new, target)
+            self.store(place, new, target)
             return
         old = self.read.value(target)
         new = self.read.operate(op, old, self.read.value(value), node)
@@ -430,14 +424,16 @@ class Body(Struct, dict=True):
 
     def _call(self, node: ast.Call) -> None:
         """A call that is a statement."""
+        if appended(self, node):
+            return
         if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value):
             if node.func.attr not in ("sort", "fill"):
                 raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
-            target = self._whole(node.func.value, node)
+            target = self.arrays.target(node.func.value, node)
             args = [*self.read.items(node.args, self.read.value)]
             if node.func.attr == "sort":
                 args = [put_in_place(self.read, "np.sort", [target, *args], {}, node)]
-            self._store(target, args[0], node)
+            self.store(target, args[0], node)
             return
         found = self.read.value(node.func)
         name = library.qualified(found.value) if isinstance(found, Named) else None
@@ -460,12 +456,12 @@ class Body(Struct, dict=True):
         if out is None or (isinstance(out, ast.Constant) and out.value is None):
             return None
         made = ast.Call(node.func, args, [k for k in node.keywords if k.arg != "out"])
-        target, value = self._whole(out, node), self.read.value(ast.copy_location(made, node))
+        target, value = self.arrays.target(out, node), self.read.value(ast.copy_location(made, node))
         if not isinstance(value, (View, Elementwise)):
             number = self.read.as_number(value, node)
             value = Elementwise(target.shape, lambda _: number)
         self._check_in_place(target, value, node)
-        self._store(target, value, node)
+        self.store(target, value, node)
         return target
 
     def _result(self, node: ast.Call) -> Value:
@@ -497,10 +493,12 @@ class Body(Struct, dict=True):
             return
         entry, held = self.frame.assigned, dict(self.frame.held)
         negated = self.frame.numbers.typer.unary("not", cond, node.test)
+        self.program.branches += 1
         then = self._list(node.body, lambda: self.program.assume(cond))
         after, self.frame.assigned = self.frame.assigned, entry
         once, self.frame.held = self.frame.held, held
         other = self._list(node.orelse, lambda: self.program.assume(negated)) if node.orelse else SKIP
+        self.program.branches -= 1
         self.frame.held = in_both(once, self.frame.held)
         self.frame.assigned = after if node.test in self.frame.first else self.frame.assigned & after
         self.program.emit(If(cond, then, other, self.source.span(node)))
@@ -558,12 +556,15 @@ class Body(Struct, dict=True):
             head = self.program.loop(name, begin, extent, span)
             index = Weak(head.var, *items.reach)
             given, there = self.bound_arrays(), [*self.frame.bindings.values()]
-            body = self.step(node, lambda: items.item(index))
+            since = index if isinstance(first, int) and first == 0 else numbers.binary("sub", index, first, node.iter)
+            with steps_of(self, node, count if steps is None else None, since):
+                body = self.step(node, lambda: items.item(index))
             moved = states_of(self, node, lambda: items.item(index), given, there, body)
         if steps is not None:
             items = replace(items, count=steps(body))
             head = replace(head, extent=numbers.convert(items.count, dtype, node.iter))
         if moved is not None:
+            check_steady(self, node)
             rotated(self, node, items, name, moved)
             return
         if not runs:

@@ -25,9 +25,11 @@ from ir.script.plain.arrays import (
     whole,
 )
 from ir.script.plain.expressions import Evaluator
-from ir.script.plain.frames import Value
+from ir.script.plain.frames import Value, shown
 from ir.script.plain.library.selected import alike
+from ir.script.plain.program import Again, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.script.plain.tuples import check_no_list, stands_for_list
 from ir.traverse import free_vars, has_loads, loads
 
 _SUMS = {"sum": "add", "mean": "add", "prod": "mul", "min": "min", "max": "max", "any": "or", "all": "and"}
@@ -91,15 +93,35 @@ class ArrayStores(Struct):
         found = whole(buffer, shape)
         return found if all(self.settled(e, node) for e in shape) else replace(found, whole=False)
 
+    def learn(self, buffer: Buffer, item: Number, node: ast.AST) -> None:
+        """An item is stored into a buffer, whose dtype is that of all items if it stands for a list.
+
+        Raises:
+            Again: it has another one by now.
+        """
+        stands = self.read.program.listed.get(buffer)
+        if stands is not None:
+            kind = self.read.program.learned.assign(stands.key, item, self.read.numbers, node)
+            if kept_in(kind) is not buffer.dtype:
+                raise Again
+
     def kept(self, name: str, array: Array, node: ast.AST) -> View:
         """An array in a buffer of its own."""
         target = self.array(name, array.shape, self.read.dtype_of(array, node), node)
+        listed = self.read.program.listed
+        if isinstance(array, View) and array.buffer in listed:
+            listed[target.buffer] = listed[array.buffer]
         self.store(target, array, node)
         return target
 
     def store(self, target: View, value: Value, node: ast.AST) -> None:
         """`target[...] = value`, as if all of the value were worked out first."""
         read = self.read
+        if stands_for_list(read, target):
+            shape = value.shape if isinstance(value, (View, Elementwise)) else ()
+            if len(shape) != len(target.shape) or not all(map(same, shape, target.shape)):
+                hint = "store as many items as there are, or loop over the places"
+                raise read.error("shape", "items of a list become more or fewer", node, hint)
         if not isinstance(value, (View, Elementwise)):
             value = read.as_number(value, node)
             number = read.numbers.convert(value, target.buffer.dtype, node)
@@ -116,10 +138,29 @@ class ArrayStores(Struct):
                 written: Expr = Undef(target.buffer.dtype, read.source.span(node))
             else:
                 number = read.element(source, broadcast_index(source.shape, indices), node)
+                self.learn(target.buffer, number, node)
                 written = read.numbers.convert(number, target.buffer.dtype, node)
             read.program.emit(Store(target.buffer, place, written, read.source.span(node)))
 
         self.over(target.shape, element, node)
+
+    def truths(self, index: ast.expr) -> Array | None:
+        """The array of truths that an index is, if it is one."""
+        read = self.read
+        if not isinstance(index, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Name)):
+            return None
+        value = read.value(index)
+        if not isinstance(value, (View, Elementwise)) or not value.shape:
+            return None
+        return value if read.dtype_of(value, index) is DType.BOOL else None
+
+    def target(self, owner: ast.expr, node: ast.expr) -> View:
+        """An array that is stored to where another one says."""
+        read = self.read
+        array = read.value(owner)
+        if not isinstance(array, View):
+            raise read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
+        return array
 
     def store_where(self, truths: Array, target: View, value: Value, node: ast.AST) -> None:
         """`target[truths] = value`, of a number, a selection where the same is true, or all that an update makes."""
@@ -131,6 +172,7 @@ class ArrayStores(Struct):
             hint = "write a loop with `if`"
             raise read.error("unsupported", "what is stored where an array says must be a number", node, hint)
         number = value if isinstance(value, (View, Elementwise)) else read.as_number(value, node)
+        check_no_list(read, (target,), node)
 
         def element(indices: Indices) -> Number:
             new = read.element(number, indices, node) if isinstance(number, (View, Elementwise)) else number
@@ -225,15 +267,22 @@ class ArrayStores(Struct):
         """The dtype in which NumPy adds up elements."""
         return _sum_dtype("sum", dtype)
 
-    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> View:
-        """An array of numbers, or of rows of the same length, that are written out."""
+    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST, stands: Stands | None = None) -> View:
+        """An array of numbers, or of rows of the same length, that are written out; it may stand for a list."""
         read, found = self.read, list[tuple[tuple[int, ...], Number]]()
         shape = _collected(rows, (), found)
         if shape is None:
             raise read.error("shape", "the rows of an array have different lengths", node)
         common, weak = read.numbers.common([n for _, n in found], node)
+        if stands is not None:
+            common, weak = (
+                kept_in([read.program.learned.assign(stands.key, n, read.numbers, node) for _, n in found][-1]),
+                False,
+            )
         natural = DType.INT64 if weak and common.is_integer else common
         view = whole(self.allocate("table", shape, natural if dtype is None else dtype, node), shape)
+        if stands is not None:
+            read.program.listed[view.buffer] = stands
         with read.program.guarded(read.source.span(node)):
             for place, number in found:
                 indices = tuple(const(k, DType.INT32) for k in place)

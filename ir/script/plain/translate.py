@@ -31,12 +31,15 @@ _MAX_PASSES = 1000
 OPEN_FROM = 2  # sizes below that are numbers: arrays of one element are broadcast, and empty ones have no last element
 
 
+Nested = int | tuple["Nested", ...]  # the place of one result, or a tuple of such
+
+
 class Plain(Struct, frozen=True):
-    """A plain Python function as a program: `results` are the buffers that it returns, `single` not in a tuple."""
+    """A plain Python function as a program: `results` are the buffers that it returns, `returned` how it does."""
 
     func: PrimFunc
     results: tuple[str, ...]
-    single: bool
+    returned: Nested
 
 
 @exclusive
@@ -109,11 +112,12 @@ def _once(
     written_params = _written(program, parameters)
     if isinstance(value, Named) and value.value is None:
         results = [b.name for b in written_params]
+        returned: Nested = 0 if len(results) == 1 else tuple(range(len(results)))
         if not results:
             message = f"{function.__name__} neither returns anything nor stores into a parameter"
             raise frame.source.error("no-result", message, place, help="end it with `return`")
     else:
-        results = [_output(body, v, nodes[-1]) for v in (value if isinstance(value, tuple) else (value,))]
+        results, returned = _outputs(body, value, nodes[-1])
         for buffer in written_params:
             if buffer.name not in results:
                 message = f"{buffer.name} is stored to and not returned, and arguments of a call never change"
@@ -124,8 +128,7 @@ def _once(
     params_and_outputs = (*parameters, *outputs)
     whole_body = _without_unread(program.lines.stmt())
     func = PrimFunc(function.__name__, params_and_outputs, whole_body, span=frame.source.span(place))
-    single = len(results) == 1 and not isinstance(value, tuple)
-    return Plain(_narrowed(func), tuple(results), single)
+    return Plain(_narrowed(func), tuple(results), returned)
 
 
 def _without_unread(body: Stmt) -> Stmt:
@@ -152,11 +155,27 @@ def _first_store(program: Program, buffer: Buffer) -> Span | None:
     return next((s.span for s in walk(program.lines.stmt()) if isinstance(s, Store) and s.buffer == buffer), None)
 
 
+def _outputs(body: Body, value: Value, node: ast.AST) -> tuple[list[str], Nested]:
+    """The buffers that results are returned in, and the tuple that is made of them."""
+    if not isinstance(value, tuple):
+        return [_output(body, value, node)], 0
+    names: list[str] = []
+
+    def placed(part: Value) -> Nested:
+        if isinstance(part, tuple):
+            return tuple(map(placed, part))
+        names.append(_output(body, part, node))
+        return len(names) - 1
+
+    returned = placed(value)
+    return names, returned
+
+
 def _output(body: Body, value: Value, node: ast.AST) -> str:
     """The buffer that a result is returned in."""
-    if isinstance(value, (Named, tuple, Selection)):
+    if isinstance(value, (Named, Selection)):
         message = f"{body.frame.function.__name__} returns what is neither number nor array"
-        hint = "return numbers, arrays, or one tuple of them"
+        hint = "return numbers, arrays, or tuples of them"
         if isinstance(value, Selection):
             message, hint = f"the size of what {body.frame.function.__name__} returns depends on data", hints.SIZED
         raise body.frame.source.error("return", message, node, help=hint)

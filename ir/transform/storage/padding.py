@@ -195,6 +195,12 @@ def grid(buffer: Buffer, names: Sequence[str], taken: set[str]) -> tuple[list[Fo
     return loops, tuple(loop.var for loop in loops)
 
 
+def filled(buffer: Buffer, value: Expr, taken: set[str]) -> Stmt:
+    """Store a value to all elements of a buffer."""
+    loops, places = grid(buffer, [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))], taken)
+    return nest(loops, Store(buffer, places, value))
+
+
 def after_writes(scope: Stmt, buffer: Buffer, stage: Callable[[], Stmt]) -> Stmt:
     """`scope` with a stage after each statement that writes all of a buffer, and after the last that writes to it.
 

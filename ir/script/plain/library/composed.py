@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.nodes import BinaryOp, Expr, UnaryOp
+from ir.script.plain.library.quotients import quotient
 from ir.script.plain.promotion import Number, Numbers, Weak
 
 _SMALL = 1.0  # below it exp(x) - 1 loses digits
@@ -106,6 +107,18 @@ def _round(on: Operations, x: Number, decimals: Number = 0) -> Number:
     return on.of("round", x)
 
 
+def _fmod(on: Operations, x: Number, y: Number) -> Number:
+    """What is left of a quotient that is cut off: it has the sign of the dividend."""
+    if on.numbers.common([x, y], on.node)[0].is_integer:
+        return on.two("truncmod", x, y)
+    return _fmod_of_floats(on, x, y)
+
+
+def _fmod_of_floats(on: Operations, x: Number, y: Number) -> Number:
+    a, b = (on.numbers.natural(v, on.node) for v in on.floats([x, y]))
+    return quotient("fmod", a, b)
+
+
 def _scaled(factor: float) -> Callable[[Operations, Number], Number]:
     def scaled(on: Operations, x: Number) -> Number:
         return on.two("mul", on.floats([x])[0], factor)
@@ -125,6 +138,7 @@ def _isnan(on: Operations, x: Number) -> Number:
 
 Composed = Callable[..., Number]
 COMPOSED: dict[str, tuple[tuple[str, ...], int, Composed]] = {  # names of arguments, how many must be, and what it is
+    "np.fmod": (("x1", "x2"), 2, _fmod), "math.fmod": (("x", "y"), 2, _fmod_of_floats),
     "np.hypot": (("x1", "x2"), 2, _hypot), "math.hypot": (("x", "y"), 2, _hypot),
     "np.arctan2": (("x1", "x2"), 2, _arctan2), "math.atan2": (("y", "x"), 2, _arctan2),
     "np.round": (("a", "decimals"), 1, _round), "np.around": (("a", "decimals"), 1, _round),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from msgspec import Struct, field
@@ -18,6 +18,7 @@ from ir.script.plain.loops.counting import Steps, at_place, counted, ending
 from ir.script.scope import Source
 
 Exit = Literal["break", "continue", "return"]
+_Form = int | tuple["_Form", ...]  # 1 for what is no tuple that is written out
 _EXITS: dict[type[ast.stmt], Exit] = {ast.Break: "break", ast.Continue: "continue", ast.Return: "return"}
 
 
@@ -59,6 +60,7 @@ class _Exits(Struct):
     used: set[str] = field(default_factory=lambda: set[str]())
     new: set[str] = field(default_factory=lambda: set[str]())
     results: list[str] = field(default_factory=lambda: list[str]())
+    form: _Form | None = None  # of the tuple of results
     returned: str = ""
     first: set[ast.expr] = field(default_factory=lambda: set[ast.expr]())
 
@@ -76,24 +78,26 @@ class _Exits(Struct):
                 return Structured(body, first=frozenset(self.first))
             body = self._list(node.body, _Place())
             return Structured(body, first=frozenset(self.first))
-        counts = {_count(r) for r in returns}
-        if len(counts) > 1:
+        forms = {_form(r, nested=True) for r in returns}
+        if len(forms) > 1:  # tuples in tuples may be those of one path alone, which is known when it is written
+            forms = {_form(r, nested=False) for r in returns}
+        if len(forms) > 1:
             message = "`return` gives different numbers of results at different places"
             raise self.source.error("return", message, last, help="return the same number of results everywhere")
-        (count,) = counts
-        if count and not _leaves(node.body, ("return",)):
+        (form,) = forms
+        if form is not None and not _leaves(node.body, ("return",)):
             message = f"{node.name} returns a value on some paths only"
             raise self.source.error("return", message, last, help="end it with a `return` of its results")
-        self.results = [_same_name(returns, k) or self._fresh(f"result_{k}") for k in range(abs(count))]
+        self.form = form
+        count = len(_values(returns[0], form))
+        self.results = [_same_name(returns, form, k) or self._fresh(f"result_{k}") for k in range(count)]
         self.returned = self._fresh("returned")
         start = _set(self.returned, False, node.body[0])
         body = self._list(node.body, _Place())
         if any(isinstance(n, ast.Name) and n.id == self.returned for s in body for n in ast.walk(s)):
             body = [start, *body]
-        if count:
-            names: list[ast.expr] = [ast.Name(n, ast.Load()) for n in self.results]
-            value = names[0] if count == 1 else ast.Tuple(names, ast.Load())
-            body.append(at_place(ast.Return(value), last))
+        if form is not None:
+            body.append(at_place(ast.Return(_formed(form, iter(self.results))), last))
         return Structured(body, frozenset(self.results) & self.new, frozenset(self.first))
 
     def _fresh(self, name: str) -> str:
@@ -128,7 +132,7 @@ class _Exits(Struct):
 
     def _return(self, node: ast.Return, place: _Place) -> list[ast.stmt]:
         done: list[ast.stmt] = []
-        values = [] if node.value is None else _values(node)
+        values = _values(node, self.form)
         changed = [(n, v) for n, v in zip(self.results, values, strict=True) if n in self.new]
         if changed:
             names: list[ast.expr] = [ast.Name(n, ast.Store()) for n, _ in changed]
@@ -326,22 +330,42 @@ def _breaks(nodes: list[ast.stmt]) -> bool:
     return any("break" in _exits(node) for node in nodes)
 
 
-def _count(node: ast.Return) -> int:
-    """The number of results; -n for a tuple of n, and 0 for none."""
-    if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None):
-        node.value = None
-        return 0
-    return -len(node.value.elts) if isinstance(node.value, ast.Tuple) else 1
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
 
 
-def _values(node: ast.Return) -> list[ast.expr]:
-    assert node.value is not None
-    return node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+def _form(node: ast.Return, *, nested: bool) -> _Form | None:
+    """What tuple a `return` gives, also within that tuple where `nested`; None for nothing."""
+
+    def of(value: ast.expr, depth: int) -> _Form:
+        if isinstance(value, ast.Tuple) and (nested or depth == 0):
+            return tuple(of(v, depth + 1) for v in value.elts)
+        return 1
+
+    return None if node.value is None or _is_none(node.value) else of(node.value, 0)
 
 
-def _same_name(returns: list[ast.Return], k: int) -> str | None:
+def _formed(form: _Form, names: Iterator[str]) -> ast.expr:
+    """The tuple of some form, of names in their order."""
+    if isinstance(form, int):
+        return ast.Name(next(names), ast.Load())
+    return ast.Tuple([_formed(part, names) for part in form], ast.Load())
+
+
+def _values(node: ast.Return, form: _Form | None) -> list[ast.expr]:
+    """What a `return` of some form gives, item by item."""
+
+    def flat(value: ast.expr, form: _Form) -> list[ast.expr]:
+        if isinstance(form, int) or not isinstance(value, ast.Tuple):
+            return [value]
+        return [v for e, part in zip(value.elts, form, strict=True) for v in flat(e, part)]
+
+    return [] if form is None or node.value is None else flat(node.value, form)
+
+
+def _same_name(returns: list[ast.Return], form: _Form | None, k: int) -> str | None:
     """The name that all of them return in a place, if there is one: nothing changes it once it is returned."""
-    names = {v.id if isinstance(v, ast.Name) else None for v in (_values(r)[k] for r in returns)}
+    names = {v.id if isinstance(v, ast.Name) else None for v in (_values(r, form)[k] for r in returns)}
     return names.pop() if len(names) == 1 else None
 
 

@@ -20,9 +20,9 @@ from ir.script.plain.library import names as library
 from ir.script.plain.library.arranged import size_of, unflat
 from ir.script.plain.loops.counting import HINT, Counting, Steps
 from ir.script.plain.promotion import Interval, Number, Weak, expr_of, interval_of
+from ir.script.plain.tuples import MAX_ITEMS
 from ir.traverse import has_loads, loads, stmt_exprs, walk
 
-MAX_ITEMS = 64  # of a tuple that a loop runs over, written out one after the other
 _RANGES = ("range", "loopsat.prange")
 
 

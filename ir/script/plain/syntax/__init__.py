@@ -1,0 +1,1 @@
+"""Syntax of plain Python programs that stands for other syntax."""

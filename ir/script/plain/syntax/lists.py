@@ -1,0 +1,156 @@
+"""Python lists whose items are looked up or change: which names stand for such, so that arrays are made of them.
+
+Lists that are only looped over, unpacked or looked up at numbers stay tuples. Owns syntax alone; what the arrays hold
+is for `comprehensions`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+
+class Listed(ast.expr):
+    """A list that an array is made of. Those that one name may stand for share a `group`, and the dtype of items."""
+
+    _fields = ("value",)
+    value: ast.expr
+    group: str
+    grows: bool = False  # whether items are appended
+
+    if TYPE_CHECKING:  # Python's own fills in the fields
+
+        def __init__(self, value: ast.expr) -> None: ...
+
+
+def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
+    """A function with arrays for lists that names stand for whose items change, or are looked up anywhere."""
+    names = _names(node)
+    grown = {n: n for n, k in names.items() if k.appended and not (k.otherwise or k.shared) and _written_out(k.values)}
+    found = {**_groups(names), **grown}
+    if not found:
+        return node
+    node = copy.deepcopy(node)
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in found and not _is_name(value):
+                part.value = ast.copy_location(Listed(value), value)
+                part.value.group = found[name]
+                part.value.grows = name in grown
+            case _:
+                pass
+    return node
+
+
+class _Name(Struct):
+    values: list[ast.expr] = field(default_factory=lambda: list[ast.expr]())
+    otherwise: bool = False  # whether it is bound by more than assignments of its own
+    stored: bool = False  # whether items change
+    appended: bool = False
+    shared: bool = False  # whether another name stands for it too
+    used: bool = False  # whether items are looked up at places that are no numbers, or in another function
+
+
+def _written_out(values: list[ast.expr]) -> bool:
+    """Whether the one value is a list of some items, or of none."""
+    return len(values) == 1 and isinstance(values[0], ast.List)
+
+
+def _groups(names: dict[str, _Name]) -> dict[str, str]:
+    """Names of lists that become arrays, each with one of those that it shares its lists with."""
+    linked: dict[str, set[str]] = {name: {name} for name in names}
+    for name, known in names.items():
+        for value in known.values:
+            other = value.id if isinstance(value, ast.Name) else None
+            if other in linked and linked[other] is not linked[name]:
+                linked[name] |= linked[other]
+                for member in linked[name]:
+                    linked[member] = linked[name]
+    lists = {name for name, known in names.items() if not known.otherwise and known.values}
+    while fewer := {n for n in lists if not all(is_list(v, lists) for v in names[n].values) or linked[n] - lists}:
+        lists -= fewer
+    return {name: min(linked[name]) for name in lists if _is_array([names[n] for n in linked[name]])}
+
+
+def _is_array(names: list[_Name]) -> bool:
+    """Whether names of the same lists need an array; what is written out item by item may be looked up without."""
+    values = [v for n in names for v in n.values]
+    made = any(isinstance(v, ast.ListComp) for v in values) or any(n.stored for n in names)
+    return made or (any(n.used for n in names) and not all(isinstance(v, (ast.List, ast.Name)) for v in values))
+
+
+def _names(node: ast.FunctionDef) -> dict[str, _Name]:
+    names: dict[str, _Name] = {}
+    own: set[ast.expr] = set()  # targets of assignments to one name
+    for part in (n for s in node.body for n in ast.walk(s)):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
+                names.setdefault(name, _Name()).values.append(value)
+                if isinstance(value, ast.Name):
+                    names.setdefault(value.id, _Name()).shared = True
+                own.add(target)
+            case ast.Subscript(value=owner, slice=index, ctx=context):
+                while isinstance(owner, ast.Subscript):
+                    owner = owner.value
+                if isinstance(owner, ast.Name):
+                    known = names.setdefault(owner.id, _Name())
+                    known.stored |= not isinstance(context, ast.Load)
+                    known.used |= not _is_number(index)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append")):
+                names.setdefault(name, _Name()).appended = True
+            case ast.Call(func=ast.Name(id=function), args=args) if not hasattr(builtins, function):
+                for arg in (a for a in args if isinstance(a, ast.Name)):
+                    names.setdefault(arg.id, _Name()).used = True
+            case ast.Name(id=name, ctx=ast.Store()) if part not in own:
+                names.setdefault(name, _Name()).otherwise = True
+            case ast.FunctionDef(name=name):
+                names.setdefault(name, _Name()).otherwise = True
+            case _:
+                pass
+    for arg in (a for a in ast.walk(node.args) if isinstance(a, ast.arg)):
+        names.setdefault(arg.arg, _Name()).otherwise = True
+    return names
+
+
+def _is_name(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name)
+
+
+def _is_number(index: ast.expr) -> bool:
+    inner = index.operand if isinstance(index, ast.UnaryOp) else index
+    return isinstance(inner, (ast.Constant, ast.Slice))
+
+
+def depth(value: ast.expr) -> int:
+    """How many dimensions of an array are those of lists in lists."""
+    match value:
+        case ast.ListComp(elt=item) | ast.List(elts=[item, *_]):
+            return 1 + depth(item)
+        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+            return max(depth(left), depth(right))
+        case ast.Call(func=ast.Name(id="list")):
+            return 1
+        case _:
+            return 0
+
+
+def is_list(value: ast.expr, lists: Collection[str] = ()) -> bool:
+    """Whether an expression is a list, where names of `lists` stand for lists."""
+    match value:
+        case ast.ListComp() | ast.Call(func=ast.Name(id="list"), args=[_], keywords=[]):
+            return True
+        case ast.List(elts=items):
+            return bool(items)
+        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+            return any(isinstance(side, ast.List) and bool(side.elts) for side in (left, right))
+        case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy"), args=[]):
+            return name in lists
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
+            return name in lists
+        case _:
+            return False
