@@ -16,7 +16,7 @@ import islpy as isl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from egraph_rules.modules.flow import Flow, Use, is_guarded, is_nothing
+from egraph_rules.modules.flow import Flow, Names, Use, is_guarded, is_nothing
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.effects import get, unite
@@ -26,7 +26,7 @@ from ir.instructions import is_instruction
 from ir.nodes import SKIP, Alloc, Buffer, CallStmt, Const, Expr, Let, PrimFunc, Seq, Stmt, Undef, Var, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import promised
-from ir.program.calls import calls_in
+from ir.program.calls import calls_in, size_arguments
 from ir.program.edit import names_in, with_children
 from ir.program.forms import with_buffers_in
 from ir.sections import passed
@@ -94,15 +94,15 @@ class _Telling(Struct):
     def _call(self, call: CallStmt, known: Contents, may_read: Regions, dead: Regions) -> Stmt:
         """A call, of a callee that is told what buffers hold, which of them it may read, and where it may leave
         anything."""
-        params = _params(call)
+        params, names = _params(call), self.flow.names(call)
         taken = names_in(call.callee)
         first, last = list[Stmt](), list[Stmt]()
         undefined: Contents = {(b, Undef(b.dtype)): region for b, region in may_read.items()}
         for (buffer, value), region in (*known.items(), *undefined.items()):
-            part = self._part(call.callee, params[buffer], region, taken)
+            part = self._part(call.callee, params[buffer], region, names, taken)
             first += [] if part is None else [part.read_as(_in_terms(call, value))]
         for buffer, region in dead.items():
-            part = self._part(call.callee, params[buffer], region, taken)
+            part = self._part(call.callee, params[buffer], region, names, taken)
             last += [] if part is None else [part.written_as(Undef(buffer.dtype))]
         if all(s == SKIP for s in (*first, *last)):
             return call
@@ -112,14 +112,15 @@ class _Telling(Struct):
 
         return replace(call, callee=call.callee.with_origin(change))
 
-    def _part(self, callee: PrimFunc, param: Buffer, region: isl.Set, taken: set[str]) -> Part | None:
+    def _part(self, callee: PrimFunc, param: Buffer, region: isl.Set, names: Names, taken: set[str]) -> Part | None:
         """A region of a parameter, unless it is nothing, or too much to say."""
 
         def found() -> Part | None:
-            here = region.intersect(pb.box(param.shape)).coalesce()
+            known = promised(callee)
+            here = names.inward(region).intersect(pb.box(param.shape)).intersect_params(known).coalesce()
             if here.is_empty() or here.n_basic_set() > _MOST:
                 return None
-            return Part.of(param, here, promised(callee), (*callee.scalars, *shape_vars(callee)), taken)
+            return Part.of(param, here, known, (*callee.scalars, *shape_vars(callee)), taken)
 
         part = pb.within_budget(found, None)
         taken |= set() if part is None else {v.name for v in part.indices}
@@ -148,7 +149,7 @@ class _Telling(Struct):
         """Buffers of numbers that a call takes whole, unless it is one of an instruction."""
         for _, section in () if is_instruction(call.callee) else passed(call):
             sizes = section.buffer.shape
-            known = sizes and all(isinstance(e, Const) for e in sizes)
+            known = sizes and all(free_vars(e) <= self.flow.steady for e in sizes)
             if section.is_whole and known and section.buffer.dtype is not DType.BOOL:
                 yield section.buffer
 
@@ -210,17 +211,14 @@ def _params(call: CallStmt) -> dict[Buffer, Buffer]:
 
 def _can_be_said(call: CallStmt, value: Value) -> bool:
     """Whether a callee has names for all that a value reads."""
-    scalars = {arg for arg in call.args if isinstance(arg, Var)}
+    scalars = {arg for arg in size_arguments(call).values() if isinstance(arg, Var)}
     known = all(v in scalars or v.name.startswith("$") for v in free_vars(value))
     return known and held.reads(value) <= _params(call).keys()
 
 
 def _in_terms(call: CallStmt, value: Value) -> Value:
     """A value by the names that a callee has for what it reads."""
-    scalars: dict[Var, Expr] = {
-        arg: param for param, arg in zip(call.callee.params, call.args, strict=True)
-        if isinstance(arg, Var) and isinstance(param, Var)
-    }  # fmt: skip
+    scalars: dict[Var, Expr] = {arg: param for param, arg in size_arguments(call).items() if isinstance(arg, Var)}
     return substitute_expr(with_buffers_in(value, _params(call)), scalars)
 
 

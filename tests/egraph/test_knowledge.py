@@ -230,3 +230,44 @@ def test_what_a_callee_in_a_loop_is_told_stays_though_nothing_reads_it() -> None
     given = told(specialized(parse(text)["main"]))
     assert interpret(without_calls(given), x, y, z, sanitize=True)[0] == 182
     assert interpret(optimize(parse(text)).best, x, y, z)[0] == 182
+
+
+OPEN = """
+@T.prim_func
+def clear(A: T.Buffer((n,), "int32"), k: T.int32, n: T.int32):
+    for i in range(n):
+        if i >= k:
+            A[i] = 0
+
+@T.prim_func
+def total(A: T.Buffer((m,), "int32"), S: T.Buffer((1,), "int32"), k: T.int32, m: T.int32):
+    S[0] = 0
+    for i in range(m):
+        if i < k:
+            S[0] += A[i]
+
+@T.prim_func
+def main(X: T.Buffer((n,), "int32"), S: T.Buffer((1,), "int32"), p: T.int32, q: T.int32, n: T.int32):
+    T.assume(n >= 1)
+    H = T.alloc_buffer((n + 2,), "int32")
+    for i in range(n + 2):
+        H[i] = X[T.max(T.min(i, n - 1), 0)]
+    clear(H, p + 1, n + 2)
+    total(H, S, p + 1, n + 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("passed", "claim"),
+    [
+        ("total(H, S, p + 1", "a0 < k or A[a0] == 0"),
+        ("total(H, S, p + 3", "k >= a0 + 3 or A[a0] == 0"),
+        ("total(H, S, q", ""),  # which says nothing of p
+    ],
+)
+def test_callees_are_told_what_holds_for_all_sizes_in_their_own_names(passed: str, claim: str) -> None:
+    text = OPEN.replace("total(H, S, p + 1", passed)
+    used = {c.name: c for c in callees(told(specialized(parse(text)["main"])))}["total"]
+    assert [str(s.cond) for s in walk(used.body) if isinstance(s, Assume) and has_loads(s.cond)] == (
+        [claim] if claim else []
+    )

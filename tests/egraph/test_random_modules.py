@@ -238,6 +238,62 @@ def forced(graph: Graph, target: Target) -> Iterator[tuple[str, Storage, dict[st
                 yield name, storage, {n: w[:1] for n, w in ways.items()} | {name: [storage]}
 
 
+def a_symbolic_module(seed: int) -> str:
+    """A module over `m` elements, of which `p` and sums with it say how many count."""
+    rng = np.random.default_rng(seed)
+    pick = lambda *items: items[int(rng.integers(len(items)))]  # noqa: E731
+
+    def named(name: str, a: str = "n", b: str = "n") -> str:
+        matched = f'    A = T.match_buffer(a, ({a},), "int32")\n    B = T.match_buffer(b, ({b},), "int32")'
+        return (
+            f"\n@T.prim_func\ndef {name}(a: T.handle, b: T.handle, k: T.int32):\n    n = T.int32()\n{matched}\n    for "
+        )
+
+    value = lambda: pick("A[i] + 1", "T.max(A[i], 0)", "i - k", "2", "A[n - 1 - i]", "T.if_then_else(i < k, A[i], 0)")  # noqa: E731
+    names, text = list[str](), ""
+    for f in range(4):
+        cond = pick("i < k", "i >= k", "A[i] > 0", "A[i] == 2", "0 <= A[i] and A[i] < n", "i % 2 == 0")
+        other = pick("", f"\n        else:\n            B[i] = {value()}")
+        text += f"{named(f'f{f}')}i in range(n):\n        if {cond}:\n            B[i] = {value()}{other}\n"
+        names.append(f"f{f}")
+    text += f"{named('after', 'n + 1')}i in range(n):\n        if i >= k:\n            B[i] = A[i + 1]\n"
+    choice = "T.if_then_else(0 < i and i < k, A[i - 1], 0)"
+    text += f"{named('before', b='n + 1')}i in range(n + 1):\n        B[i] = {choice}\n"
+    lines = ["H = T.alloc_buffer((m,), 'int32')", "W = T.alloc_buffer((m + 1,), 'int32')", "before(X, W, m)"]
+    lines += ["for t in range(m):", "    H[t] = X[t]"]
+    for _ in range(int(rng.integers(3, 7))):
+        scalar = pick("p", "p + 1", "m - p", "2", "m", "X[0]")
+        one, other = pick(("X", "H"), ("H", "Y"), ("Y", "H"), ("X", "Y"))
+        call = f"{pick(*names)}({one}, {other}, {scalar})"
+        call = pick(call, call, call, f"before({one}, W, {scalar})", f"after(W, {other}, {scalar})")
+        around = pick("", "", "", "", "for t in range(2):", "if p > 2:")
+        lines += [around, f"    {call}"] if around else [call]
+    body = "\n    ".join([*lines, "f0(H, Y, p)"])
+    buffer = 'T.Buffer((m,), "int32")'
+    head = f"def main(X: {buffer}, Y: {buffer}, p: T.int32, m: T.int32):\n    T.assume(m >= 1)"
+    return f"{text}\n@T.prim_func\n{head}\n    {body}\n"
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(2000, marks=pytest.mark.fuzz)])
+def test_so_is_what_they_are_told_in_names_of_sizes_and_scalars(count: int) -> None:
+    assumed = permitted = 0
+    for seed in range(count):
+        main = parse(a_symbolic_module(seed))["main"]
+        given = told(specialized(staged(main, alone=True)))
+        inlined = without_calls(given)
+        verify(inlined, allow_stray_loads=True)
+        rng = np.random.default_rng(seed)
+        for m, p in ((1, 0), (5, 3), (4, 6), (7, -1)):
+            x, y = rng.integers(-1, 4, (2, m)).astype(np.int32)
+            expected = interpret(main, x, y, p=p, m=m)
+            found = interpret(inlined, x, y, p=p, m=m, sanitize=True)
+            np.testing.assert_array_equal(found, expected, err_msg=f"{seed} {m} {p}")
+        stmts = [s for callee in callees(given) for s in walk(callee.body)]
+        assumed += any(isinstance(s, Assume) and has_loads(s.cond) for s in stmts)
+        permitted += any(isinstance(s, Store) and isinstance(s.value, Undef) for s in stmts)
+    assert assumed >= count // 20 and permitted >= count // 20
+
+
 @pytest.mark.parametrize("count", [24, pytest.param(1000, marks=pytest.mark.fuzz)])
 def test_calls_joined_with_those_that_move_what_they_leave_do_the_same(count: int) -> None:
     made = 0
