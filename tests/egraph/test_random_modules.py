@@ -20,9 +20,11 @@ from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.modules.stages import staged, unstaged
 from ir import interpret, parse, to_script, verify
-from ir.errors import InterpretError, VerifyError
-from ir.nodes import Assume, Module, PrimFunc, Store, Undef
+from ir.errors import InterpretError, ScheduleError, VerifyError
+from ir.nodes import Alloc, Assume, Module, PrimFunc, Store, Undef
 from ir.program.calls import callees, calls_in, without_calls
+from ir.schedule import Schedule
+from ir.schedule.layout import layout_of
 from ir.schedule.storage import Storage
 from ir.transform.calls.specialize import specialized
 from ir.traverse import has_loads, walk
@@ -337,3 +339,38 @@ def test_every_way_to_keep_buffers_and_sections_of_them_computes_the_same(count:
                 found = interpret(unstaged(made.entry), x, y)
                 np.testing.assert_array_equal(found, expected, err_msg=f"{seed} {storage}")
     assert kept >= count
+
+
+MAPS: dict[int, list[Callable[..., list[object]]]] = {
+    1: [lambda i: [i // 2, i % 2], lambda i: [5 - i], lambda i: [i + 1]],
+    2: [lambda i, j: [j, i], lambda i, j: [i // 2, j, i % 2], lambda i, j: [i, j // 4, j % 4]],
+}
+MAY_REFUSE = {"negative-index", "unused-buffer", "interface", "unproven"}  # what sizes and other callers say
+
+
+@pytest.mark.parametrize("count", [4, pytest.param(300, marks=pytest.mark.fuzz)])
+def test_layouts_by_hand_change_callers_and_callees_together(count: int) -> None:
+    changed = 0
+    for seed, main, expected in that_run(range(count)):
+        rng = np.random.default_rng(seed)
+        module = Module((*callees(main), main))
+        for func in module.funcs:
+            for buffer in (*func.buffers, *(s.buffer for s in walk(func.body) if isinstance(s, Alloc))):
+                sch = Schedule(module)
+                sch.work_on(func.name)
+                index_map = MAPS[len(buffer.shape)][int(rng.integers(3))]
+                pad = (None, 0, 7)[int(rng.integers(3))]
+                try:
+                    sch.transform_layout("root", buffer.name, index_map, pad_value=pad)
+                except ScheduleError as error:
+                    assert error.code in MAY_REFUSE, error
+                    continue
+                new = sch.mod["main"]
+                verify(new)
+                kept = {b.name: layout_of(new, b.name) for b in new.buffers if f"layout.{b.name}" in dict(new.attrs)}
+                given = zip(main.buffers, arrays(seed), strict=True)
+                packed = [kept[b.name].pack(a, pad or 0) if b.name in kept else a for b, a in given]
+                (found,) = interpret(new, *(np.asarray(a, np.int32) for a in packed), sanitize=True)
+                np.testing.assert_array_equal(kept["Y"].unpack(found) if "Y" in kept else found, expected[0], str(seed))
+                changed += 1
+    assert changed >= count
