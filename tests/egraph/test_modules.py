@@ -215,8 +215,8 @@ def test_crop_and_pad_between_implementations_disappear(pair: tuple[str, str]):
     module = parse(IMPLEMENTATIONS + PAIR.format(*pair))
     graph = graph_of(module["main"])
     ways = storages(graph, CPU, {})
-    tiled = [s for s in ways["H"] if not s.is_plain]
-    assert tiled and str(tiled[0].index_map).endswith(": (i0 // 4, i0 % 4)")
+    maps = {str(s.index_map) for s in ways["H"]}  # the same ones whichever of the two copies tells
+    assert maps == {"lambda i0: (i0,)", "lambda i0: (i0 // 4, i0 % 4)"}
     x = np.arange(14, dtype=np.int32)
     result = searching(module, CPU).run((), {})
     assert result.cost <= result.cost_before
