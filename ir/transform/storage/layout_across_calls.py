@@ -38,7 +38,7 @@ def across_calls(module: Module, home: PrimFunc, buffer: Buffer, index_map: Inde
     Calls that take sections of it get callees that take it whole, and where they find these, or copies.
 
     Raises:
-        ScheduleError: calls take sections along other axes; or the padding would depend on the elements.
+        ScheduleError: the padding would depend on the elements.
     """
     placed = covering(module, home, buffer)
     return _Change(placed, index_map, pad_value).of(placed[home.name], buffer)
@@ -69,12 +69,7 @@ class _Change(Struct):
 
     def _demand(self, func: PrimFunc, buffer: Buffer, axes: Axes) -> None:
         """A buffer has the new layout; if it is a parameter, so has what each call passes for it."""
-        own = self.own.setdefault(func.name, {})
-        if own.setdefault(buffer.name, axes) != axes:
-            message = (
-                f"calls take sections of {buffer.name} in {func.name} along other axes, which would be two layouts"
-            )
-            refuse("call", message, buffer.span, help="inline the calls first, with Schedule.inline_calls()")
+        self.own.setdefault(func.name, {})[buffer.name] = axes
         for caller, call in calls_of(self.module, func.name) if buffer in func.buffers else ():
             for param, section in passed(call):
                 if param == buffer:

@@ -47,13 +47,16 @@ def calls_of(module: Module, name: str) -> Iterator[tuple[PrimFunc, CallStmt]]:
 def covering(module: Module, home: PrimFunc, buffer: Buffer) -> Module:
     """A module that does the same, in which calls take all of the axes of a buffer that a map of it is of, of this one
     and of those that are passed for it and that it is passed for."""
-    made = _Covering(module)
+    made = _Covering(module, asked={(home.name, buffer.name): tuple(range(len(buffer.shape)))})
     made.follow(home.name, buffer.name, tuple(range(len(buffer.shape))), upward=True)
     return made.module
 
 
 class _Covering(Struct):
+    """`asked` are the axes along which a buffer of a function gets the layout."""
+
     module: Module
+    asked: dict[tuple[str, str], Axes]
     seen: set[tuple[str, str, Axes]] = field(default_factory=lambda: set[tuple[str, str, Axes]]())
 
     def follow(self, name: str, buffer: str, axes: Axes, *, upward: bool) -> None:
@@ -71,19 +74,25 @@ class _Covering(Struct):
             self._from_callers(name, buffer, axes)
 
     def _from_callers(self, name: str, buffer: str, axes: Axes) -> None:
-        """Follow what callers pass for a parameter; of what is no whole axis, copies are passed."""
-        for caller in {f.name: f for f, _ in calls_of(self.module, name)}.values():
+        """Follow what callers pass for a parameter; of what is no whole axis, or along other axes, copies are."""
+        for caller in dict.fromkeys(f.name for f, _ in calls_of(self.module, name)):
 
-            def is_part(param: Buffer, section: Section) -> bool:
+            def outer(section: Section) -> Axes:
                 own = kept(section)
-                return param.name == buffer and not covers(section, tuple(own[a] for a in axes))
+                return tuple(own[a] for a in axes)
 
-            self._copy(caller.name, lambda call, of=is_part: of if call.callee.name == name else None)
-            for call in calls_in(self.module[caller.name].body):
+            def is_part(param: Buffer, section: Section, caller: str = caller) -> bool:
+                if param.name != buffer:
+                    return False
+                wanted = outer(section)
+                asked = (caller, section.buffer.name)
+                return not covers(section, wanted) or self.asked.setdefault(asked, wanted) != wanted
+
+            self._copy(caller, lambda call, of=is_part: of if call.callee.name == name else None)
+            for call in calls_in(self.module[caller].body):
                 for param, section in passed(call) if call.callee.name == name else ():
                     if param.name == buffer:
-                        own = kept(section)
-                        self.follow(caller.name, section.buffer.name, tuple(own[a] for a in axes), upward=True)
+                        self.follow(caller, section.buffer.name, outer(section), upward=True)
 
     def _place(self, name: str, is_part: Taken) -> None:
         """Give callees whole buffers, and scalars for where they find the sections that they took."""
