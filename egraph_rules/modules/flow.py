@@ -43,7 +43,7 @@ from ir.nodes import (
     const,
 )
 from ir.presburger import sets as pb
-from ir.presburger.facts import promised
+from ir.presburger.facts import learned, promised
 from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import calls_in, size_arguments, without_calls
 from ir.program.forms import with_buffers_in
@@ -51,6 +51,8 @@ from ir.program.scopes import used
 from ir.sections import passed
 from ir.traverse import (
     all_exprs,
+    bound_var,
+    buffers_written,
     free_vars,
     has_loads,
     has_undef,
@@ -131,13 +133,16 @@ class Names(Struct, frozen=True):
 
 
 class Flow(Struct):
-    """The statements of a function in order, what each does, and what buffers hold `before` each."""
+    """Statements in order, those of a function or inside of one of these, what each does, and what buffers hold, and
+    which elements are not arbitrary, `before` each."""
 
     entry: PrimFunc
     floats: Floats
+    body: Stmt
     items: Sequence[Stmt] = ()
     done: list[Done] = field(default_factory=lambda: list[Done]())
     before: list[Contents] = field(default_factory=lambda: list[Contents]())
+    defined: list[Regions] = field(default_factory=lambda: list[Regions]())
     effects: dict[int, tuple[Effects, bool]] = field(default_factory=lambda: dict[int, tuple[Effects, bool]]())
     decided: dict[int, tuple[PrimFunc, frozenset[Buffer]]] = field(
         default_factory=lambda: dict[int, tuple[PrimFunc, frozenset[Buffer]]]()
@@ -146,22 +151,48 @@ class Flow(Struct):
     steady: frozenset[Var] = frozenset()  # names that stay what they are
     known: isl.Set = field(default_factory=pb.always)  # what is promised of these
 
-    def __post_init__(self) -> None:
-        self.known = promised(self.entry)
-        self.steady = frozenset((*self.entry.scalars, *shape_vars(self.entry)))
-        self.items = [*items(self.entry.body)]
+    @staticmethod
+    def of_function(entry: PrimFunc, floats: Floats) -> Flow:
+        """The statements of a function."""
+        bound = {v.name for s in walk(entry.body) for v in bound_var(s)}
+        names = frozenset(v for v in (*entry.scalars, *shape_vars(entry)) if v.name not in bound)
+        flow = Flow(entry, floats, entry.body, steady=names, known=promised(entry))
         # as functions contents are worth knowing where they decide something
-        self.followed = any(self.deciding(call.callee) for call in calls_in(self.entry.body))
+        flow.followed = any(flow.deciding(call.callee) for call in calls_in(entry.body))
+        flow._follow({}, flow._given())
+        return flow
+
+    def inside(self, at: int, part: Stmt) -> Flow:
+        """What runs inside of a statement: in a loop for one iteration, before which others may have run."""
+        item = self.items[at]
+        changing = buffers_written(item) if isinstance(item, For) else set[Buffer]()
+        bound = {v.name for s in walk(part) for v in bound_var(s)}
+        steady = self.steady | ({item.var} if isinstance(item, For) and item.var.name not in bound else set[Var]())
+        known = self.known.intersect(learned(item, part))
+        flow = Flow(
+            self.entry, self.floats, part, effects=self.effects, decided=self.decided, followed=self.followed,
+            steady=frozenset(steady), known=known,
+        )  # fmt: skip
+        start = {
+            (b, v): r for (b, v), r in self.before[at].items()
+            if b not in changing and held.reads(v).isdisjoint(changing)
+        }  # fmt: skip
+        flow._follow(start, {b: r for b, r in self.defined[at].items() if b not in changing})
+        return flow
+
+    def _follow(self, known: Contents, defined: Regions) -> None:
+        """Go through the statements, before which this is known."""
+        self.items = [*items(self.body)]
         self.done = [self.of(s) for s in self.items]
-        known: Contents = {}
-        defined = self._given()
         for done in self.done:
             self.before.append(known)
+            self.defined.append(defined)
             sound = done.defines and all(
                 _within(use.reads.intersect(pb.box(b.shape)), get(defined, b)) for b, use in done.uses.items()
             )
             known = self._after(known, done, sound=sound)
-            defined |= {b: _changed(get(defined, b), use, sound=sound) for b, use in done.uses.items()}
+            changed = {b: _changed(get(defined, b), use, sound=sound) for b, use in done.uses.items()}
+            defined = {**defined, **changed}
 
     def _given(self) -> Regions:
         """The elements of parameters that callers do not leave arbitrary, and say so."""
@@ -194,7 +225,7 @@ class Flow(Struct):
         if next(calls_in(stmt), None) is None and all(not isinstance(s, If) for s in walk(stmt)):
             found = EffectAnalysis().of(lower_statement(stmt))
             left = held.constants(found.established)
-            numbers = {(b, v): r for b, v, r in left if v.value == v.value and not self._strange(r)}
+            numbers = {(b, v): r for b, v, r in left if v.value == v.value and not self.strange(r)}
             return Done({b: self._use(found, b) for b in used(stmt)}, numbers, writes_defined(stmt))
         return Done({b: self.within(stmt, b) for b in used(stmt)})
 
@@ -215,7 +246,7 @@ class Flow(Struct):
                 region = names.outward(inside)
                 value = substitute_expr(with_buffers_in(value, places), names.given)
                 steady = all(v in self.steady or v.name.startswith("$") for v in free_vars(value))
-                if steady and not self._strange(region):
+                if steady and not self.strange(region):
                     leaves[places[param], value] = region
         return Done(uses, leaves, defines and not any(has_undef(a) for a in call.args if isinstance(a, Expr)))
 
@@ -224,13 +255,13 @@ class Flow(Struct):
 
         def known() -> Use:
             reads, may, must = (outward(get(r, buffer)) for r in (effects.reads, effects.may, effects.must))
-            reads, may = (pb.forget(region, self._strange(region)) for region in (reads, may))
-            return Use(reads, may, pb.nothing(len(buffer.shape)) if self._strange(must) else must)
+            reads, may = (pb.forget(region, self.strange(region)) for region in (reads, may))
+            return Use(reads, may, pb.nothing(len(buffer.shape)) if self.strange(must) else must)
 
         everything, nothing = pb.whole(len(buffer.shape)), pb.nothing(len(buffer.shape))
         return pb.within_budget(known, Use(everything, everything, nothing))
 
-    def _strange(self, region: isl.Set) -> set[str]:
+    def strange(self, region: isl.Set) -> set[str]:
         """The names that a region depends on and that do not stay what they are in the function."""
         return pb.variables(region) - {v.name for v in self.steady}
 

@@ -266,21 +266,26 @@ def a_symbolic_module(seed: int) -> str:
     lines += ["R = T.alloc_buffer((4, m + 1), 'int32')", "Q = T.alloc_buffer((m + 2, 3), 'int32')"]
     lines += ["for i, t in T.grid(4, m + 1):", "    R[i, t] = i - t % 3", "for t, i in T.grid(m + 2, 3):"]
     lines += ["    Q[t, i] = t % 2 + i"]
-    for _ in range(int(rng.integers(3, 7))):
-        scalar = pick("p", "p + 1", "m - p", "2", "m", "X[0]")
+    sections = (
+        "R[0, 0:m], R[2, 1:m + 1]", "R[t + 1, 0:m], R[t, 0:m]", "X[0:m], R[t, 1:m + 1]", "R[3, 1:m + 1], H[0:m]",
+        "Q[0:m, 1], Q[2:m + 2, 0]", "R[t, 0:m], Q[1:m + 1, t]", "Q[1:m + 1, 2], Y[0:m]", "R[X[0] % 4, 0:m], Y[0:m]",
+    )  # fmt: skip
+
+    def a_call(place: str) -> str:
+        scalar = pick("p", "p + 1", "m - p", "2", "m", "X[0]", "t")
         one, other = pick(("X", "H"), ("H", "Y"), ("Y", "H"), ("X", "Y"))
-        call = f"{pick(*names)}({one}, {other}, {scalar})"
+        given = pick(f"{one}, {other}", f"{one}, {other}", pick(*sections))
+        call = f"{pick(*names)}({given}, {scalar})"
         call = pick(call, call, call, f"before({one}, W, {scalar})", f"after(W, {other}, {scalar})")
-        sections = (
-            "R[0, 0:m], R[2, 1:m + 1]", "R[t + 1, 0:m], R[t, 0:m]", "X[0:m], R[t, 1:m + 1]", "R[3, 1:m + 1], H[0:m]",
-            "Q[0:m, 1], Q[2:m + 2, 0]", "R[t, 0:m], Q[1:m + 1, t]", "Q[1:m + 1, 2], Y[0:m]", "R[X[0] % 4, 0:m], Y[0:m]",
-        )  # fmt: skip
-        parts = pick("", *sections)
-        if parts:
-            call = f"{pick(*names)}({parts}, {pick(scalar, 't') if 't' in parts else scalar})"
-        around = pick("", "", "", "", "for t in range(2):", "if p > 2:")
-        around = "for t in range(3):" if "t" in call.replace("after", "") else around
-        lines += [around, f"    {call}"] if around else [call]
+        return call.replace("[t", f"[{place}").replace(", t", f", {place}")
+
+    for _ in range(int(rng.integers(2, 5))):
+        around = pick("", "", "for t in range(3):", "if p > 2:")
+        calls = [a_call("t" if around[:3] == "for" else "1") for _ in range(3 if around else 1)]
+        if around:
+            calls = [around, *(f"    {c}" for c in calls)]
+            calls[2:3] = [pick(calls[2], f"    if {pick('p > 1', 'X[0] > 0')}:\n        {calls[2]}")]
+        lines += "\n".join(calls).split("\n")
     body = "\n    ".join([*lines, "f0(H, Y, p)"])
     buffer = 'T.Buffer((m,), "int32")'
     head = f"def main(X: {buffer}, Y: {buffer}, p: T.int32, m: T.int32):\n    T.assume(m >= 1)"
