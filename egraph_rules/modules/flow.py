@@ -225,7 +225,7 @@ class Flow(Struct):
         if next(calls_in(stmt), None) is None and all(not isinstance(s, If) for s in walk(stmt)):
             found = EffectAnalysis().of(lower_statement(stmt))
             left = held.constants(found.established)
-            numbers = {(b, v): r for b, v, r in left if v.value == v.value and not self.strange(r)}
+            numbers: Contents = {(b, v): r for b, v, r in left if v.value == v.value and not self.strange(r)}
             return Done({b: self._use(found, b) for b in used(stmt)}, numbers, writes_defined(stmt))
         return Done({b: self.within(stmt, b) for b in used(stmt)})
 

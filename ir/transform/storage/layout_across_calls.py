@@ -155,11 +155,6 @@ class _Change(Struct):
         return _Plan.of(buffer, lifted, self.pad_value)
 
 
-def _kept(section: Section) -> Axes:
-    """The axes of a buffer that a section has."""
-    return tuple(k for k, (_, extent) in enumerate(section.ranges) if extent is not None)
-
-
 def _moved(section: Section, new: Buffer, axes: Axes) -> Section:
     """A section that takes all of some axes of its buffer, in the buffer that has what they become last."""
     first = [r for k, r in enumerate(section.ranges) if k not in axes]
