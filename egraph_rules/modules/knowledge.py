@@ -3,9 +3,9 @@
 As where a function is split in two (`ir.transform.calls.outline`): what is known of a buffer is assumed by callees that
 read it: numbers, and where their elements decide something also functions of the place and bounds, as far as a callee
 has names for what they read. Where nobody reads what a callee leaves, it may leave anything, which those after it take
-for undef. What any of them is told nobody may change, whether it reads that or not. Calls in loops and branches are
-told what holds before these of buffers that nothing in them writes, and where nobody reads what they leave, neither in
-them nor after.
+for undef. What any of them is told nobody may change, whether it reads that or not. In loops and branches the same goes
+for the statements inside, of one iteration: what holds before a loop holds there of buffers that nothing in it writes,
+and what the iteration leaves is read by nobody where neither others nor what comes after reads it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Whoever makes the buffer fills its padding once; all functions find that there and leave it. A callee that some calls
 pass such a buffer, and others do not, has a form for each. Where a call takes a section of all of some axes, the map is
-of these in the caller's buffer as well: `f(A[i, :])` with `[j // 4, j % 4]` makes `A[i, j // 4, j % 4]`.
+of these in the caller's buffer as well: `f(A[i, :])` with `[j // 4, j % 4]` makes `A[i, j // 4, j % 4]`. Other sections
+are made such first (`passed_sections`).
 """
 
 from __future__ import annotations
