@@ -100,11 +100,9 @@ def test_pictures_are_also_of_stages(net: Path, tmp_path: Path, capsys: pytest.C
 def f(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32"), n: T.int32):
     for i in range(n):
         B[i] = A[i]
-    for i in range(n):
-        A[i] = B[i] * 2.0
 """)
     capsys.readouterr()
     assert main(["optimize", str(open_sizes), "--layouts"]) == 2
-    assert "f neither calls functions nor has several stages with numbers for sizes" in capsys.readouterr().err
+    assert "f neither calls functions nor has several stages" in capsys.readouterr().err
     assert main(["optimize", f"{net}:con", "--graph", "x.dot"]) == 2
     assert "has no kernel `con`" in capsys.readouterr().err

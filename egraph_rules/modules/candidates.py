@@ -23,7 +23,7 @@ from ir.presburger.index_map import IndexMap
 from ir.program.blocks import lower_blocks
 from ir.program.calls import minus, plus
 from ir.schedule.storage import Storage
-from ir.traverse import free_vars, loads, results_of, stmt_children, stmt_exprs, walk
+from ir.traverse import free_vars, loads, node_count, results_of, stmt_children, stmt_exprs, walk
 
 Map = IndexMap | Callable[..., object]
 Maps = Mapping[str, Map | Iterable[Map]]
@@ -245,7 +245,8 @@ def _map_of(buffer: Buffer, here: tuple[Expr, ...], there: tuple[Expr, ...], oth
             return None
         scope: dict[str, Expr] = {v.name: v for v in params}
         scope |= {v.name: v for e in (*buffer.shape, *other.shape) for v in free_vars(e)}
-        return tuple(readback.expression(places.dim_min(k), scope, known) for k in range(len(there)))
+        ends = ((places.dim_min(k), places.dim_max(k)) for k in range(len(there)))  # one value, in two forms
+        return tuple(min((readback.expression(e, scope, known) for e in pair), key=node_count) for pair in ends)
 
     results = pb.within_budget(question, None)
     if results is None:

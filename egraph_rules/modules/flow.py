@@ -7,7 +7,7 @@ arbitrary. Contents are numbers and functions of the place, which may read other
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import islpy as isl
 from msgspec import Struct, field
@@ -43,22 +43,28 @@ from ir.nodes import (
     const,
 )
 from ir.presburger import sets as pb
+from ir.presburger.facts import learned, promised
 from ir.program.blocks import lower_blocks, lower_statement
-from ir.program.calls import calls_in, without_calls
+from ir.program.calls import calls_in, size_arguments, without_calls
 from ir.program.forms import with_buffers_in
 from ir.program.scopes import used
 from ir.sections import passed
 from ir.traverse import (
     all_exprs,
+    bound_var,
+    buffers_written,
     free_vars,
     has_loads,
     has_undef,
     loads,
+    shape_vars,
     stmt_exprs,
     substitute_expr,
     walk,
     walk_expr,
 )
+
+_INSIDE = "'"  # marks names of callees
 
 
 def items(stmt: Stmt) -> Iterator[Stmt]:
@@ -93,34 +99,100 @@ class Done(Struct, frozen=True):
     defines: bool = False
 
 
+class Names(Struct, frozen=True):
+    """What the scalars and sizes of a callee are at a call, where that is a function of names that stay what they are
+    in the caller, of which `known` holds."""
+
+    given: Mapping[Var, Expr]
+    known: isl.Set
+
+    def outward(self, region: isl.Set) -> isl.Set:
+        """A region of a callee in names of the caller; names that stand for nothing there have a mark."""
+        if not pb.variables(region):
+            return region
+        region = pb.rename(region, {name: name + _INSIDE for name in pb.dimensions(region)})
+        return pb.forget(region.intersect_params(self._meaning()), {v.name + _INSIDE for v in self._meant()})
+
+    def inward(self, region: isl.Set) -> isl.Set:
+        """What is in a region of the caller whatever its names are, in names of the callee."""
+        if not pb.variables(region):
+            return region
+        outside = region.complement().intersect_params(self._meaning().intersect(self.known))
+        outside = pb.forget(outside, {n for n in pb.dimensions(outside) if not n.endswith(_INSIDE)})
+        return pb.rename(outside.complement(), {v.name + _INSIDE: v.name for v in self.given})
+
+    def _meant(self) -> dict[Var, isl.PwAff]:
+        meanings = {v: pb.affine(e) for v, e in self.given.items() if v.dtype.is_integer}
+        return {v: meaning for v, meaning in meanings.items() if meaning is not None}
+
+    def _meaning(self) -> isl.Set:
+        found = pb.always()
+        for var, meaning in self._meant().items():
+            found = found.intersect(pb.symbol(var.name + _INSIDE).eq_set(meaning))
+        return found
+
+
 class Flow(Struct):
-    """The statements of a function in order, what each does, and what buffers hold `before` each."""
+    """Statements in order, those of a function or inside of one of these, what each does, and what buffers hold, and
+    which elements are not arbitrary, `before` each."""
 
     entry: PrimFunc
     floats: Floats
+    body: Stmt
     items: Sequence[Stmt] = ()
     done: list[Done] = field(default_factory=lambda: list[Done]())
     before: list[Contents] = field(default_factory=lambda: list[Contents]())
+    defined: list[Regions] = field(default_factory=lambda: list[Regions]())
     effects: dict[int, tuple[Effects, bool]] = field(default_factory=lambda: dict[int, tuple[Effects, bool]]())
     decided: dict[int, tuple[PrimFunc, frozenset[Buffer]]] = field(
         default_factory=lambda: dict[int, tuple[PrimFunc, frozenset[Buffer]]]()
     )
     followed: bool = False
+    steady: frozenset[Var] = frozenset()  # names that stay what they are
+    known: isl.Set = field(default_factory=pb.always)  # what is promised of these
 
-    def __post_init__(self) -> None:
-        self.items = [*items(self.entry.body)]
+    @staticmethod
+    def of_function(entry: PrimFunc, floats: Floats) -> Flow:
+        """The statements of a function."""
+        bound = {v.name for s in walk(entry.body) for v in bound_var(s)}
+        names = frozenset(v for v in (*entry.scalars, *shape_vars(entry)) if v.name not in bound)
+        flow = Flow(entry, floats, entry.body, steady=names, known=promised(entry))
         # as functions contents are worth knowing where they decide something
-        self.followed = any(self.deciding(call.callee) for call in calls_in(self.entry.body))
+        flow.followed = any(flow.deciding(call.callee) for call in calls_in(entry.body))
+        flow._follow({}, flow._given())
+        return flow
+
+    def inside(self, at: int, part: Stmt) -> Flow:
+        """What runs inside of a statement: in a loop for one iteration, before which others may have run."""
+        item = self.items[at]
+        changing = buffers_written(item) if isinstance(item, For) else set[Buffer]()
+        bound = {v.name for s in walk(part) for v in bound_var(s)}
+        steady = self.steady | ({item.var} if isinstance(item, For) and item.var.name not in bound else set[Var]())
+        known = self.known.intersect(learned(item, part))
+        flow = Flow(
+            self.entry, self.floats, part, effects=self.effects, decided=self.decided, followed=self.followed,
+            steady=frozenset(steady), known=known,
+        )  # fmt: skip
+        start = {
+            (b, v): r for (b, v), r in self.before[at].items()
+            if b not in changing and held.reads(v).isdisjoint(changing)
+        }  # fmt: skip
+        flow._follow(start, {b: r for b, r in self.defined[at].items() if b not in changing})
+        return flow
+
+    def _follow(self, known: Contents, defined: Regions) -> None:
+        """Go through the statements, before which this is known."""
+        self.items = [*items(self.body)]
         self.done = [self.of(s) for s in self.items]
-        known: Contents = {}
-        defined = self._given()
         for done in self.done:
             self.before.append(known)
+            self.defined.append(defined)
             sound = done.defines and all(
                 _within(use.reads.intersect(pb.box(b.shape)), get(defined, b)) for b, use in done.uses.items()
             )
             known = self._after(known, done, sound=sound)
-            defined |= {b: _changed(get(defined, b), use, sound=sound) for b, use in done.uses.items()}
+            changed = {b: _changed(get(defined, b), use, sound=sound) for b, use in done.uses.items()}
+            defined = {**defined, **changed}
 
     def _given(self) -> Regions:
         """The elements of parameters that callers do not leave arbitrary, and say so."""
@@ -152,7 +224,9 @@ class Flow(Struct):
             return Done({b: Use(all, all, pb.nothing(len(b.shape))) for b, all in whole.items()})
         if next(calls_in(stmt), None) is None and all(not isinstance(s, If) for s in walk(stmt)):
             found = EffectAnalysis().of(lower_statement(stmt))
-            return Done({b: _use(found, b) for b in used(stmt)}, _numbers(found), writes_defined(stmt))
+            left = held.constants(found.established)
+            numbers: Contents = {(b, v): r for b, v, r in left if v.value == v.value and not self.strange(r)}
+            return Done({b: self._use(found, b) for b in used(stmt)}, numbers, writes_defined(stmt))
         return Done({b: self.within(stmt, b) for b in used(stmt)})
 
     def deciding(self, func: PrimFunc) -> frozenset[Buffer]:
@@ -164,16 +238,32 @@ class Flow(Struct):
     def _called(self, call: CallStmt, places: Mapping[Buffer, Buffer]) -> Done:
         """What a call does that takes all of each of some buffers."""
         effects, defines = self._effects(call.callee)
-        uses = {buffer: _use(effects, param) for param, buffer in places.items()}
-        names = self._scalars(call)
+        names = self.names(call)
+        uses = {buffer: self._use(effects, param, names.outward) for param, buffer in places.items()}
         leaves: Contents = {}
-        for (param, value), region in effects.established.items():
-            if param in places and not pb.variables(region) and self._is_telling(param, value):
-                value = substitute_expr(with_buffers_in(value, places), names)
-                known = {*self.entry.scalars}
-                if all(v in known or v.name.startswith("$") for v in free_vars(value)):
+        for (param, value), inside in effects.established.items():
+            if param in places and self._is_telling(param, value):
+                region = names.outward(inside)
+                value = substitute_expr(with_buffers_in(value, places), names.given)
+                steady = all(v in self.steady or v.name.startswith("$") for v in free_vars(value))
+                if steady and not self.strange(region):
                     leaves[places[param], value] = region
         return Done(uses, leaves, defines and not any(has_undef(a) for a in call.args if isinstance(a, Expr)))
+
+    def _use(self, effects: Effects, buffer: Buffer, outward: Callable[[isl.Set], isl.Set] = lambda r: r) -> Use:
+        """What effects say of a buffer, in names that stay what they are, whatever others are."""
+
+        def known() -> Use:
+            reads, may, must = (outward(get(r, buffer)) for r in (effects.reads, effects.may, effects.must))
+            reads, may = (pb.forget(region, self.strange(region)) for region in (reads, may))
+            return Use(reads, may, pb.nothing(len(buffer.shape)) if self.strange(must) else must)
+
+        everything, nothing = pb.whole(len(buffer.shape)), pb.nothing(len(buffer.shape))
+        return pb.within_budget(known, Use(everything, everything, nothing))
+
+    def strange(self, region: isl.Set) -> set[str]:
+        """The names that a region depends on and that do not stay what they are in the function."""
+        return pb.variables(region) - {v.name for v in self.steady}
 
     def _effects(self, func: PrimFunc) -> tuple[Effects, bool]:
         """Effects of a function, and whether what it leaves is not arbitrary if nothing is that it reads."""
@@ -192,9 +282,13 @@ class Flow(Struct):
             )
         return self.effects[id(func)]
 
-    def _scalars(self, call: CallStmt) -> dict[Var, Expr]:
-        return {p: a for p, a in zip(call.callee.params, call.args, strict=True)
-                if isinstance(p, Var) and isinstance(a, (Var, Const))}  # fmt: skip
+    def names(self, call: CallStmt) -> Names:
+        """What a callee's scalars and sizes are at a call."""
+        given = {
+            v: e for v, e in size_arguments(call).items()
+            if free_vars(e) <= self.steady and not (has_loads(e) or has_undef(e))
+        }  # fmt: skip
+        return Names(given, self.known)
 
     def _is_telling(self, buffer: Buffer, value: Value) -> bool:
         """Whether a value is a number, a condition, or a function that equals itself: no float that may be NaN."""
@@ -218,24 +312,6 @@ class Flow(Struct):
             if isinstance(inner, Store) and inner.buffer == buffer:
                 may = pb.whole(rank)
         return Use(reads, may, pb.nothing(rank))
-
-
-def _use(effects: Effects, buffer: Buffer) -> Use:
-    """What effects say of a buffer, whatever the scalars are."""
-
-    def known() -> Use:
-        reads, may, must = (get(r, buffer) for r in (effects.reads, effects.may, effects.must))
-        reads, may = (pb.forget(region, pb.variables(region)) for region in (reads, may))
-        return Use(reads, may, pb.nothing(len(buffer.shape)) if pb.variables(must) else must)
-
-    everything, nothing = pb.whole(len(buffer.shape)), pb.nothing(len(buffer.shape))
-    return pb.within_budget(known, Use(everything, everything, nothing))
-
-
-def _numbers(effects: Effects) -> Contents:
-    """The numbers that a statement leaves, wherever scalars do not decide."""
-    found = held.constants(effects.established)
-    return {(b, v): r for b, v, r in found if v.value == v.value and not pb.variables(r)}
 
 
 def _changed(defined: isl.Set, use: Use, *, sound: bool) -> isl.Set:

@@ -3,40 +3,42 @@
 As where a function is split in two (`ir.transform.calls.outline`): what is known of a buffer is assumed by callees that
 read it: numbers, and where their elements decide something also functions of the place and bounds, as far as a callee
 has names for what they read. Where nobody reads what a callee leaves, it may leave anything, which those after it take
-for undef. What any of them is told nobody may change, whether it reads that or not. Calls in loops and branches are
-told what holds before these of buffers that nothing in them writes, and where nobody reads what they leave, neither in
-them nor after.
+for undef. What any of them is told nobody may change, whether it reads that or not. In loops and branches the same goes
+for the statements inside, of one iteration: what holds before a loop holds there of buffers that nothing in it writes,
+and what the iteration leaves is read by nobody where neither others nor what comes after reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import count
 
 import islpy as isl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from egraph_rules.modules.flow import Flow, Use, is_guarded, is_nothing
+from egraph_rules.modules.flow import Flow, Names, Use, is_guarded, is_nothing
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.effects import get, unite
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.instructions import is_instruction
-from ir.nodes import SKIP, Alloc, Buffer, CallStmt, Const, Expr, Let, PrimFunc, Seq, Stmt, Undef, Var, seq
+from ir.nodes import SKIP, Alloc, Buffer, CallStmt, Const, Expr, For, Let, PrimFunc, Seq, Stmt, Undef, Var, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import promised
-from ir.program.calls import calls_in
+from ir.program.calls import calls_in, size_arguments
 from ir.program.edit import names_in, with_children
 from ir.program.forms import with_buffers_in
 from ir.sections import passed
 from ir.transform.storage.parts import Part
 from ir.traverse import (
-    buffers_written,
     free_vars,
     shape_vars,
     stmt_children,
     substitute_expr,
+    walk,
 )
 
 _MOST = 4  # pieces of a region that is told
@@ -47,62 +49,72 @@ def told(entry: PrimFunc, floats: Floats = DEFAULT_FLOATS) -> PrimFunc:
     after them."""
     if sum(1 for _ in calls_in(entry.body)) < 2:
         return entry
-    changed = _Telling(Flow(entry, floats)).changed()
-
-    def rebuilt(stmt: Stmt) -> Stmt:
-        match stmt:
-            case Seq(stmts=stmts):
-                return seq(*map(rebuilt, stmts), span=stmt.span)
-            case Let():
-                next(changed)  # what it evaluates
-                return replace(stmt, body=rebuilt(stmt.body))
-            case Alloc(body=body):
-                return replace(stmt, body=rebuilt(body))
-            case _:
-                return next(changed)
-
-    return replace(entry, body=rebuilt(entry.body))
+    told = _Telling(Flow.of_function(entry, floats), lambda b: pb.nothing(len(b.shape)))
+    return replace(entry, body=told.changed())
 
 
 class _Telling(Struct):
-    """What each call is told. `said` are what calls of each statement are told of buffers, by the number of the call,
-    `relied` the elements that this is about, also those that values read."""
+    """What each call is told. `said` are what calls that are statements here are told of buffers, `relied` the elements
+    that this is about, also those that values read; `inner` is the same of what stands in loops and branches. `end`
+    says where nobody reads what these statements leave in a buffer that others have too."""
 
     flow: Flow
-    said: list[dict[int, Contents]] = field(default_factory=lambda: list[dict[int, Contents]]())
+    end: Callable[[Buffer], isl.Set]
+    within: bool = False
+    said: list[Contents] = field(default_factory=lambda: list[Contents]())
     relied: list[Regions] = field(default_factory=lambda: list[Regions]())
+    inner: list[list[_Telling]] = field(default_factory=lambda: list[list[_Telling]]())
+    own: set[Buffer] = field(default_factory=lambda: set[Buffer]())
 
     def __post_init__(self) -> None:
+        self.own = {s.buffer for s in walk(self.flow.body) if isinstance(s, Alloc)}
         for at, item in enumerate(self.flow.items):
-            said = {id(call): self._said(at, call) for call in calls_in(item)}
-            self.said.append(said)
-            self.relied.append(unite(*(_relied(told) for told in said.values())))
+            told = self._said(at, item) if isinstance(item, CallStmt) else {}
+            parts = [] if isinstance(item, CallStmt) or next(calls_in(item), None) is None else stmt_children(item)
+            inner = [_Telling(self.flow.inside(at, part), partial(self._left, at), within=True) for part in parts]
+            self.said.append(told)
+            self.inner.append(inner)
+            self.relied.append(unite(_relied(told), *(self._anywhere(r) for t in inner for r in t.relied)))
 
-    def changed(self) -> Iterator[Stmt]:
+    def changed(self) -> Stmt:
         """The statements, with callees that are told what holds before them and what is read after them."""
-        return (self._inside(at, item) for at, item in enumerate(self.flow.items))
+        numbers = count()
 
-    def _inside(self, at: int, stmt: Stmt) -> Stmt:
-        """A statement that is one of the function, or stands in it."""
+        def rebuilt(stmt: Stmt) -> Stmt:
+            match stmt:
+                case Seq(stmts=stmts):
+                    return seq(*map(rebuilt, stmts), span=stmt.span)
+                case Let():
+                    next(numbers)  # what it evaluates
+                    return replace(stmt, body=rebuilt(stmt.body))
+                case Alloc(body=body):
+                    return replace(stmt, body=rebuilt(body))
+                case _:
+                    return self._changed(next(numbers))
+
+        return rebuilt(self.flow.body)
+
+    def _changed(self, at: int) -> Stmt:
+        """One of the statements."""
+        stmt = self.flow.items[at]
         if not isinstance(stmt, CallStmt):
-            return with_children(stmt, [self._inside(at, part) for part in stmt_children(stmt)])
-        alone = stmt is self.flow.items[at]
-        dead = {b: self._dead(at, b) if alone else self._dead_inside(at, b) for b in self._writing(stmt)}
-        may_read = {b: self._arbitrary(at, b) for b in self._asking(stmt)} if alone else {}
-        return self._call(stmt, self.said[at][id(stmt)], may_read, dead)
+            return with_children(stmt, [t.changed() for t in self.inner[at]]) if self.inner[at] else stmt
+        dead = {b: self._dead(at, b) for b in self._writing(stmt)}
+        may_read = {} if self.within else {b: self._arbitrary(at, b) for b in self._asking(stmt)}
+        return self._call(stmt, self.said[at], may_read, dead)
 
     def _call(self, call: CallStmt, known: Contents, may_read: Regions, dead: Regions) -> Stmt:
         """A call, of a callee that is told what buffers hold, which of them it may read, and where it may leave
         anything."""
-        params = _params(call)
+        params, names = _params(call), self.flow.names(call)
         taken = names_in(call.callee)
         first, last = list[Stmt](), list[Stmt]()
         undefined: Contents = {(b, Undef(b.dtype)): region for b, region in may_read.items()}
         for (buffer, value), region in (*known.items(), *undefined.items()):
-            part = self._part(call.callee, params[buffer], region, taken)
+            part = self._part(call.callee, params[buffer], region, names, taken)
             first += [] if part is None else [part.read_as(_in_terms(call, value))]
         for buffer, region in dead.items():
-            part = self._part(call.callee, params[buffer], region, taken)
+            part = self._part(call.callee, params[buffer], region, names, taken)
             last += [] if part is None else [part.written_as(Undef(buffer.dtype))]
         if all(s == SKIP for s in (*first, *last)):
             return call
@@ -112,14 +124,15 @@ class _Telling(Struct):
 
         return replace(call, callee=call.callee.with_origin(change))
 
-    def _part(self, callee: PrimFunc, param: Buffer, region: isl.Set, taken: set[str]) -> Part | None:
+    def _part(self, callee: PrimFunc, param: Buffer, region: isl.Set, names: Names, taken: set[str]) -> Part | None:
         """A region of a parameter, unless it is nothing, or too much to say."""
 
         def found() -> Part | None:
-            here = region.intersect(pb.box(param.shape)).coalesce()
+            known = promised(callee)
+            here = names.inward(region).intersect(pb.box(param.shape)).intersect_params(known).coalesce()
             if here.is_empty() or here.n_basic_set() > _MOST:
                 return None
-            return Part.of(param, here, promised(callee), (*callee.scalars, *shape_vars(callee)), taken)
+            return Part.of(param, here, known, (*callee.scalars, *shape_vars(callee)), taken)
 
         part = pb.within_budget(found, None)
         taken |= set() if part is None else {v.name for v in part.indices}
@@ -128,16 +141,14 @@ class _Telling(Struct):
     # What there is to tell -------------------------------------------------------------------------------------------
 
     def _said(self, at: int, call: CallStmt) -> Contents:
-        """What a call is told that stands in a statement, or is one."""
+        """What a call is told."""
         asking = {*self._asking(call)}
         if not asking:
             return {}
-        item = self.flow.items[at]
-        changing = set[Buffer]() if isinstance(item, CallStmt) else buffers_written(item)
         decided = {section.buffer for param, section in passed(call) if param in self.flow.deciding(call.callee)}
         found: Contents = {}
         for (buffer, value), region in self.flow.before[at].items():
-            if buffer not in asking or buffer in changing or not held.reads(value).isdisjoint(changing):
+            if buffer not in asking:
                 continue
             plain = isinstance(value, Const) and not held.is_condition(buffer, value)
             if (plain or buffer in decided) and _can_be_said(call, value) and not is_nothing(region):
@@ -148,7 +159,7 @@ class _Telling(Struct):
         """Buffers of numbers that a call takes whole, unless it is one of an instruction."""
         for _, section in () if is_instruction(call.callee) else passed(call):
             sizes = section.buffer.shape
-            known = sizes and all(isinstance(e, Const) for e in sizes)
+            known = sizes and all(free_vars(e) <= self.flow.steady for e in sizes)
             if section.is_whole and known and section.buffer.dtype is not DType.BOOL:
                 yield section.buffer
 
@@ -191,16 +202,22 @@ class _Telling(Struct):
                 dead = dead.subtract(region.subtract(over))
             use = self.flow.done[k].uses.get(buffer)
             over = over if use is None else over.union(use.must)
-        return dead.intersect(over) if buffer in self.flow.entry.buffers else dead
+        return dead if buffer in self.own else dead.intersect(over.union(self.end(buffer)))
 
     def _read(self, at: int, buffer: Buffer) -> Iterator[isl.Set]:
         use = self.flow.done[at].uses.get(buffer)
         if use is not None:
             yield use.reads
 
-    def _dead_inside(self, at: int, buffer: Buffer) -> isl.Set:
-        """Where nobody reads what calls in a loop or branch leave in a buffer, neither after it nor anywhere in it."""
-        return self._dead(at, buffer).subtract(self.flow.within(self.flow.items[at], buffer).reads)
+    def _left(self, at: int, buffer: Buffer) -> isl.Set:
+        """Where nobody reads what lies in a buffer where the inside of a statement ends: after it, and if it is a loop
+        anywhere in it."""
+        item, dead = self.flow.items[at], self._dead(at, buffer)
+        return dead.subtract(self.flow.within(item, buffer).reads) if isinstance(item, For) else dead
+
+    def _anywhere(self, regions: Regions) -> Regions:
+        """Regions of what stands inside, whatever the names there are."""
+        return {b: pb.forget(r, self.flow.strange(r)) for b, r in regions.items()}
 
 
 def _params(call: CallStmt) -> dict[Buffer, Buffer]:
@@ -210,17 +227,14 @@ def _params(call: CallStmt) -> dict[Buffer, Buffer]:
 
 def _can_be_said(call: CallStmt, value: Value) -> bool:
     """Whether a callee has names for all that a value reads."""
-    scalars = {arg for arg in call.args if isinstance(arg, Var)}
+    scalars = {arg for arg in size_arguments(call).values() if isinstance(arg, Var)}
     known = all(v in scalars or v.name.startswith("$") for v in free_vars(value))
     return known and held.reads(value) <= _params(call).keys()
 
 
 def _in_terms(call: CallStmt, value: Value) -> Value:
     """A value by the names that a callee has for what it reads."""
-    scalars: dict[Var, Expr] = {
-        arg: param for param, arg in zip(call.callee.params, call.args, strict=True)
-        if isinstance(arg, Var) and isinstance(param, Var)
-    }  # fmt: skip
+    scalars: dict[Var, Expr] = {arg: param for param, arg in size_arguments(call).items() if isinstance(arg, Var)}
     return substitute_expr(with_buffers_in(value, _params(call)), scalars)
 
 

@@ -4,7 +4,7 @@ them or inlined, whatever is cheapest."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import inf
 from typing import Protocol, overload
@@ -157,6 +157,8 @@ class ModuleSearch(Struct, dict=True):
     instructions: tuple[PrimFunc, ...] = ()
     floats: Floats = DEFAULT_FLOATS
     prices: dict[PrimFunc, float] = field(default_factory=lambda: dict[PrimFunc, float]())
+    paid: dict[Hashable, bool] = field(default_factory=lambda: dict[Hashable, bool]())
+    written: dict[Hashable, bool] = field(default_factory=lambda: dict[Hashable, bool]())
 
     def __post_init__(self) -> None:
         self.pricer: Pricer = Pricer(self._searched, self.target, self.instructions)
@@ -191,10 +193,17 @@ class ModuleSearch(Struct, dict=True):
         `apart` calls the callees that `joined` has in the places of the calls.
         """
         calls = [*calls_in(apart.body)]
+        key = tuple(map(self.pricer.structure, (joined, *(c.callee for c in calls))))
+        if key not in self.paid:
+            self.paid[key] = self._is_cheaper(joined, apart, calls)
+        return self.paid[key]
+
+    def _is_cheaper(self, joined: PrimFunc, apart: PrimFunc, calls: Sequence[CallStmt]) -> bool:
         best, price = self.pricer.best(joined)
-        if self.whole is None:
-            return price < sum(self.pricer.best(c.callee)[1] for c in calls)
-        parts = iter([self.pricer.best(c.callee)[0] for c in calls])
+        saves = price < sum(self.pricer.best(c.callee)[1] for c in calls)
+        if self.whole is None or not saves:
+            return saves
+        parts = iter([self._cheaper(c.callee) for c in calls])
         row = map_stmt(apart.body, on_stmt=lambda s: replace(s, callee=next(parts)) if isinstance(s, CallStmt) else s)
         return self._price(best) < self._price(replace(apart, body=row))
 
@@ -362,7 +371,7 @@ class ModuleSearch(Struct, dict=True):
         for choice in choices if graph.calls else ():
             kept = "as they are" if choice is as_it_is else "as chosen"
             chosen = {name: BufferLayout(name, storage) for name, storage in choice.written.items()}
-            called = assembled(graph, choice, self.pricer, lambda v: v.best)
+            called = assembled(graph, choice, self.pricer, self._form)
             given = unstaged(assembled(graph, choice, self.pricer, lambda v: v.source).entry) if called.packs else entry
             apart = unstaged(called.entry)
             name = f"callees specialized, buffers {kept}"
@@ -373,6 +382,21 @@ class ModuleSearch(Struct, dict=True):
         if small or not graph.calls:
             yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain, as_it_is)
         yield Alternative("as written", entry, (), plain, as_it_is)
+
+    def _form(self, variant: Variant) -> PrimFunc:
+        """What stands for a callee: the cheapest equivalent, unless its code is dearer than the callee's own."""
+        return self._no_dearer(variant.best, variant.source, id(variant.cost))
+
+    def _cheaper(self, callee: PrimFunc) -> PrimFunc:
+        return self._no_dearer(self.pricer.best(callee)[0], callee, self.pricer.structure(callee))
+
+    def _no_dearer(self, best: PrimFunc, source: PrimFunc, structure: Hashable) -> PrimFunc:
+        """The first of two forms, where programs as a whole are priced unless it is dearer than the other."""
+        if self.whole is None or best.body == source.body:
+            return best
+        if structure not in self.written:
+            self.written[structure] = self._price(source) < self._price(best)
+        return source if self.written[structure] else best
 
     def _best(self, func: PrimFunc) -> PrimFunc:
         """The cheapest equivalent of a whole program; where nothing else prices it, as any function."""

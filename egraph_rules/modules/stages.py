@@ -19,7 +19,6 @@ from ir.nodes import (
     Block,
     Buffer,
     CallStmt,
-    Const,
     Evaluate,
     Expr,
     For,
@@ -44,6 +43,7 @@ from ir.traverse import (
     free_vars,
     has_loads,
     map_stmt,
+    shape_vars,
     stmt_children,
     walk,
 )
@@ -53,11 +53,12 @@ _OTHER = (Assert, Assume, Block, CallStmt, Evaluate)
 
 
 def staged(entry: PrimFunc, *, alone: bool) -> PrimFunc:
-    """A function with its stages as calls; as it is where sizes are no numbers, or one is all there is that may not
-    stand `alone`.
+    """A function with its stages as calls; as it is where sizes do not stay what they are, or one is all there is that
+    may not stand `alone`.
     """
     local = (s.buffer for s in walk(entry.body) if isinstance(s, Alloc))
-    if not all(isinstance(e, Const) for b in (*entry.buffers, *local) for e in b.shape):
+    steady = {*entry.scalars, *shape_vars(entry)}
+    if not all(free_vars(e) <= steady for b in local for e in b.shape):
         return entry
     stages = _Stages(entry, names_in(entry))
     body = stages.stmt(entry.body)
@@ -109,7 +110,8 @@ def called(stmt: Stmt, name: str, taken: set[str]) -> CallStmt:
     used = dict.fromkeys(b for b in _buffers(stmt) if b not in own)
     buffers = [*(b for b in used if b not in written), *(b for b in used if b in written)]
     bound = {v for s in walk(stmt) for v in bound_var(s)}
-    scalars = dict.fromkeys(e for e in all_exprs(stmt) if isinstance(e, Var) and e not in bound)
+    sizes = (v for b in sorted(own, key=lambda b: b.name) for e in b.shape for v in sorted(free_vars(e), key=str))
+    scalars = dict.fromkeys((*(e for e in all_exprs(stmt) if isinstance(e, Var) and e not in bound), *sizes))
     func = PrimFunc(fresh(name, taken), (*buffers, *scalars), stmt, ((_STAGE, True),), stmt.span).vouched()
     return CallStmt(func, (*map(Section.whole, buffers), *scalars), stmt.span)
 

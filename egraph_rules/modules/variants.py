@@ -137,10 +137,14 @@ class Pricer(Struct):
     def _known(self, func: PrimFunc) -> Found:
         """The same under canonical names."""
         self.asked += 1
-        plain = self._canonical(func).func
+        plain = self.structure(func)
         if plain not in self.known:
             self.known[plain] = self.search(plain.vouched())
         return self.known[plain]
+
+    def structure(self, func: PrimFunc) -> PrimFunc:
+        """A function without calls under names that say nothing."""
+        return self._canonical(func).func
 
     def _canonical(self, func: PrimFunc) -> Canonical:
         if id(func) not in self.named:
@@ -171,7 +175,7 @@ class Pricer(Struct):
         if key not in self.variants:
             places = [p.name for p in func.params]
             kept_so = tuple((places.index(name), storage) for name, storage in storages.items())
-            self.variants[key] = self._priced(func, storages, (self._canonical(func).func, kept_so))
+            self.variants[key] = self._priced(func, storages, (self.structure(func), kept_so))
         return self.variants[key]
 
     def _priced(self, func: PrimFunc, storages: Mapping[str, Storage], structure: Hashable) -> Variant | None:

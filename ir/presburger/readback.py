@@ -121,7 +121,8 @@ def coordinate(region: isl.Set, axis: int, *, upper: bool) -> isl.PwAff | None:
     """The least or greatest coordinate of a region on one axis, as a function of its parameters; None if unbounded."""
     rank = region.dim(isl.dim_type.set)
     line = region.project_out(isl.dim_type.set, axis + 1, rank - axis - 1).project_out(isl.dim_type.set, 0, axis)
-    bounded = line.dim_has_upper_bound if upper else line.dim_has_lower_bound  # that of each part of it
+    plain = line.remove_divs()  # isl takes the equality of a multiple and its quotient for a bound
+    bounded = plain.dim_has_upper_bound if upper else plain.dim_has_lower_bound  # that of each part of it
     if not line.is_empty() and not bounded(isl.dim_type.set, 0):
         return None
     return line.dim_max(0) if upper else line.dim_min(0)

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
         raise LoopsatError("options", "--graph and -o name the same file", help="choose another one")
     entry = entry_of(module, *([name] if name else []))
     if next(calls_in(staged(entry, alone=bool(options.free or options.maps)).body), None) is None:
-        message = f"{entry.name} neither calls functions nor has several stages with numbers for sizes"
+        message = f"{entry.name} neither calls functions nor has several stages"
         raise LoopsatError(
             "options", message, entry.span, help=f"leave out {asked}, which is about what lies between them"
         )

@@ -170,7 +170,8 @@ def test_calls_in_loops_may_leave_anything_where_nobody_reads_in_any_iteration(
     text = copy + "    for i, j in T.grid(4, 4):\n        B[i, j] = A[i, j]\n" + text
     text = text.replace("    G = T.alloc", "    F = T.alloc_buffer((4, 4), 'int32')\n    G = T.alloc")
     found = {c.name: claims(c) for c in callees(told(parse(text)["main"]))}
-    assert LEFT in found["pad"] and (LEFT in found["addone"]) == permitted
+    assert "T.assume(a0 <= 2 or a1 <= 1 or A[a0, a1] == 0)" in found["addone"]  # what pad left in the same iteration
+    assert (LEFT in found["addone"]) == permitted
 
 
 PLACES = """
@@ -230,3 +231,88 @@ def test_what_a_callee_in_a_loop_is_told_stays_though_nothing_reads_it() -> None
     given = told(specialized(parse(text)["main"]))
     assert interpret(without_calls(given), x, y, z, sanitize=True)[0] == 182
     assert interpret(optimize(parse(text)).best, x, y, z)[0] == 182
+
+
+OPEN = """
+@T.prim_func
+def clear(A: T.Buffer((n,), "int32"), k: T.int32, n: T.int32):
+    for i in range(n):
+        if i >= k:
+            A[i] = 0
+
+@T.prim_func
+def total(A: T.Buffer((m,), "int32"), S: T.Buffer((1,), "int32"), k: T.int32, m: T.int32):
+    S[0] = 0
+    for i in range(m):
+        if i < k:
+            S[0] += A[i]
+
+@T.prim_func
+def main(X: T.Buffer((n,), "int32"), S: T.Buffer((1,), "int32"), p: T.int32, q: T.int32, n: T.int32):
+    T.assume(n >= 1)
+    H = T.alloc_buffer((n + 2,), "int32")
+    for i in range(n + 2):
+        H[i] = X[T.max(T.min(i, n - 1), 0)]
+    clear(H, p + 1, n + 2)
+    total(H, S, p + 1, n + 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("passed", "claim"),
+    [
+        ("total(H, S, p + 1", "a0 < k or A[a0] == 0"),
+        ("total(H, S, p + 3", "k >= a0 + 3 or A[a0] == 0"),
+        ("total(H, S, q", ""),  # which says nothing of p
+    ],
+)
+def test_callees_are_told_what_holds_for_all_sizes_in_their_own_names(passed: str, claim: str) -> None:
+    text = OPEN.replace("total(H, S, p + 1", passed)
+    used = {c.name: c for c in callees(told(specialized(parse(text)["main"])))}["total"]
+    assert [str(s.cond) for s in walk(used.body) if isinstance(s, Assume) and has_loads(s.cond)] == (
+        [claim] if claim else []
+    )
+
+
+SCRATCH = """
+@T.prim_func
+def fill(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32"), k: T.int32):
+    for i in range(6):
+        if i < k:
+            B[i] = A[i]
+        else:
+            B[i] = 0
+
+@T.prim_func
+def total(A: T.Buffer((6,), "int32"), B: T.Buffer((1,), "int32"), k: T.int32):
+    for i in range(6):
+        if i < k:
+            B[0] += A[i]
+
+@T.prim_func
+def main(X: T.Buffer((6,), "int32"), Y: T.Buffer((1,), "int32"), p: T.int32):
+    H = T.alloc_buffer((6,), "int32")
+    fill(X, H, 2)
+    for t in range(4):
+        BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "claim"),
+    [
+        ("fill(X, H, t + 1)\n        total(H, Y, t + 1)", "a0 < k or A[a0] == 0"),
+        ("fill(X, H, p)\n        if t > 1:\n            total(H, Y, p)", "a0 < k or A[a0] == 0"),
+        ("total(H, Y, p)\n        fill(X, H, p)", ""),  # before the first one that is another p
+        ("fill(X, H, p)\n        H[5] = Y[0]\n        total(H, Y, p)", "a0 <= 4 and a0 < k or a0 == 5 or A[a0] == 0"),
+        ("if t > 1:\n            fill(X, H, p)\n        total(H, Y, p)", ""),
+    ],
+)
+def test_calls_in_loops_are_told_what_the_same_iteration_left(body: str, claim: str) -> None:
+    text = SCRATCH.replace("BODY", body)
+    used = {c.name: c for c in callees(told(specialized(parse(text)["main"])))}["total"]
+    claims = [str(s.cond) for s in walk(used.body) if isinstance(s, Assume) and has_loads(s.cond)]
+    assert claims == ([claim] if claim else [])
+    x, y = np.arange(6, dtype=np.int32), np.zeros(1, np.int32)
+    given = told(specialized(parse(text)["main"]))
+    assert interpret(without_calls(given), x, y, p=3, sanitize=True) == interpret(parse(text)["main"], x, y, p=3)

@@ -266,6 +266,40 @@ def test_buffers_of_symbolic_extents_have_room_in_the_names_of_each_function() -
     assert "if" not in str(choice.variants[1].best.body)
 
 
+ROWS_OF_OPEN_SIZES = (
+    SYMBOLIC.split("@T.prim_func\ndef main")[0]
+    + """
+@T.prim_func
+def main(X: T.Buffer((r, m), "int32"), Y: T.Buffer((r, m), "int32"), r: T.int32, m: T.int32):
+    for k in range(r):
+        for t in range(20):
+            step(X[k, :], Y[k, :], m)
+            step(Y[k, :], X[k, :], m)
+"""
+)
+STAGES_OF_OPEN_SIZES = """
+@T.prim_func
+def main(X: T.Buffer((r, m), "int32"), Y: T.Buffer((r, m), "int32"), r: T.int32, m: T.int32):
+    for t in range(20):
+        for i, j in T.grid(r, m):
+            Y[i, j] = X[i, j] % 7 + T.if_then_else(j > 0, X[i, j - 1], 0) - T.if_then_else(j < m - 2, X[i, j + 2], 0)
+        for i, j in T.grid(r, m):
+            X[i, j] = Y[i, j] % 5
+"""
+
+
+@pytest.mark.parametrize("text", [ROWS_OF_OPEN_SIZES, STAGES_OF_OPEN_SIZES])
+def test_so_have_those_that_sections_are_taken_of_and_those_between_stages(text: str) -> None:
+    given = parse(text)
+    result = optimize(given, floats=())
+    assert str(result.layouts["X"]) == "X: (r, m + 3) by lambda i0, i1: (i0, i1 + 1), padding keeps 0"
+    assert result.cost * 1.1 < result.cost_before and "T.if_then_else" not in str(result.best)
+    for r, m in ((0, 3), (2, 0), (3, 1), (2, 5)):
+        x = np.random.default_rng(m).integers(-9, 10, (2, r, m)).astype(np.int32)
+        for a, b in zip(interpret(given, *x, r=r, m=m), interpret(result.best, *x, r=r, m=m), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 HEAT = """
 @T.prim_func
 def step(U: T.Buffer((512, 512), "float32"), V: T.Buffer((512, 512), "float32")):

@@ -20,9 +20,11 @@ from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.modules.stages import staged, unstaged
 from ir import interpret, parse, to_script, verify
-from ir.errors import InterpretError, VerifyError
-from ir.nodes import Assume, Module, PrimFunc, Store, Undef
+from ir.errors import InterpretError, ScheduleError, VerifyError
+from ir.nodes import Alloc, Assume, Module, PrimFunc, Store, Undef
 from ir.program.calls import callees, calls_in, without_calls
+from ir.schedule import Schedule
+from ir.schedule.layout import layout_of
 from ir.schedule.storage import Storage
 from ir.transform.calls.specialize import specialized
 from ir.traverse import has_loads, walk
@@ -238,6 +240,78 @@ def forced(graph: Graph, target: Target) -> Iterator[tuple[str, Storage, dict[st
                 yield name, storage, {n: w[:1] for n, w in ways.items()} | {name: [storage]}
 
 
+def a_symbolic_module(seed: int) -> str:
+    """A module over `m` elements, of which `p` and sums with it say how many count."""
+    rng = np.random.default_rng(seed)
+    pick = lambda *items: items[int(rng.integers(len(items)))]  # noqa: E731
+
+    def named(name: str, a: str = "n", b: str = "n") -> str:
+        matched = f'    A = T.match_buffer(a, ({a},), "int32")\n    B = T.match_buffer(b, ({b},), "int32")'
+        return (
+            f"\n@T.prim_func\ndef {name}(a: T.handle, b: T.handle, k: T.int32):\n    n = T.int32()\n{matched}\n    for "
+        )
+
+    value = lambda: pick("A[i] + 1", "T.max(A[i], 0)", "i - k", "2", "A[n - 1 - i]", "T.if_then_else(i < k, A[i], 0)")  # noqa: E731
+    names, text = list[str](), ""
+    for f in range(4):
+        cond = pick("i < k", "i >= k", "A[i] > 0", "A[i] == 2", "0 <= A[i] and A[i] < n", "i % 2 == 0")
+        other = pick("", f"\n        else:\n            B[i] = {value()}")
+        text += f"{named(f'f{f}')}i in range(n):\n        if {cond}:\n            B[i] = {value()}{other}\n"
+        names.append(f"f{f}")
+    text += f"{named('after', 'n + 1')}i in range(n):\n        if i >= k:\n            B[i] = A[i + 1]\n"
+    choice = "T.if_then_else(0 < i and i < k, A[i - 1], 0)"
+    text += f"{named('before', b='n + 1')}i in range(n + 1):\n        B[i] = {choice}\n"
+    lines = ["H = T.alloc_buffer((m,), 'int32')", "W = T.alloc_buffer((m + 1,), 'int32')", "before(X, W, m)"]
+    lines += ["for t in range(m):", "    H[t] = X[t]"]
+    lines += ["R = T.alloc_buffer((4, m + 1), 'int32')", "Q = T.alloc_buffer((m + 2, 3), 'int32')"]
+    lines += ["for i, t in T.grid(4, m + 1):", "    R[i, t] = i - t % 3", "for t, i in T.grid(m + 2, 3):"]
+    lines += ["    Q[t, i] = t % 2 + i"]
+    sections = (
+        "R[0, 0:m], R[2, 1:m + 1]", "R[t + 1, 0:m], R[t, 0:m]", "X[0:m], R[t, 1:m + 1]", "R[3, 1:m + 1], H[0:m]",
+        "Q[0:m, 1], Q[2:m + 2, 0]", "R[t, 0:m], Q[1:m + 1, t]", "Q[1:m + 1, 2], Y[0:m]", "R[X[0] % 4, 0:m], Y[0:m]",
+    )  # fmt: skip
+
+    def a_call(place: str) -> str:
+        scalar = pick("p", "p + 1", "m - p", "2", "m", "X[0]", "t")
+        one, other = pick(("X", "H"), ("H", "Y"), ("Y", "H"), ("X", "Y"))
+        given = pick(f"{one}, {other}", f"{one}, {other}", pick(*sections))
+        call = f"{pick(*names)}({given}, {scalar})"
+        call = pick(call, call, call, f"before({one}, W, {scalar})", f"after(W, {other}, {scalar})")
+        return call.replace("[t", f"[{place}").replace(", t", f", {place}")
+
+    for _ in range(int(rng.integers(2, 5))):
+        around = pick("", "", "for t in range(3):", "if p > 2:")
+        calls = [a_call("t" if around[:3] == "for" else "1") for _ in range(3 if around else 1)]
+        if around:
+            calls = [around, *(f"    {c}" for c in calls)]
+            calls[2:3] = [pick(calls[2], f"    if {pick('p > 1', 'X[0] > 0')}:\n        {calls[2]}")]
+        lines += "\n".join(calls).split("\n")
+    body = "\n    ".join([*lines, "f0(H, Y, p)"])
+    buffer = 'T.Buffer((m,), "int32")'
+    head = f"def main(X: {buffer}, Y: {buffer}, p: T.int32, m: T.int32):\n    T.assume(m >= 1)"
+    return f"{text}\n@T.prim_func\n{head}\n    {body}\n"
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(2000, marks=pytest.mark.fuzz)])
+def test_so_is_what_they_are_told_in_names_of_sizes_and_scalars(count: int) -> None:
+    assumed = permitted = 0
+    for seed in range(count):
+        main = parse(a_symbolic_module(seed))["main"]
+        given = told(specialized(staged(main, alone=True)))
+        inlined = without_calls(given)
+        verify(inlined, allow_stray_loads=True)
+        rng = np.random.default_rng(seed)
+        for m, p in ((1, 0), (5, 3), (4, 6), (7, -1)):
+            x, y = rng.integers(-1, 4, (2, m)).astype(np.int32)
+            expected = interpret(main, x, y, p=p, m=m)
+            found = interpret(inlined, x, y, p=p, m=m, sanitize=True)
+            np.testing.assert_array_equal(found, expected, err_msg=f"{seed} {m} {p}")
+        stmts = [s for callee in callees(given) for s in walk(callee.body)]
+        assumed += any(isinstance(s, Assume) and has_loads(s.cond) for s in stmts)
+        permitted += any(isinstance(s, Store) and isinstance(s.value, Undef) for s in stmts)
+    assert assumed >= count // 20 and permitted >= count // 20
+
+
 @pytest.mark.parametrize("count", [24, pytest.param(1000, marks=pytest.mark.fuzz)])
 def test_calls_joined_with_those_that_move_what_they_leave_do_the_same(count: int) -> None:
     made = 0
@@ -281,3 +355,38 @@ def test_every_way_to_keep_buffers_and_sections_of_them_computes_the_same(count:
                 found = interpret(unstaged(made.entry), x, y)
                 np.testing.assert_array_equal(found, expected, err_msg=f"{seed} {storage}")
     assert kept >= count
+
+
+MAPS: dict[int, list[Callable[..., list[object]]]] = {
+    1: [lambda i: [i // 2, i % 2], lambda i: [5 - i], lambda i: [i + 1]],
+    2: [lambda i, j: [j, i], lambda i, j: [i // 2, j, i % 2], lambda i, j: [i, j // 4, j % 4]],
+}
+MAY_REFUSE = {"negative-index", "unused-buffer", "interface", "unproven"}  # what sizes and other callers say
+
+
+@pytest.mark.parametrize("count", [4, pytest.param(300, marks=pytest.mark.fuzz)])
+def test_layouts_by_hand_change_callers_and_callees_together(count: int) -> None:
+    changed = 0
+    for seed, main, expected in that_run(range(count)):
+        rng = np.random.default_rng(seed)
+        module = Module((*callees(main), main))
+        for func in module.funcs:
+            for buffer in (*func.buffers, *(s.buffer for s in walk(func.body) if isinstance(s, Alloc))):
+                sch = Schedule(module)
+                sch.work_on(func.name)
+                index_map = MAPS[len(buffer.shape)][int(rng.integers(3))]
+                pad = (None, 0, 7)[int(rng.integers(3))]
+                try:
+                    sch.transform_layout("root", buffer.name, index_map, pad_value=pad)
+                except ScheduleError as error:
+                    assert error.code in MAY_REFUSE, error
+                    continue
+                new = sch.mod["main"]
+                verify(new)
+                kept = {b.name: layout_of(new, b.name) for b in new.buffers if f"layout.{b.name}" in dict(new.attrs)}
+                given = zip(main.buffers, arrays(seed), strict=True)
+                packed = [kept[b.name].pack(a, pad or 0) if b.name in kept else a for b, a in given]
+                (found,) = interpret(new, *(np.asarray(a, np.int32) for a in packed), sanitize=True)
+                np.testing.assert_array_equal(kept["Y"].unpack(found) if "Y" in kept else found, expected[0], str(seed))
+                changed += 1
+    assert changed >= count

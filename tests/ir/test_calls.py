@@ -370,14 +370,22 @@ def test_a_layout_of_a_parameter_is_one_of_the_axes_that_sections_have_in_all_ca
     assert again.mod == sch.mod
 
 
-def test_sections_of_which_no_layout_could_be_that_of_the_buffer_are_refused() -> None:
-    part = SECTIONS.replace("(14,)", "(13,)").replace("X[i + 2]", "X[i]").replace("X[i, :]", "X[i, 1:14]")
-    both = "    B = T.alloc_buffer((14, 14), 'int32')\n    sums(B[:, 1], H[0, :], 1)\n    sums(B[1, :], H[0, :], 1)\n"
-    for text, message in (
-        (part.replace("sums(A[i, :]", "sums(A[i, 0:13]"), "takes the section"),
-        (SECTIONS.replace("    relu(H, Y)", both + "    relu(H, Y)"), "sections of B in main along other axes"),
-    ):
-        sch = Schedule(parse(text))
-        sch.work_on("sums")
-        with pytest.raises(ScheduleError, match=message):
-            sch.transform_layout("root", "X", lambda i: [i // 7, i % 7])
+PART = SECTIONS.replace("(14,)", "(13,)").replace("X[i + 2]", "X[i]").replace("X[i, :]", "X[i, 1:14]")
+FILLED = "    B = T.alloc_buffer((14, 14), 'int32')\n    for i, j in T.grid(14, 14):\n        B[i, j] = i - j\n"
+CALLS = ["    sums(B[:, 1], H[0, :], 1)\n", "    sums(B[1, :], H[0, :], 1)\n"]
+COPIED = [
+    PART.replace("sums(A[i, :]", "sums(A[i, 0:13]"),
+    *(SECTIONS.replace("    relu(H, Y)", FILLED + "".join(c) + "    relu(H, Y)") for c in (CALLS, CALLS[::-1])),
+]
+
+
+@pytest.mark.parametrize("text", COPIED)
+def test_of_sections_that_are_no_whole_axes_or_along_others_callers_pass_copies(text: str) -> None:
+    module = parse(text)
+    sch = Schedule(module)
+    sch.work_on("sums")
+    sch.transform_layout("root", "X", lambda i: [i // 7, i % 7])
+    for func in sch.mod.funcs:
+        verify(func)
+    x = values((6, 14)).astype(np.int32)
+    np.testing.assert_array_equal(interpret(sch.mod, x, sanitize=True)[0], interpret(module, x)[0])

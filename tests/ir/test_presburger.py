@@ -11,6 +11,7 @@ from ir import parse_expr
 from ir.arith import ArithmeticFault, fold_binary
 from ir.dtypes import DType
 from ir.nodes import FALSE, TRUE, Binary, BinaryOp, Buffer, Cast, Const, Expr, Load, Select, Unary, Var, const
+from ir.presburger import readback
 from ir.presburger import sets as pb
 
 X, Y = Var("x", DType.INT32), Var("y", DType.INT32)
@@ -242,3 +243,12 @@ def test_running_out_of_budget_gives_the_fallback_and_leaves_no_trace():
     assert pb.within_budget(lambda: pb.condition(cond).must.is_empty(), "gave up", operations=3) == "gave up"
     assert pb.within_budget(lambda: pb.condition(cond).must.is_empty(), "gave up") is False
     assert pb.condition(cond).must.is_empty() is False
+
+
+def test_coordinates_of_multiples_have_a_greatest_one_only_where_they_are_bounded():
+    even = pb.forget(pb.condition(parse_expr("x == 2 * y and y >= 0", NAMES)).must, ["y"])
+    line = isl.Set.from_params(even).move_dims(isl.dim_type.set, 0, isl.dim_type.param, 0, 1)
+    assert readback.coordinate(line, 0, upper=True) is None
+    bounded = line.intersect(pb.box((X,)))
+    assert readback.coordinate(bounded, 0, upper=True) is not None
+    assert readback.coordinate(line, 0, upper=False) is not None

@@ -6,7 +6,7 @@ chosen where calls take sections of it. Of a buffer that a call takes twice the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import islpy as isl
@@ -18,10 +18,10 @@ from ir.naming import fresh
 from ir.nodes import Assume, Binary, Buffer, CallStmt, Const, Expr, PrimFunc, Stmt, Var, const, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, proven, range_of
-from ir.program.calls import Copy, minus, of_dtype, size_arguments, without_calls
+from ir.program.calls import Copy, minus, of_dtype, plus, size_arguments, without_calls
 from ir.program.edit import names_in, with_children
 from ir.sections import Section, passed
-from ir.traverse import free_vars, has_loads, has_undef, stmt_children, substitute_expr
+from ir.traverse import free_vars, has_loads, has_undef, shape_vars, stmt_children, substitute_expr
 
 
 def specialized(entry: PrimFunc, where: Callable[[CallStmt], bool] = lambda call: True) -> PrimFunc:
@@ -47,6 +47,7 @@ class _Call(Struct, dict=True):
     path: tuple[Stmt, ...]
     params: list[Var | Buffer] = field(default_factory=lambda: list[Var | Buffer]())
     args: list[Expr | Section] = field(default_factory=lambda: list[Expr | Section]())
+    extents: list[tuple[Var, Expr]] = field(default_factory=lambda: list[tuple[Var, Expr]]())
     claims: list[Stmt] = field(default_factory=lambda: list[Stmt]())
 
     @cached_property
@@ -63,6 +64,7 @@ class _Call(Struct, dict=True):
             if isinstance(param, Var) and isinstance(arg, Expr) and param not in values:
                 self._scalar(param, arg)
         sections = self._sections(values, taken)
+        self._sizes(values)
         order = {p.name: k for k, p in enumerate(callee.params)}  # new scalars come last
         pairs = sorted(zip(self.params, self.args, strict=True), key=lambda pair: order.get(pair[0].name, len(order)))
         params, args = tuple(p for p, _ in pairs), tuple(a for _, a in pairs)
@@ -85,6 +87,14 @@ class _Call(Struct, dict=True):
             ends = zip(("ge", "le"), range_of(arg, self.known), strict=True)
             self.claims += [Assume(Binary(op, param, const(n, param.dtype))) for op, n in ends if n is not None]
 
+    def _sizes(self, values: Mapping[Var, Const]) -> None:
+        """Sizes that the callee knew from sections are scalars, where the whole buffers do not tell them."""
+        shown = replace(self.stmt.callee, params=tuple(self.params))
+        known = {*values, *size_arguments(replace(self.stmt, callee=shown, args=tuple(self.args)))}
+        for var, value in size_arguments(self.stmt).items():
+            if var not in known:
+                self._scalar(var, value)
+
     def _sections(self, values: Mapping[Var, Const], taken: set[str]) -> dict[str, Section]:
         """What stands for each buffer parameter in the callee; their parameters and arguments are noted."""
         given = list(passed(self.stmt))
@@ -94,9 +104,10 @@ class _Call(Struct, dict=True):
         for param, section in given:
             name = section.buffer.name
             if name not in whole:
-                shape = section.buffer.shape
                 if section.is_whole or name in apart:
                     shape = tuple(substitute_expr(e, dict[Var, Expr](values)) for e in param.shape)
+                else:
+                    shape = tuple(self._extent(e, taken) for e in section.buffer.shape)
                 new = param if shape == param.shape else replace(param, shape=shape)
                 self.params.append(new)
                 self.args.append(section if name in apart else Section.whole(section.buffer, section.span))
@@ -104,16 +115,34 @@ class _Call(Struct, dict=True):
                     whole[name] = new
             else:
                 new = whole[name]
-            sections[param.name] = Section.whole(new) if name in apart else self._placed(new, section, taken)
+            if name in apart:
+                sections[param.name] = Section.whole(new)
+            else:
+                own = [substitute_expr(e, dict[Var, Expr](values)) for e in param.shape]
+                sections[param.name] = self._placed(new, section, own, taken)
         return sections
 
+    def _extent(self, extent: Expr, taken: set[str]) -> Expr:
+        """An extent of the caller's buffer in names of the callee."""
+        if not free_vars(extent):
+            return extent
+        scalars = [*size_arguments(self.stmt).items(), *self.extents]
+        for var, value in scalars:
+            if value.same(extent):
+                return var
+        first = next(iter(sorted(v.name for v in free_vars(extent))))
+        new = Var(fresh(first, taken), extent.dtype)
+        self.extents.append((new, extent))
+        return new
+
     def _lies_inside(self, section: Section) -> bool:
-        """Whether a section of a buffer with numbers for extents is known to lie in it, wherever it starts."""
-        if not all(isinstance(e, Const) for e in section.buffer.shape):
+        """Whether a section of a buffer whose extents stay what they are is known to lie in it, wherever it starts."""
+        steady = {*self.entry.scalars, *shape_vars(self.entry)}
+        if not all(free_vars(e) <= steady for e in section.buffer.shape):
             return False
         for (start, extent), full in zip(section.ranges, section.buffer.shape, strict=True):
             size = const(1, start.dtype) if extent is None else extent
-            if not isinstance(size, Const) or has_loads(start) or has_undef(start):
+            if any(has_loads(e) or has_undef(e) for e in (start, size)):
                 return False
             last = minus(of_dtype(full, start.dtype), of_dtype(size, start.dtype))
             inside = Binary("and", Binary("ge", start, const(0, start.dtype)), Binary("le", start, last))
@@ -121,9 +150,18 @@ class _Call(Struct, dict=True):
                 return False
         return True
 
-    def _placed(self, buffer: Buffer, section: Section, taken: set[str]) -> Section:
-        """A section of the callee's buffer, which starts at numbers and scalars."""
-        ranges = tuple((self._start(start, taken), extent) for start, extent in section.ranges)
+    def _placed(self, buffer: Buffer, section: Section, own: Sequence[Expr], taken: set[str]) -> Section:
+        """A section of the callee's buffer, which starts at numbers and scalars; `own` are the extents of its axes."""
+        sizes = iter(own)
+        ranges = tuple(
+            (self._start(start, taken), None if extent is None else next(sizes)) for start, extent in section.ranges
+        )
+        for (start, extent), full in zip(ranges, buffer.shape, strict=True):
+            if not isinstance(full, Const):  # numbers say what they are
+                last = plus(start, const(1, start.dtype) if extent is None else extent)
+                inside = Binary("le", last, of_dtype(full, last.dtype))
+                said = last.same(full) or any(isinstance(c, Assume) and c.cond.same(inside) for c in self.claims)
+                self.claims += [] if said else [Assume(inside)]
         return Section(buffer, ranges)
 
     def _start(self, start: Expr, taken: set[str]) -> Expr:

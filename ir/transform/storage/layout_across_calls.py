@@ -2,29 +2,27 @@
 
 Whoever makes the buffer fills its padding once; all functions find that there and leave it. A callee that some calls
 pass such a buffer, and others do not, has a form for each. Where a call takes a section of all of some axes, the map is
-of these in the caller's buffer as well: `f(A[i, :])` with `[j // 4, j % 4]` makes `A[i, j // 4, j % 4]`.
+of these in the caller's buffer as well: `f(A[i, :])` with `[j // 4, j % 4]` makes `A[i, j // 4, j % 4]`. Other sections
+are made such first (`passed_sections`).
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.naming import fresh
-from ir.nodes import Alloc, Buffer, CallStmt, Const, Module, PrimFunc, Stmt, Var, const, seq
+from ir.nodes import Alloc, Buffer, CallStmt, Module, PrimFunc, Stmt, Var, const, seq
 from ir.presburger.geometry import Geometry, apply, geometry
 from ir.presburger.index_map import IndexMap
 from ir.program.calls import calls_in
 from ir.program.edit import names_in, refuse, replace_buffer
 from ir.sections import Section, passed
-from ir.transform.calls.specialize import specialized
 from ir.transform.storage.layout_records import check_sizes, with_layout
 from ir.transform.storage.padding import Filler, assumption, filler, index_names, padding_stage
+from ir.transform.storage.passed_sections import Axes, calls_of, covering, kept
 from ir.traverse import has_loads, map_stmt, results_of, walk
 
-Axes = tuple[int, ...]  # of a buffer: those that the map is of, where a section keeps these and drops others
 Changed = frozenset[tuple[str, Axes]]  # the buffers of a function that are kept in the new way
 Key = tuple[str, Changed]
 
@@ -32,45 +30,19 @@ Key = tuple[str, Changed]
 def is_passed(module: Module, func: PrimFunc, buffer: Buffer) -> bool:
     """Whether a call passes a buffer of a function on, or for one of its parameters."""
     passes = any(s.buffer == buffer for call in calls_in(func.body) for _, s in passed(call))
-    return passes or (buffer in func.buffers and next(_calls_of(module, func.name), None) is not None)
-
-
-def _calls_of(module: Module, name: str) -> Iterator[tuple[PrimFunc, CallStmt]]:
-    return ((f, call) for f in module.funcs for call in calls_in(f.body) if call.callee.name == name)
+    return passes or (buffer in func.buffers and next(calls_of(module, func.name), None) is not None)
 
 
 def across_calls(module: Module, home: PrimFunc, buffer: Buffer, index_map: IndexMap, pad_value: object) -> Module:
     """Keep a buffer in another way wherever calls pass it.
 
-    Calls that take sections of it get callees that take it whole, and where they find these.
+    Calls that take sections of it get callees that take it whole, and where they find these, or copies.
 
     Raises:
-        ScheduleError: where a section lies is not known, or it is passed for a parameter that changes; or the padding
-            would depend on the elements.
+        ScheduleError: the padding would depend on the elements.
     """
-    placed = _with_places(module, home, buffer)
+    placed = covering(module, home, buffer)
     return _Change(placed, index_map, pad_value).of(placed[home.name], buffer)
-
-
-def _with_places(module: Module, home: PrimFunc, buffer: Buffer) -> Module:
-    """The module with callees that take a buffer whole, and scalars for where they find the sections that they took."""
-    own = specialized(home, lambda call: any(s.buffer == buffer and not s.is_whole for _, s in passed(call)))
-    if own is home:
-        return module
-    taken, made = {f.name for f in module.funcs}, dict[str, PrimFunc]()
-
-    def on_stmt(stmt: Stmt) -> Stmt:
-        if not isinstance(stmt, CallStmt) or stmt.callee == module[stmt.callee.name]:
-            return stmt
-        known = next((f for f in made.values() if replace(f, name=stmt.callee.name) == stmt.callee), None)
-        callee = replace(stmt.callee, name=fresh(stmt.callee.name, taken)) if known is None else known
-        made[callee.name] = callee
-        return replace(stmt, callee=callee)
-
-    own = replace(own, body=map_stmt(own.body, on_stmt=on_stmt)).as_form_of(home)
-    funcs = [own if f is home else f for f in module.funcs]
-    at = funcs.index(own)
-    return replace(module, funcs=(*funcs[:at], *made.values(), *funcs[at:]))
 
 
 class _Change(Struct):
@@ -98,29 +70,13 @@ class _Change(Struct):
 
     def _demand(self, func: PrimFunc, buffer: Buffer, axes: Axes) -> None:
         """A buffer has the new layout; if it is a parameter, so has what each call passes for it."""
-        own = self.own.setdefault(func.name, {})
-        if own.setdefault(buffer.name, axes) != axes:
-            message = (
-                f"calls take sections of {buffer.name} in {func.name} along other axes, which would be two layouts"
-            )
-            refuse("call", message, buffer.span, help="inline the calls first, with Schedule.inline_calls()")
-        for caller, call in _calls_of(self.module, func.name) if buffer in func.buffers else ():
+        self.own.setdefault(func.name, {})[buffer.name] = axes
+        for caller, call in calls_of(self.module, func.name) if buffer in func.buffers else ():
             for param, section in passed(call):
                 if param == buffer:
-                    outer = tuple(_kept(section)[a] for a in axes)
-                    self._check_covered(call, section, outer)
+                    outer = tuple(kept(section)[a] for a in axes)
                     if self.own.get(caller.name, {}).get(section.buffer.name) != outer:
                         self._demand(caller, section.buffer, outer)
-
-    def _check_covered(self, call: CallStmt, section: Section, axes: Axes) -> None:
-        """Raise unless a section takes all of some axes of its buffer."""
-        for axis in axes:
-            start, extent = section.ranges[axis]
-            full = section.buffer.shape[axis]
-            if extent is None or not (extent.same(full) and isinstance(start, Const) and start.value == 0):
-                message = f"{call.callee.name} takes the section {section}, whose place in another layout is no section"
-                help = "inline the call first, with Schedule.inline_calls(), or let optimize choose layouts"
-                refuse("call", message, section.span or call.span, help=help)
 
     def _need(self, func: PrimFunc, changed: Changed) -> None:
         """Note which forms of a function, and of those that it calls, there have to be."""
@@ -136,9 +92,8 @@ class _Change(Struct):
         for param, section in passed(call):
             axes = own.get(section.buffer.name)
             if axes is not None:
-                self._check_covered(call, section, axes)
-                kept = _kept(section)
-                found[param.name] = tuple(kept.index(a) for a in axes)
+                own_axes = kept(section)
+                found[param.name] = tuple(own_axes.index(a) for a in axes)
         return frozenset(found.items())
 
     def _name(self) -> None:
@@ -182,7 +137,7 @@ class _Change(Struct):
 
         body = map_stmt(func.body, on_stmt=on_stmt)
         new = func if body is func.body and name == func.name else replace(func, name=name, body=body)
-        root = next(_calls_of(self.module, func.name), None) is None
+        root = next(calls_of(self.module, func.name), None) is None
         for buffer in buffers:
             new = plans[buffer.name].taken_by(new, made=root and buffer in results_of(func))
         check_sizes(func, new)
@@ -199,11 +154,6 @@ class _Change(Struct):
         first = tuple(v for k, v in enumerate(params) if k not in axes)
         lifted = IndexMap(params, (*first, *self.index_map(tuple(params[a] for a in axes))))
         return _Plan.of(buffer, lifted, self.pad_value)
-
-
-def _kept(section: Section) -> Axes:
-    """The axes of a buffer that a section has."""
-    return tuple(k for k, (_, extent) in enumerate(section.ranges) if extent is not None)
 
 
 def _moved(section: Section, new: Buffer, axes: Axes) -> Section:

@@ -98,12 +98,56 @@ def test_a_parameter_of_a_callee_changes_what_all_callers_pass() -> None:
     check(given, sch.mod)
 
 
-def test_sections_and_padding_that_follows_elements_are_refused() -> None:
-    _, sch = scheduled("H = T.alloc_buffer((2, 14), 'int32')\naddone(X, H[X[0] % 2, :])\naddone(H[0, :], Y)")
-    with pytest.raises(ScheduleError, match=r"addone takes the section H\[X\[0\] % 2, 0:14\]") as found:
-        sch.transform_layout("root", "H", lambda i, j: [j, i])
-    assert found.value.code == "call" and "inline" in found.value.help
+PARTS = (
+    "H = T.alloc_buffer((2, 20), 'int32')\nfor k in range(2):\n    addone(X, H[k, 3:17])\naddone(H[X[5] % 2, 3:17], Y)"
+)
+DATA = "H = T.alloc_buffer((2, 14), 'int32')\naddone(X, H[1, :])\naddone(X, H[X[0] % 2, :])\nboth(H[1, :], Y)"
+
+
+@pytest.mark.parametrize(
+    ("body", "func", "buffer"),
+    [
+        (PARTS, "addone", "A"),
+        (PARTS, "addone", "B"),
+        (DATA, "main", "H"),
+        (DATA, "addone", "B"),
+    ],
+)
+def test_parts_of_an_axis_and_sections_that_start_at_data_are_copied(body: str, func: str, buffer: str) -> None:
+    given, sch = scheduled(body)
+    sch.work_on(func)
+    flip = lambda i, j: [j, i]  # noqa: E731
+    sch.transform_layout("root", buffer, flip if buffer == "H" else TILES, pad_value=0)
+    check(given, sch.mod)
+    again = Schedule(given)
+    sch.trace.replay(again)
+    assert again.mod == sch.mod and parse(to_script(sch.mod))["main"] == sch.mod["main"]
+
+
+def test_padding_that_follows_elements_is_refused() -> None:
     _, sch = scheduled(CHAIN)
     with pytest.raises(ScheduleError, match="the padding of H would follow its elements") as found:
         sch.transform_layout("root", "H", TILES, pad_value=lambda io, ii: sch.get_buffer("H")[0, ii])
     assert found.value.code == "pad-value" and "inline" in found.value.help
+
+
+def test_a_section_is_copied_back_to_where_it_was_though_the_call_changes_where_it_starts() -> None:
+    text = """
+@T.prim_func
+def step(A: T.Buffer((4,), "int32"), P: T.Buffer((1,), "int32")):
+    P[0] = P[0] + 1
+    for i in range(4):
+        A[i] = A[i] + 10 * i + 1
+
+@T.prim_func
+def main(X: T.Buffer((9,), "int32"), P: T.Buffer((1,), "int32")):
+    for t in range(3):
+        step(X[P[0] : P[0] + 4], P)
+"""
+    given = parse(text)
+    sch = Schedule(given)
+    sch.work_on("step")
+    sch.transform_layout("root", "A", lambda i: [i // 3, i % 3])
+    x, p = np.arange(9, dtype=np.int32), np.array([1], np.int32)
+    for found, expected in zip(interpret(sch.mod, x, p), interpret(given, x, p), strict=True):
+        np.testing.assert_array_equal(found, expected)
