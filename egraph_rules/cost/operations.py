@@ -130,7 +130,7 @@ def scan_forms(
         "in turn": steps(target, size.length, each) + turned,
     }
     if cumulative:
-        found["cumulative"] = target.scatter * elements + launch
+        found["cumulative"] = max(target.scatter, target.scan) * elements + launch
     if blocks:
         found["blocks"] = target.scan * elements + 0.6 * levels * launch
     if doublings is not None:

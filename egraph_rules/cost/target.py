@@ -84,6 +84,7 @@ class Target(Struct, frozen=True):
     `column`: an element of a column that a step of a loop reads, besides; a store to one is thrice that (measured: 1.2
     and 4 ns).
     `results_together`: whether results of a step that have as many elements are made by one statement.
+    `unrolled`: the most steps of a loop that are worth compiling as one (XLA:CPU copies arrays to which two store).
     `tiles`: extents of the tiles in which the device keeps the last axes of arrays, the last one last; layouts of
     buffers between functions are proposed by them.
     `calls`: prices of calls by the function's name, in place of the function's own.
@@ -148,6 +149,7 @@ class Target(Struct, frozen=True):
     reductions_apart: bool = False
     stores_copy: bool = False
     results_together: bool = False
+    unrolled: int = 1
     reduction_row: float = 0.0
     reduction_repeated: float = 0.0
     reduction_columns: int = 1 << 62
@@ -221,6 +223,7 @@ GPU = Target(
     one_pass=1 << 62,
     product=0.0,
     results_together=True,
+    unrolled=16,
     call=39_000_000.0,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array

@@ -13,6 +13,7 @@ from math import prod
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
+from ir.dtypes import DType
 from ir.nodes import Buffer, Expr
 from ir.traverse import free_vars
 from lower.analysis.freedoms import Form, Policy
@@ -45,6 +46,7 @@ def together(loop: SequentialLoop, plan: Plan, target: Target, policy: Policy, k
     """
     if policy.takes(FULL_UNROLLING) and in_one_go(loop, plan, target, inside):
         return True
+    known = known and loop.loop.var.dtype is DType.INT32  # ends of others are arrays
     several = factor(loop, plan.boxes, target) if known and policy.takes(PARTIAL_UNROLLING) else 1
     return several if several > 1 else None
 
@@ -83,7 +85,7 @@ def factor(loop: SequentialLoop, boxes: Mapping[Loop, Box], target: Target) -> i
     worth = {
         k: operations.unrolled(target, times * steps, k, len(statements))
         for k in FACTORS
-        if 2 * k <= steps and k * len(statements) <= MAX_STATEMENTS
+        if k <= target.unrolled and 2 * k <= steps and k * len(statements) <= MAX_STATEMENTS
     }
     best = max(worth, key=worth.__getitem__, default=1)
     return best if worth.get(best, 0.0) > 0 else 1

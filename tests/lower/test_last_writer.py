@@ -20,6 +20,16 @@ EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any array statement 
 ROW = 'P: T.Buffer((24,), "int32"), A: T.Buffer((24,), "int32"), B: T.Buffer((7,), "int32")'
 ROWS = 'P: T.Buffer((24,), "int32"), A: T.Buffer((24, 5), "int32"), B: T.Buffer((7, 5), "int32")'
 
+RANKS = """
+s = T.alloc_buffer((1,), 'int32')
+for i in T.serial(24):
+    s[0] = 0
+    for k in T.serial(24):
+        if A[k] < A[i]:
+            s[0] = s[0] + 1
+    B[s[0] % 7] = A[i]
+"""
+
 
 def read(params: str, body: str) -> PrimFunc:
     lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
@@ -49,11 +59,7 @@ def loops(report: list[str]) -> int:
         (ROW, "for i in T.serial(24):\n    g = T.min(P[i] * 2, 6)\n    B[g] = A[23 - i] + g"),
         (ROWS, "for i in T.serial(24):\n    for j in T.serial(5):\n        B[P[i], j] = A[i, j]"),
         (ROWS, "for i in T.serial(24):\n    for j in T.serial(1, 4):\n        B[P[i], 4 - j] = A[i, j] - i"),
-        (
-            ROW,
-            "s = T.alloc_buffer((1,), 'int32')\nfor i in T.serial(24):\n    s[0] = 0\n    for k in T.serial(24):\n"
-            "        if A[k] < A[i]:\n            s[0] = s[0] + 1\n    B[s[0] % 7] = A[i]",
-        ),
+        (ROW, RANKS),
     ],
 )
 def test_the_last_iteration_decides(params: str, body: str) -> None:

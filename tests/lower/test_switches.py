@@ -214,7 +214,10 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     "instructions.last_writer": (
         (
             'A: T.Buffer((400,), "float32"), P: T.Buffer((400,), "int32"), B: T.Buffer((99,), "float32")',
-            "for i in T.serial(400):\n    T.assume(P[i] >= 0 and P[i] < 99)\nfor i in T.serial(400):\n    B[P[i]] = A[i]",
+            (
+                "for i in T.serial(400):\n    T.assume(P[i] >= 0 and P[i] < 99)\n"
+                "for i in T.serial(400):\n    B[P[i]] = A[i]"
+            ),
         ),
         GPU,
     ),
