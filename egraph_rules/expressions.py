@@ -14,8 +14,8 @@ from itertools import islice
 from egraph_rules.contexts.candidates import Known, smaller
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
 from egraph_rules.contexts.facts import Priority
-from egraph_rules.contexts.sampled import Evidence, has_values, satisfying
-from egraph_rules.contexts.smt import Open, decide
+from egraph_rules.contexts.sampled import Evidence, Open, has_values, satisfying
+from egraph_rules.contexts.smt import Session, decide
 from egraph_rules.contexts.smt import prove as prove_by_smt
 from egraph_rules.contexts.smt import refines as refines_by_smt
 from egraph_rules.cost.prices import Prices
@@ -114,7 +114,7 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
     if answer is Open.UNKNOWN:
         answer = place.by_ranges(cond)
     if answer is Open.UNKNOWN:
-        answer = decide(cond, place.given, _ALONE, truths)
+        answer = decide(cond, place.given, _ALONE, truths, place.session)
     if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
         simpler = cond
         if any(map(_divides_by_unknown, walk_expr(cond))):  # of which formulas say little as they stand
@@ -124,7 +124,7 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
         if isinstance(simpler, Const):
             return bool(simpler.value)
         if not simpler.same(cond):
-            answer = decide(simpler, place.given, _ALONE, truths)
+            answer = decide(simpler, place.given, _ALONE, truths, place.session)
     return answer if isinstance(answer, bool) else None
 
 
@@ -169,6 +169,7 @@ class _Place:
         Raises:
             LoopsatError: one is not boolean, or they contradict each other.
         """
+        self.session = Session()
         self.settled = set[Expr]()  # parts without smaller forms
         self.open: Expr | None = None  # the condition that was asked about last
         self.patience = Patience(work=_BUDGET.work)
@@ -212,11 +213,7 @@ class _Place:
 
     def by_sets(self, cond: Expr) -> bool | None:
         """What isl alone says of a condition."""
-        prover, self.contexts.prover = self.contexts.prover, None
-        try:
-            return self.truth(cond)
-        finally:
-            self.contexts.prover = prover
+        return self.contexts.truth(self.facts, cond, by_formulas=False)
 
     def by_ranges(self, cond: Expr) -> bool | Open:
         """What isl says of a condition if it can say all, also that values fit their dtypes."""
@@ -239,7 +236,7 @@ class _Place:
         found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
         if found is None or (found is False and facts.conditions):
             self.patience.proved()
-            return refines_by_smt(new, old, self.given, _STEPS) or None
+            return refines_by_smt(new, old, self.given, _STEPS, self.session) or None
         return found
 
     def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:
@@ -248,7 +245,7 @@ class _Place:
         if answer is not Open.UNKNOWN:
             return answer if isinstance(answer, bool) else None
         self.patience.proved()
-        return prove_by_smt(cond, assumed, _STEPS, truths)
+        return prove_by_smt(cond, assumed, _STEPS, truths, self.session)
 
 
 def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work) -> Expr:

@@ -7,6 +7,7 @@ points. Whether a form is right they decide only where they are all the points t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from functools import cache
 from typing import Any, cast
 
@@ -14,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from egraph_rules.contexts.smt import Open
 from ir.dtypes import DType
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 from ir.traverse import free_vars, walk_expr
@@ -43,6 +43,13 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "and": np.logical_and,
     "or": np.logical_or,
 }  # fmt: skip
+
+
+class Open(Enum):
+    """Why a question stays open."""
+
+    DEPENDS = "there are values for which it holds, and some for which it does not"
+    UNKNOWN = "no formula that says all, or the steps ran out"
 
 
 class NoValueError(Exception):
@@ -358,6 +365,22 @@ class Evidence:
         if (differs | hidden).any():
             return False
         return True if every else None
+
+
+def refuted(point: Mapping[Var, int], cond: Expr, truth: bool, given: Iterable[tuple[Expr, bool]]) -> bool:
+    """Whether a condition certainly does not have a truth at a point, or no value, where the given ones have theirs."""
+    fits = all(v.dtype is DType.BOOL or v.dtype.min <= n <= v.dtype.max for v, n in point.items())
+    if not fits or not _is_narrow(cond):
+        return False
+    points = {v: np.array([n], np.int64) for v, n in point.items()}
+    try:
+        value, faults = _evaluated(cond, points)
+        known = [(evaluated(c, points), wanted) for c, wanted in given]
+    except NoValueError:
+        return False
+    if any(bad.any() or ((values != 0) != wanted).any() for (values, bad), wanted in known):
+        return False
+    return bool(np.all((faults == _UNDEFINED) | ((faults == 0) & ((value != 0) != truth))))
 
 
 def _is_narrow(expr: Expr) -> bool:
