@@ -35,9 +35,9 @@ from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError, expect
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
-from ir.nodes import Binary, Const, Expr, Var, const
+from ir.nodes import Binary, Const, Expr, Select, Var, const
 from ir.presburger import sets as pb
-from ir.traverse import conjunction, free_vars, nesting, node_count, walk_expr
+from ir.traverse import children, conjunction, free_vars, nesting, node_count, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=40_000)
 _OWN = 8  # conditions on a variable that are asked for its range
@@ -107,29 +107,53 @@ def _is_large(expr: Expr) -> bool:
 def _proven(cond: Expr, place: _Place) -> bool | None:
     """Whether a condition always or never holds at a place."""
     place.open = cond  # searches need not ask again
-    found = place.by_sets(cond)
-    if found is not None:
-        return found
     answer, truths = place.evidence.truth(cond)
-    if answer is Open.UNKNOWN:
+    if answer is not Open.UNKNOWN:
+        return answer if isinstance(answer, bool) else None
+    found = place.by_sets(cond)
+    if found is None:
         answer = place.by_ranges(cond)
-    if answer is Open.UNKNOWN:
+    if found is None and answer is Open.UNKNOWN:
         answer = decide(cond, place.given, _ALONE, truths, place.session)
-    if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
+    if found is None and answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
         simpler = cond
         if any(map(_divides_by_unknown, walk_expr(cond))):  # of which formulas say little as they stand
             simpler = _smaller(cond, place, Prices(VALUES), _PROOF_WORK)
         if not isinstance(simpler, Const):
             simpler = _search(simpler, place, DEFAULT_FLOATS, _PROOF_WORK)
         if isinstance(simpler, Const):
-            return bool(simpler.value)
-        if not simpler.same(cond):
+            found = bool(simpler.value)
+        elif not simpler.same(cond):
             answer = decide(simpler, place.given, _ALONE, truths, place.session)
+    if found is not None:
+        return found if place.divides(cond) else None
     return answer if isinstance(answer, bool) else None
 
 
 def _divides_by_unknown(expr: Expr) -> bool:
     return isinstance(expr, Binary) and expr.op in DIVISION and not isinstance(expr.rhs, Const)
+
+
+def _may_be_undefined(expr: Expr) -> bool:
+    """Whether a divisor may be zero, or a shift leave its width."""
+    match expr:
+        case Binary(op=op, rhs=Const(value=n)) if op in DIVISION and expr.dtype.is_integer:
+            return n == 0
+        case Binary(op="shl" | "shr", rhs=Const(value=n)):
+            return not 0 <= n < expr.dtype.bits
+        case _:
+            return bool(_duties(expr))
+
+
+def _duties(expr: Expr) -> tuple[Expr, ...]:
+    """What must hold of the operands of an operation so that it has a value, apart from ranges."""
+    match expr:
+        case Binary(op=op, rhs=b) if op in DIVISION and b.dtype.is_integer:
+            return (Binary("ne", b, const(0, b.dtype)),)
+        case Binary(op="shl" | "shr", rhs=b):
+            return Binary("ge", b, const(0, b.dtype)), Binary("lt", b, const(b.dtype.bits, b.dtype))
+        case _:
+            return ()
 
 
 def _settled(expr: Expr, place: _Place) -> Expr:
@@ -214,6 +238,29 @@ class _Place:
     def by_sets(self, cond: Expr) -> bool | None:
         """What isl alone says of a condition."""
         return self.contexts.truth(self.facts, cond, by_formulas=False)
+
+    def divides(self, expr: Expr) -> bool:
+        """Whether no divisor is zero where it is reached, and no shift leaves its width."""
+        if not any(map(_may_be_undefined, walk_expr(expr))):
+            return True
+        self.begin()
+        return self._divides(self.facts, expr)
+
+    def _divides(self, facts: int, expr: Expr) -> bool:
+        if facts == IMPOSSIBLE:
+            return True
+        first, *rest = children(expr) or (expr,)
+        if first is expr:
+            return True
+        match expr:
+            case Select():
+                inside = [self.contexts.assume(facts, first, truth) for truth in (True, False)]
+            case Binary(op="and" | "or" as op):
+                inside = [self.contexts.assume(facts, first, op == "and")]
+            case _:
+                inside = [facts] * len(rest)
+        parts = self._divides(facts, first) and all(map(self._divides, inside, rest))
+        return parts and all(self.contexts.truth(facts, duty) is True for duty in _duties(expr))
 
     def by_ranges(self, cond: Expr) -> bool | Open:
         """What isl says of a condition if it can say all, also that values fit their dtypes."""
