@@ -110,11 +110,13 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
     answer, truths = place.evidence.truth(cond)
     if answer is not Open.UNKNOWN:
         return answer if isinstance(answer, bool) else None
-    found = place.by_sets(cond)
+    found = place.contexts.truth_by_sets(place.facts, cond)
     if found is None:
         answer = place.by_ranges(cond)
     if found is None and answer is Open.UNKNOWN:
-        answer = decide(cond, place.given, _ALONE, truths, place.session)
+        answer = decide(cond, place.given, _ALONE, truths)
+    if found is None and answer is Open.UNKNOWN:
+        found = place.truth(cond)
     if found is None and answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
         simpler = cond
         if any(map(_divides_by_unknown, walk_expr(cond))):  # of which formulas say little as they stand
@@ -124,7 +126,7 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
         if isinstance(simpler, Const):
             found = bool(simpler.value)
         elif not simpler.same(cond):
-            answer = decide(simpler, place.given, _ALONE, truths, place.session)
+            answer = decide(simpler, place.given, _ALONE, truths)
     if found is not None:
         return found if place.divides(cond) else None
     return answer if isinstance(answer, bool) else None
@@ -234,10 +236,6 @@ class _Place:
 
     def truth(self, cond: Expr) -> bool | None:
         return self.contexts.truth(self.facts, cond)
-
-    def by_sets(self, cond: Expr) -> bool | None:
-        """What isl alone says of a condition."""
-        return self.contexts.truth(self.facts, cond, by_formulas=False)
 
     def divides(self, expr: Expr) -> bool:
         """Whether no divisor is zero where it is reached, and no shift leaves its width."""

@@ -505,12 +505,14 @@ class Contexts:
             self._answers[key] = found = pb.within_budget(question, otherwise, self.operations)
         return found
 
-    def truth(self, facts: int, cond: Expr, *, by_formulas: bool = True) -> bool | None:
-        """Whether a condition always (True) or never (False) holds; None when neither is proven.
+    def truth(self, facts: int, cond: Expr) -> bool | None:
+        """Whether a condition always (True) or never (False) holds; None when neither is proven."""
+        return self._truths.of(facts, cond)
 
-        `by_formulas`: what sets leave open is put to a prover.
-        """
-        return self._truths.of(facts, cond, by_formulas=by_formulas)
+    def truth_by_sets(self, facts: int, cond: Expr) -> bool | None:
+        """As `truth`, as far as the sets that variables are in tell."""
+        found = self._truths.by_sets(facts, cond)
+        return found if isinstance(found, bool) else None
 
     def constant(self, facts: int, expr: Expr) -> int | None:
         """The one value that an integer expression has, if it has only one."""

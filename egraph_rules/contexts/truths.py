@@ -41,20 +41,26 @@ class Truths:
         self._ranges = ranges
         self._nested = 0  # conditions on elements that are asked about for the sake of others
 
-    def of(self, facts: int, cond: Expr, *, by_formulas: bool = True) -> bool | None:
-        """Whether a condition always (True) or never (False) holds; None when neither is proven.
-
-        `by_formulas`: what sets leave open is put to a prover.
-        """
+    def by_sets(self, facts: int, cond: Expr) -> bool | str | None:
+        """As `of`, by sets alone; "depends" where these say that neither can be proven."""
         contexts = self._contexts
         f = contexts.facts(facts)
         for known, value in f.conditions:
             if known.same(cond):
                 return value
         key = ("truth", contexts.place(facts), bool(f.conditions), cond)
-        found = contexts.ask(key, lambda: _by_sets(f, cond), None)
-        if found is None and by_formulas:
-            found = self._by_formulas(facts, cond)
+        return cast("bool | str | None", contexts.ask(key, lambda: _by_sets(f, cond), None))
+
+    def of(self, facts: int, cond: Expr) -> bool | None:
+        """Whether a condition always (True) or never (False) holds; None when neither is proven."""
+        contexts = self._contexts
+        f, found = contexts.facts(facts), self.by_sets(facts, cond)
+        prover = contexts.prover
+        if found is None and prover is not None:
+            found = contexts.ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
+        if found is None and prover is None and not has_loads(cond):
+            key = ("products", contexts.place(facts), tuple(c for c in f.conditions if not has_loads(c[0])), cond)
+            found = contexts.ask(key, lambda: _by_products(f, cond), None)
         if found is None and has_loads(cond):
             deep = self._nested >= _MOST_NESTED
 
@@ -68,17 +74,6 @@ class Truths:
             value = contexts.value(facts, cond)
             return bool(value.value) if isinstance(value, Const) else self._ranges.compared(facts, cond)
         return found if isinstance(found, bool) else None
-
-    def _by_formulas(self, facts: int, cond: Expr) -> object:
-        """What provers say of a condition."""
-        contexts, f = self._contexts, self._contexts.facts(facts)
-        prover = contexts.prover
-        if prover is not None:
-            return contexts.ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
-        if has_loads(cond):
-            return None
-        key = ("products", contexts.place(facts), tuple(c for c in f.conditions if not has_loads(c[0])), cond)
-        return contexts.ask(key, lambda: _by_products(f, cond), None)
 
     def _with_elements(self, facts: int, cond: Expr) -> Expr:
         """A condition with what elements hold put in."""
