@@ -9,7 +9,7 @@ operator looked up by their values.) No form is tied to a pattern; what is too l
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import reduce
+from functools import cache, reduce
 from itertools import chain, islice, product
 from math import gcd
 
@@ -45,6 +45,8 @@ _CHOICES = 4  # conditions of choices in forms
 _TRUTHS = 40  # conditions that are operands of others
 _QUESTIONS = 6  # to provers, about one part
 _FEW = 3  # points at which most fail to agree
+_MATCHES = 24  # of one operator, the smallest ones
+_TOGETHER = 1 << 11  # pairs that are looked at together
 _FORMS = 40  # that agree with a part, and are put in order
 
 
@@ -187,9 +189,14 @@ class _Bank:
 def _distinct(values: Array, sizes: Array) -> Array:
     """Rows of which none has the values of another, by size."""
     order = np.argsort(sizes, kind="stable")
-    mix = np.random.default_rng(1).integers(-(2**62), 2**62, values.shape[1])
-    _, first = np.unique((values[order] * mix).sum(axis=1), return_index=True)
+    _, first = np.unique((values[order] * _mix(values.shape[1])).sum(axis=1), return_index=True)
     return order[np.sort(first)]
+
+
+@cache
+def _mix(length: int) -> Array:
+    """Factors that make a number of a row of values, which hardly any other row has."""
+    return np.random.default_rng(1).integers(-(2**62), 2**62, length)
 
 
 class _Forms(Struct, frozen=True):
@@ -413,42 +420,50 @@ class _Forms(Struct, frozen=True):
     def _agreeing(self, op: BinaryOp, bank: _Bank, rows: Mask, dtype: DType) -> Iterator[tuple[int, int]]:
         """Pairs whose values give those of the target: of a sum the other operand is known, else point by point."""
         picked = np.flatnonzero(rows & (bank.sizes <= self.most - 2))
-        values, sizes = bank.values[picked], bank.sizes[picked]
-        pairs = self._completed(op, values, sizes, dtype) if op in _INVERSES else None
-        for one in np.unique(sizes):
-            left = np.flatnonzero(sizes == one)
-            a, b = (p[sizes[pairs[0]] == one] for p in pairs) if pairs else self._tried(op, values, sizes, left, dtype)
-            order = np.argsort(sizes[a] + sizes[b], kind="stable")[:8]
+        if len(picked):
+            values, sizes = bank.values[picked], bank.sizes[picked]
+            a, b = (self._completed if op in _INVERSES else self._tried)(op, values, sizes, dtype)
+            order = np.argsort(sizes[a] + sizes[b], kind="stable")[:_MATCHES]
             yield from zip(picked[a[order]].tolist(), picked[b[order]].tolist(), strict=True)
 
     def _completed(self, op: BinaryOp, values: Array, sizes: Array, dtype: DType) -> tuple[Array, Array]:
         """Pairs of operands that an operator makes the target of which tells one operand by the other."""
-        mix = np.random.default_rng(1).integers(-(2**62), 2**62, values.shape[1])
+        mix = _mix(values.shape[1])
         known = (values * mix).sum(axis=1)
         others, _ = operate(_INVERSES[op], *((self.target, values) if op == "add" else (values, self.target)), dtype)
         wanted = (others * mix).sum(axis=1)
         order = np.argsort(known, kind="stable")
         at = np.minimum(np.searchsorted(known[order], wanted), len(order) - 1)
-        a = np.flatnonzero(known[order[at]] == wanted) if len(order) else at
-        b = order[at[a]] if len(order) else at
+        a = np.flatnonzero(known[order[at]] == wanted)
+        b = order[at[a]]
         found, bad = operate(op, values[a], values[b], dtype)
         fits = ((found == self.target) & ~bad).all(axis=1) & (sizes[a] + sizes[b] < self.most)
         return a[fits], b[fits]
 
-    def _tried(self, op: BinaryOp, values: Array, sizes: Array, left: Array, dtype: DType) -> tuple[Array, Array]:
-        """Pairs with one of some left operands, by what the operator gives; most fail at the first points."""
-        most = self.most - sizes[left[0]]
-        right = np.flatnonzero((sizes < most) & ((sizes >= sizes[left[0]]) if op in _COMMUTE else True))
-        found, bad = operate(op, values[left, :1], values[right, 0][None, :], dtype)
-        a, b = np.nonzero((found == self.target[0]) & ~bad)
-        return self._agree(op, (values, left[a]), (values, right[b]), dtype)
+    def _tried(self, op: BinaryOp, values: Array, sizes: Array, dtype: DType) -> tuple[Array, Array]:
+        """Pairs by what the operator gives; most fail at the first points, which all of them are looked at for."""
+        where: Mask = np.add.outer(sizes, sizes) < self.most
+        if op in _COMMUTE:
+            where &= np.tri(len(sizes), dtype=bool).T
+        for at in range(min(values.shape[1], 4 * _FEW)):
+            found, bad = operate(op, values[:, at, None], values[None, :, at], dtype)
+            where &= (found == self.target[at]) & ~bad
+            if np.count_nonzero(where) << 6 < where.size:
+                break
+        a, b = np.nonzero(where)
+        order = np.argsort(sizes[a] + sizes[b], kind="stable")
+        kept: list[tuple[Array, Array]] = [(order[:0], order[:0])]
+        while len(order) and sum(len(rows) for rows, _ in kept) < _MATCHES:
+            some, order = order[:_TOGETHER], order[_TOGETHER:]
+            kept.append(self._agree(op, (values, a[some]), (values, b[some]), dtype))
+        return np.concatenate([one for one, _ in kept]), np.concatenate([other for _, other in kept])
 
     def _agree(
         self, op: BinaryOp, one: tuple[Array, Array], other: tuple[Array, Array], dtype: DType
     ) -> tuple[Array, Array]:
         """Pairs of rows of two tables whose values an operator makes the target of; most fail at the first points."""
         (left, a), (right, b) = one, other
-        for at in (slice(0, _FEW), slice(_FEW, 8), slice(8, None)):
+        for at in (slice(0, _FEW), slice(_FEW, 8), slice(8, 24), slice(24, None)):
             if len(a):
                 found, bad = operate(op, left[a, at], right[b, at] if right.shape[1] > 1 else right[b], dtype)
                 fine = ((found == self.target[at]) & ~bad).all(axis=1)
