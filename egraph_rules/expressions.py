@@ -172,15 +172,22 @@ def _smaller(expr: Expr, place: _Place, prices: Prices, work: float) -> Expr:
         return expr
     place.begin(work)
     conditions = [c for c, _ in place.given if has_values(c)]
-    found = place.evidence.points((expr, *conditions))
-    if found is None:
+    drawn = place.evidence.drawn((expr, *conditions))
+    if drawn is None:
         return expr
-    points = found[0]
 
     def better(new: Expr, old: Expr) -> bool:
         return prices.expr(new) <= prices.expr(old) + 1e-9
 
-    known = Known(points, lambda p: satisfying(p, conditions), better, place.equal, place.look, place.settled)
+    known = Known(
+        drawn.points,
+        drawn.known,
+        lambda p: satisfying(p, conditions),
+        better,
+        place.equal,
+        place.look,
+        place.settled,
+    )
     while not (new := smaller(expr, known)).same(expr):
         expr = new
     return expr

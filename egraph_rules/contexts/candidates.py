@@ -20,12 +20,11 @@ from msgspec.structs import replace
 from egraph_rules.contexts.sampled import (
     DIVISIONS,
     Array,
-    Faults,
     Mask,
     NoValueError,
     Points,
     Sample,
-    evaluated,
+    Values,
     operate,
 )
 from ir.dtypes import DType
@@ -53,13 +52,14 @@ _FORMS = 40  # that agree with a part, and are put in order
 class Known(Struct, frozen=True):
     """What is known where an expression is evaluated.
 
-    `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
-    expression equals the first one there, None where that is open; `better`: whether it is preferred to it. `left`:
-    charges the search for forms of one part, and says whether there is time for it. `settled`: parts for which none was
-    found.
+    `points`: values of variables that it allows, and `values` of parts there; `allowed` says it of any other points.
+    `proven`: whether the second expression equals the first one there, None where that is open; `better`: whether it is
+    preferred to it. `left`: charges the search for forms of one part, and says whether there is time for it. `settled`:
+    parts for which none was found.
     """
 
     points: Points
+    values: Values
     allowed: Callable[[Points], Mask]
     better: Callable[[Expr, Expr], bool]
     proven: Callable[[Expr, Expr], bool | None]
@@ -94,7 +94,7 @@ def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
     if len(free_vars(expr)) > _MAX_VARIABLES or not known.left(most):
         return expr
     try:
-        sample = Sample.of(expr, known.points, known.allowed)
+        sample = Sample.of(expr, known.points, known.allowed, known.values)
     except NoValueError:
         return expr
     if sample is None:
@@ -203,7 +203,7 @@ class _Forms(Struct, frozen=True):
     """The forms of at most so many nodes that have the `target` values at some points."""
 
     expr: Expr
-    points: Points
+    sample: Sample
     target: Array
     most: int
     parts: Sequence[Expr]
@@ -214,7 +214,7 @@ class _Forms(Struct, frozen=True):
     def of(expr: Expr, sample: Sample, most: int) -> _Forms:
         parts = list(walk_expr(expr))
         inner = list(dict.fromkeys(parts[1:]))
-        return _Forms(expr, sample.points, sample.values, most, inner, _operators(parts), _numbers(parts))
+        return _Forms(expr, sample, sample.values, most, inner, _operators(parts), _numbers(parts))
 
     def stages(self) -> Iterator[Iterator[Expr]]:
         """The forms, those that take longer to put together later; of large parts only what is a small change."""
@@ -241,9 +241,8 @@ class _Forms(Struct, frozen=True):
         parts = [p for p in self.parts if p.dtype is dtype and not isinstance(p, Const)]
         parts.sort(key=node_count)
         numbers = [const(n, dtype) for n in self.numbers[:_NUMBERS] if dtype.min <= n <= dtype.max]
-        known: dict[Expr, tuple[Array, Faults]] = {}
         for part in (*parts[:_ATOMS], *numbers):
-            values, bad = evaluated(part, self.points, known)
+            values, bad = self.sample.part(part)
             if not bad.any():
                 exprs.append(part)
                 rows.append(np.broadcast_to(values, (length,)))
@@ -362,7 +361,7 @@ class _Forms(Struct, frozen=True):
         """One of some expressions, by conditions that occur."""
         tests: list[tuple[Expr, Mask]] = []
         for cond in (p for p in self.parts if p.dtype is DType.BOOL and not isinstance(p, Const)):
-            found, bad = evaluated(cond, self.points)
+            found, bad = self.sample.part(cond)
             if not bad.any():
                 tests.append((cond, np.broadcast_to(found, self.target.shape) != 0))
         if tests:
@@ -539,7 +538,7 @@ class _Forms(Struct, frozen=True):
         exprs: list[Expr] = []
         found: list[Array] = []
         for cond in dict.fromkeys(conditions):
-            values, bad = evaluated(cond, self.points)
+            values, bad = self.sample.part(cond)
             if not bad.any():
                 exprs.append(cond)
                 found.append(np.broadcast_to(values, self.target.shape))

@@ -45,7 +45,7 @@ def _z3() -> Any:
 class Session:
     """z3 for one run of questions: their formulas share a context, and steps are counted over all of them.
 
-    What was asked before changes the steps that a question takes: what must not depend on that has a session of its own.
+    What was asked before changes the steps that a question takes; what must not depend on it has one of its own.
     """
 
     def __init__(self) -> None:
