@@ -7,7 +7,7 @@ so that results are the same on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import islice
 
@@ -43,7 +43,7 @@ _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=40_0
 _OWN = 8  # conditions on a variable that are asked for its range
 _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
-_WHOLE = 130_000  # the work of all of them, and of looking for forms, in one call
+_WHOLE = 130_000  # the work of all of them, of proofs and of looking for forms, in one call
 _FORMS = 40  # matches of the engine that take as long as putting together the forms of a node
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 30_000  # of z3 for one question on the way
@@ -85,8 +85,8 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     if _is_large(expr):
         return expr
     prices = Prices(VALUES)
-    best = _settled(expr, place)
     place.allow(_WHOLE)
+    best = _settled(expr, place)
     best = _smaller(best, place, prices, place.rest())
     for _ in range(_SEARCHES):
         if place.rest() <= 0:
@@ -95,7 +95,6 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
         if node_count(new) > node_count(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
         best = _smaller(new, place, prices, place.rest())
-    place.allow(float("inf"))
     return best if best is expr else _settled(best, place)
 
 
@@ -114,7 +113,7 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
     if found is None:
         answer = place.by_ranges(cond)
     if found is None and answer is Open.UNKNOWN:
-        answer = decide(cond, place.given, _ALONE, truths)
+        answer = place.decide(cond, truths)
     if found is None and answer is Open.UNKNOWN:
         found = place.truth(cond)
     if found is None and answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
@@ -126,7 +125,7 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
         if isinstance(simpler, Const):
             found = bool(simpler.value)
         elif not simpler.same(cond):
-            answer = decide(simpler, place.given, _ALONE, truths)
+            answer = place.decide(simpler, truths)
     if found is not None:
         return found if place.divides(cond) else None
     return answer if isinstance(answer, bool) else None
@@ -274,6 +273,15 @@ class _Place:
             return Open.UNKNOWN
         return pb.within_budget(lambda: decided(cond, facts.domain), Open.UNKNOWN, _OPERATIONS)
 
+    def decide(self, cond: Expr, truths: Sequence[bool]) -> bool | Open:
+        """What z3 says of a condition, whatever it was asked before."""
+        steps, session = min(_ALONE, self.rest()), Session()
+        if steps <= 0:
+            return Open.UNKNOWN
+        found = decide(cond, self.given, int(steps), truths, session)
+        self.patience.proved(session.steps)
+        return found
+
     def equal(self, old: Expr, new: Expr) -> bool | None:
         """Whether an expression has the value of another one wherever that has one, and keeps its divisions.
 
@@ -287,8 +295,7 @@ class _Place:
         facts = self.contexts.facts(self.facts)
         found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
         if found is None or (found is False and facts.conditions):
-            self.patience.proved()
-            return refines_by_smt(new, old, self.given, _STEPS, self.session) or None
+            return self._charged(lambda: refines_by_smt(new, old, self.given, _STEPS, self.session)) or None
         return found
 
     def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:
@@ -296,8 +303,14 @@ class _Place:
         answer, truths = self.evidence.truth(cond, assumed)
         if answer is not Open.UNKNOWN:
             return answer if isinstance(answer, bool) else None
-        self.patience.proved()
-        return prove_by_smt(cond, assumed, _STEPS, truths, self.session)
+        return self._charged(lambda: prove_by_smt(cond, assumed, _STEPS, truths, self.session))
+
+    def _charged(self, question: Callable[[], bool | None]) -> bool | None:
+        """The answer to a question to z3, which counts as work."""
+        before = self.session.steps
+        found = question()
+        self.patience.proved(self.session.steps - before)
+        return found
 
 
 def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work) -> Expr:
