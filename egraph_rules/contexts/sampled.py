@@ -32,6 +32,7 @@ _BISECTIONS = 12  # of values that are a few thousand apart at most
 _DRAWN = 512
 _DRAWN_TO_KEEP = 4096  # where those are kept that satisfy what is given
 _ALL = 1 << 14  # points that are all looked at where there are no more
+_KEPT = 200  # parts of expressions whose values are kept
 _SHOWN = 1024  # drawn points that questions are put to
 _LARGE = 1 << 40  # beyond it, products of two values might leave the 64 bits that they are computed in
 _UNDEFINED = 2  # the fault of a divisor that is zero, or a shift outside of its width; 1: leaving the dtype
@@ -100,6 +101,8 @@ def _evaluated(expr: Expr, points: Points, known: Values | None = None) -> tuple
         NoValueError: it has none.
     """
     known = {} if known is None else known
+    if len(known) > _KEPT and expr not in known:
+        known.clear()
     if expr not in known:
         known[expr] = _operated(expr, points, known)
     return known[expr]
