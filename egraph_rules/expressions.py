@@ -44,9 +44,11 @@ _OWN = 8  # conditions on a variable that are asked for its range
 _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
 _WHOLE = 130_000  # the work of all of them, of proofs and of looking for forms, in one call
+_LEFT = 40_000  # the least that is left of it once the expression as it stands has been asked about
 _FORMS = 40  # matches of the engine that take as long as putting together the forms of a node
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 30_000  # of z3 for one question on the way
+_EQUAL = 50_000  # for one whether a form equals a part
 _ALONE = 80_000  # and for one that is asked for its own sake
 _PROOF_WORK = 60_000  # of a search for a form that is easier to prove; none for what has more nodes than
 _SEARCHED = 100
@@ -85,8 +87,8 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     if _is_large(expr):
         return expr
     prices = Prices(VALUES)
-    place.allow(_WHOLE)
-    best = _settled(expr, place)
+    best = _settled(expr, place)  # as `prove` does, whatever it takes
+    place.allow(max(_WHOLE - place.patience.done(), _LEFT))
     best = _smaller(best, place, prices, place.rest())
     for _ in range(_SEARCHES):
         if place.rest() <= 0:
@@ -295,7 +297,7 @@ class _Place:
         facts = self.contexts.facts(self.facts)
         found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
         if found is None or (found is False and facts.conditions):
-            return self._charged(lambda: refines_by_smt(new, old, self.given, _STEPS, self.session)) or None
+            return self._charged(lambda: refines_by_smt(new, old, self.given, _EQUAL, self.session)) or None
         return found
 
     def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:

@@ -494,7 +494,7 @@ class _Forms(Struct, frozen=True):
             for op in _COMPARED:
                 for i, j in self._agreeing(op, bank, np.ones(len(bank.exprs), bool), dtype):
                     yield Binary(op, bank.exprs[i], bank.exprs[j])
-            if any(isinstance(p, Binary) and p.op in ("and", "or") for p in (self.expr, *conditions)):
+            if any(isinstance(p, Binary) and p.op in ("and", "or", "eq", "ne") for p in (self.expr, *conditions)):
                 compared.append(self._comparisons(atoms, dtype))
         yield from self._combined(conditions, compared)
 
@@ -611,6 +611,8 @@ def _operators(parts: Sequence[Expr]) -> tuple[BinaryOp, ...]:
         out += _TRUNC
     if present & {*_BITS, "bitnot"}:
         out += _BITS
+    elif present >= {"shl", "shr"}:
+        out.append("bitand")
     if "shr" in present:
         out.append("shr")
     return tuple(out)
