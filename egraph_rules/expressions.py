@@ -126,8 +126,9 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
             simpler = _search(simpler, place, DEFAULT_FLOATS, _PROOF_WORK)
         if isinstance(simpler, Const):
             found = bool(simpler.value)
-        elif not simpler.same(cond):
+        elif not simpler.same(cond):  # a search may have lost a division
             answer = place.decide(simpler, truths)
+            found = answer if isinstance(answer, bool) else None
     if found is not None:
         return found if place.divides(cond) else None
     return answer if isinstance(answer, bool) else None
