@@ -28,7 +28,7 @@ from egraph_rules.contexts.sampled import (
     operate,
 )
 from ir.dtypes import DType
-from ir.fold import chosen
+from ir.fold import chosen, fold
 from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
 from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
@@ -74,8 +74,10 @@ def smaller(expr: Expr, known: Known) -> Expr:
 
     def visit(part: Expr) -> Expr:
         nonlocal left
+        if (arm := chosen(part)) is not part:  # the other one is not evaluated
+            return visit(arm)
         if part not in done:
-            new = chosen(with_children(part, tuple(map(visit, children(part)))))
+            new = fold(chosen(with_children(part, tuple(map(visit, children(part))))))
             most = node_count(new) - 1
             if new not in known.settled and 2 <= most < min(_MAX_SIZE, left):
                 left -= most

@@ -144,8 +144,8 @@ OPEN = [
     ("x % n > y and x * 2 == 7", ["n >= 0"]),
     ("(x >> n) < 0 and y < y", []),
     (
-        "not (((x - 7) * x + T.max(x, 0)) % x <= y and ((y & 7) * y + T.truncdiv(y * 2 + x, 2)) % y <= (y * 32 + x) // 64"
-        " and T.max(T.min(y, 0), 4) + T.int32(T.int64(0)) != 2)",
+        ("not (((x - 7) * x + T.max(x, 0)) % x <= y and ((y & 7) * y + T.truncdiv(y * 2 + x, 2)) % y"
+        " <= (y * 32 + x) // 64 and T.max(T.min(y, 0), 4) + T.int32(T.int64(0)) != 2)"),
         ["x >= 0", "y >= 0", "y < 5", "x < y"],
     ),
     ("x == y", []), ("(x * m) // m == x", []), ("x * k <= y * k", ["x <= y"]), ("x // 4 * 4 == x", ["x % 2 == 0"]),
