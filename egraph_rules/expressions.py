@@ -7,15 +7,15 @@ so that results are the same on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import islice
 
 from egraph_rules.contexts.candidates import Known, smaller
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
 from egraph_rules.contexts.facts import Priority
-from egraph_rules.contexts.sampled import Evidence, has_values, satisfying
-from egraph_rules.contexts.smt import Open, decide
+from egraph_rules.contexts.sampled import Evidence, Open, has_values, satisfying
+from egraph_rules.contexts.smt import Session, decide
 from egraph_rules.contexts.smt import prove as prove_by_smt
 from egraph_rules.contexts.smt import refines as refines_by_smt
 from egraph_rules.cost.prices import Prices
@@ -35,20 +35,22 @@ from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError, expect
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
-from ir.nodes import Binary, Const, Expr, Var, const
+from ir.nodes import Binary, Const, Expr, Select, Var, const
 from ir.presburger import sets as pb
-from ir.traverse import conjunction, free_vars, nesting, node_count, walk_expr
+from ir.traverse import children, conjunction, free_vars, nesting, node_count, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=40_000)
 _OWN = 8  # conditions on a variable that are asked for its range
 _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
-_WHOLE = 130_000  # the work of all of them, and of looking for forms, in one call
+_WHOLE = 130_000  # the work of all of them, of proofs and of looking for forms, in one call
+_LEFT = 40_000  # the least that is left of it once the expression as it stands has been asked about
 _FORMS = 40  # matches of the engine that take as long as putting together the forms of a node
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 30_000  # of z3 for one question on the way
+_EQUAL = 50_000  # for one whether a form equals a part
 _ALONE = 80_000  # and for one that is asked for its own sake
-_PROOF_WORK = 40_000  # of a search for a form that is easier to prove; none for what has more nodes than
+_PROOF_WORK = 60_000  # of a search for a form that is easier to prove; none for what has more nodes than
 _SEARCHED = 100
 _NODES = 4_000  # of an expression: what has more, shared parts counted each time, is left as it is
 _DEEP = 150  # expressions within each other: all that looks at them is recursive
@@ -85,8 +87,8 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     if _is_large(expr):
         return expr
     prices = Prices(VALUES)
-    best = _settled(expr, place)
-    place.allow(_WHOLE)
+    best = _settled(expr, place)  # as `prove` does, whatever it takes
+    place.allow(max(_WHOLE - place.patience.done(), _LEFT))
     best = _smaller(best, place, prices, place.rest())
     for _ in range(_SEARCHES):
         if place.rest() <= 0:
@@ -95,7 +97,6 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
         if node_count(new) > node_count(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
         best = _smaller(new, place, prices, place.rest())
-    place.allow(float("inf"))
     return best if best is expr else _settled(best, place)
 
 
@@ -107,29 +108,56 @@ def _is_large(expr: Expr) -> bool:
 def _proven(cond: Expr, place: _Place) -> bool | None:
     """Whether a condition always or never holds at a place."""
     place.open = cond  # searches need not ask again
-    found = place.by_sets(cond)
-    if found is not None:
-        return found
     answer, truths = place.evidence.truth(cond)
-    if answer is Open.UNKNOWN:
+    if answer is not Open.UNKNOWN:
+        return answer if isinstance(answer, bool) else None
+    found = place.contexts.truth_by_sets(place.facts, cond)
+    if found is None:
         answer = place.by_ranges(cond)
-    if answer is Open.UNKNOWN:
-        answer = decide(cond, place.given, _ALONE, truths)
-    if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
+    if found is None and answer is Open.UNKNOWN:
+        answer = place.decide(cond, truths)
+    if found is None and answer is Open.UNKNOWN:
+        found = place.truth(cond)
+    if found is None and answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
         simpler = cond
         if any(map(_divides_by_unknown, walk_expr(cond))):  # of which formulas say little as they stand
             simpler = _smaller(cond, place, Prices(VALUES), _PROOF_WORK)
         if not isinstance(simpler, Const):
             simpler = _search(simpler, place, DEFAULT_FLOATS, _PROOF_WORK)
         if isinstance(simpler, Const):
-            return bool(simpler.value)
-        if not simpler.same(cond):
-            answer = decide(simpler, place.given, _ALONE, truths)
+            found = bool(simpler.value)
+        elif not simpler.same(cond):  # a search may have lost a division
+            answer = place.decide(simpler, truths)
+            found = answer if isinstance(answer, bool) else None
+    if found is not None:
+        return found if place.divides(cond) else None
     return answer if isinstance(answer, bool) else None
 
 
 def _divides_by_unknown(expr: Expr) -> bool:
     return isinstance(expr, Binary) and expr.op in DIVISION and not isinstance(expr.rhs, Const)
+
+
+def _may_be_undefined(expr: Expr) -> bool:
+    """Whether a divisor may be zero, or a shift leave its width."""
+    match expr:
+        case Binary(op=op, rhs=Const(value=n)) if op in DIVISION and expr.dtype.is_integer:
+            return n == 0
+        case Binary(op="shl" | "shr", rhs=Const(value=n)):
+            return not 0 <= n < expr.dtype.bits
+        case _:
+            return bool(_duties(expr))
+
+
+def _duties(expr: Expr) -> tuple[Expr, ...]:
+    """What must hold of the operands of an operation so that it has a value, apart from ranges."""
+    match expr:
+        case Binary(op=op, rhs=b) if op in DIVISION and b.dtype.is_integer:
+            return (Binary("ne", b, const(0, b.dtype)),)
+        case Binary(op="shl" | "shr", rhs=b):
+            return Binary("ge", b, const(0, b.dtype)), Binary("lt", b, const(b.dtype.bits, b.dtype))
+        case _:
+            return ()
 
 
 def _settled(expr: Expr, place: _Place) -> Expr:
@@ -146,15 +174,22 @@ def _smaller(expr: Expr, place: _Place, prices: Prices, work: float) -> Expr:
         return expr
     place.begin(work)
     conditions = [c for c, _ in place.given if has_values(c)]
-    found = place.evidence.points((expr, *conditions))
-    if found is None:
+    drawn = place.evidence.drawn((expr, *conditions))
+    if drawn is None:
         return expr
-    points = found[0]
 
     def better(new: Expr, old: Expr) -> bool:
         return prices.expr(new) <= prices.expr(old) + 1e-9
 
-    known = Known(points, lambda p: satisfying(p, conditions), better, place.equal, place.look, place.settled)
+    known = Known(
+        drawn.points,
+        drawn.known,
+        lambda p: satisfying(p, conditions),
+        better,
+        place.equal,
+        place.look,
+        place.settled,
+    )
     while not (new := smaller(expr, known)).same(expr):
         expr = new
     return expr
@@ -169,6 +204,7 @@ class _Place:
         Raises:
             LoopsatError: one is not boolean, or they contradict each other.
         """
+        self.session = Session()
         self.settled = set[Expr]()  # parts without smaller forms
         self.open: Expr | None = None  # the condition that was asked about last
         self.patience = Patience(work=_BUDGET.work)
@@ -210,13 +246,28 @@ class _Place:
     def truth(self, cond: Expr) -> bool | None:
         return self.contexts.truth(self.facts, cond)
 
-    def by_sets(self, cond: Expr) -> bool | None:
-        """What isl alone says of a condition."""
-        prover, self.contexts.prover = self.contexts.prover, None
-        try:
-            return self.truth(cond)
-        finally:
-            self.contexts.prover = prover
+    def divides(self, expr: Expr) -> bool:
+        """Whether no divisor is zero where it is reached, and no shift leaves its width."""
+        if not any(map(_may_be_undefined, walk_expr(expr))):
+            return True
+        self.begin()
+        return self._divides(self.facts, expr)
+
+    def _divides(self, facts: int, expr: Expr) -> bool:
+        if facts == IMPOSSIBLE:
+            return True
+        first, *rest = children(expr) or (expr,)
+        if first is expr:
+            return True
+        match expr:
+            case Select():
+                inside = [self.contexts.assume(facts, first, truth) for truth in (True, False)]
+            case Binary(op="and" | "or" as op):
+                inside = [self.contexts.assume(facts, first, op == "and")]
+            case _:
+                inside = [facts] * len(rest)
+        parts = self._divides(facts, first) and all(map(self._divides, inside, rest))
+        return parts and all(self.contexts.truth(facts, duty) is True for duty in _duties(expr))
 
     def by_ranges(self, cond: Expr) -> bool | Open:
         """What isl says of a condition if it can say all, also that values fit their dtypes."""
@@ -224,6 +275,15 @@ class _Place:
         if facts.conditions:
             return Open.UNKNOWN
         return pb.within_budget(lambda: decided(cond, facts.domain), Open.UNKNOWN, _OPERATIONS)
+
+    def decide(self, cond: Expr, truths: Sequence[bool]) -> bool | Open:
+        """What z3 says of a condition, whatever it was asked before."""
+        steps, session = min(_ALONE, self.rest()), Session()
+        if steps <= 0:
+            return Open.UNKNOWN
+        found = decide(cond, self.given, int(steps), truths, session)
+        self.patience.proved(session.steps)
+        return found
 
     def equal(self, old: Expr, new: Expr) -> bool | None:
         """Whether an expression has the value of another one wherever that has one, and keeps its divisions.
@@ -238,8 +298,7 @@ class _Place:
         facts = self.contexts.facts(self.facts)
         found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
         if found is None or (found is False and facts.conditions):
-            self.patience.proved()
-            return refines_by_smt(new, old, self.given, _STEPS) or None
+            return self._charged(lambda: refines_by_smt(new, old, self.given, _EQUAL, self.session)) or None
         return found
 
     def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:
@@ -247,8 +306,14 @@ class _Place:
         answer, truths = self.evidence.truth(cond, assumed)
         if answer is not Open.UNKNOWN:
             return answer if isinstance(answer, bool) else None
-        self.patience.proved()
-        return prove_by_smt(cond, assumed, _STEPS, truths)
+        return self._charged(lambda: prove_by_smt(cond, assumed, _STEPS, truths, self.session))
+
+    def _charged(self, question: Callable[[], bool | None]) -> bool | None:
+        """The answer to a question to z3, which counts as work."""
+        before = self.session.steps
+        found = question()
+        self.patience.proved(self.session.steps - before)
+        return found
 
 
 def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work) -> Expr:

@@ -9,7 +9,7 @@ operator looked up by their values.) No form is tied to a pattern; what is too l
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import reduce
+from functools import cache, reduce
 from itertools import chain, islice, product
 from math import gcd
 
@@ -20,16 +20,15 @@ from msgspec.structs import replace
 from egraph_rules.contexts.sampled import (
     DIVISIONS,
     Array,
-    Faults,
     Mask,
     NoValueError,
     Points,
     Sample,
-    evaluated,
+    Values,
     operate,
 )
 from ir.dtypes import DType
-from ir.fold import chosen
+from ir.fold import chosen, fold
 from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
 from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
@@ -45,19 +44,22 @@ _CHOICES = 4  # conditions of choices in forms
 _TRUTHS = 40  # conditions that are operands of others
 _QUESTIONS = 6  # to provers, about one part
 _FEW = 3  # points at which most fail to agree
+_MATCHES = 24  # of one operator, the smallest ones
+_TOGETHER = 1 << 11  # pairs that are looked at together
 _FORMS = 40  # that agree with a part, and are put in order
 
 
 class Known(Struct, frozen=True):
     """What is known where an expression is evaluated.
 
-    `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
-    expression equals the first one there, None where that is open; `better`: whether it is preferred to it. `left`:
-    charges the search for forms of one part, and says whether there is time for it. `settled`: parts for which none was
-    found.
+    `points`: values of variables that it allows, and `values` of parts there; `allowed` says it of any other points.
+    `proven`: whether the second expression equals the first one there, None where that is open; `better`: whether it is
+    preferred to it. `left`: charges the search for forms of one part, and says whether there is time for it. `settled`:
+    parts for which none was found.
     """
 
     points: Points
+    values: Values
     allowed: Callable[[Points], Mask]
     better: Callable[[Expr, Expr], bool]
     proven: Callable[[Expr, Expr], bool | None]
@@ -72,8 +74,10 @@ def smaller(expr: Expr, known: Known) -> Expr:
 
     def visit(part: Expr) -> Expr:
         nonlocal left
+        if (arm := chosen(part)) is not part:  # the other one is not evaluated
+            return visit(arm)
         if part not in done:
-            new = chosen(with_children(part, tuple(map(visit, children(part)))))
+            new = fold(chosen(with_children(part, tuple(map(visit, children(part))))))
             most = node_count(new) - 1
             if new not in known.settled and 2 <= most < min(_MAX_SIZE, left):
                 left -= most
@@ -92,7 +96,7 @@ def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
     if len(free_vars(expr)) > _MAX_VARIABLES or not known.left(most):
         return expr
     try:
-        sample = Sample.of(expr, known.points, known.allowed)
+        sample = Sample.of(expr, known.points, known.allowed, known.values)
     except NoValueError:
         return expr
     if sample is None:
@@ -187,16 +191,21 @@ class _Bank:
 def _distinct(values: Array, sizes: Array) -> Array:
     """Rows of which none has the values of another, by size."""
     order = np.argsort(sizes, kind="stable")
-    mix = np.random.default_rng(1).integers(-(2**62), 2**62, values.shape[1])
-    _, first = np.unique((values[order] * mix).sum(axis=1), return_index=True)
+    _, first = np.unique((values[order] * _mix(values.shape[1])).sum(axis=1), return_index=True)
     return order[np.sort(first)]
+
+
+@cache
+def _mix(length: int) -> Array:
+    """Factors that make a number of a row of values, which hardly any other row has."""
+    return np.random.default_rng(1).integers(-(2**62), 2**62, length)
 
 
 class _Forms(Struct, frozen=True):
     """The forms of at most so many nodes that have the `target` values at some points."""
 
     expr: Expr
-    points: Points
+    sample: Sample
     target: Array
     most: int
     parts: Sequence[Expr]
@@ -207,7 +216,7 @@ class _Forms(Struct, frozen=True):
     def of(expr: Expr, sample: Sample, most: int) -> _Forms:
         parts = list(walk_expr(expr))
         inner = list(dict.fromkeys(parts[1:]))
-        return _Forms(expr, sample.points, sample.values, most, inner, _operators(parts), _numbers(parts))
+        return _Forms(expr, sample, sample.values, most, inner, _operators(parts), _numbers(parts))
 
     def stages(self) -> Iterator[Iterator[Expr]]:
         """The forms, those that take longer to put together later; of large parts only what is a small change."""
@@ -234,9 +243,8 @@ class _Forms(Struct, frozen=True):
         parts = [p for p in self.parts if p.dtype is dtype and not isinstance(p, Const)]
         parts.sort(key=node_count)
         numbers = [const(n, dtype) for n in self.numbers[:_NUMBERS] if dtype.min <= n <= dtype.max]
-        known: dict[Expr, tuple[Array, Faults]] = {}
         for part in (*parts[:_ATOMS], *numbers):
-            values, bad = evaluated(part, self.points, known)
+            values, bad = self.sample.part(part)
             if not bad.any():
                 exprs.append(part)
                 rows.append(np.broadcast_to(values, (length,)))
@@ -355,7 +363,7 @@ class _Forms(Struct, frozen=True):
         """One of some expressions, by conditions that occur."""
         tests: list[tuple[Expr, Mask]] = []
         for cond in (p for p in self.parts if p.dtype is DType.BOOL and not isinstance(p, Const)):
-            found, bad = evaluated(cond, self.points)
+            found, bad = self.sample.part(cond)
             if not bad.any():
                 tests.append((cond, np.broadcast_to(found, self.target.shape) != 0))
         if tests:
@@ -413,42 +421,50 @@ class _Forms(Struct, frozen=True):
     def _agreeing(self, op: BinaryOp, bank: _Bank, rows: Mask, dtype: DType) -> Iterator[tuple[int, int]]:
         """Pairs whose values give those of the target: of a sum the other operand is known, else point by point."""
         picked = np.flatnonzero(rows & (bank.sizes <= self.most - 2))
-        values, sizes = bank.values[picked], bank.sizes[picked]
-        pairs = self._completed(op, values, sizes, dtype) if op in _INVERSES else None
-        for one in np.unique(sizes):
-            left = np.flatnonzero(sizes == one)
-            a, b = (p[sizes[pairs[0]] == one] for p in pairs) if pairs else self._tried(op, values, sizes, left, dtype)
-            order = np.argsort(sizes[a] + sizes[b], kind="stable")[:8]
+        if len(picked):
+            values, sizes = bank.values[picked], bank.sizes[picked]
+            a, b = (self._completed if op in _INVERSES else self._tried)(op, values, sizes, dtype)
+            order = np.argsort(sizes[a] + sizes[b], kind="stable")[:_MATCHES]
             yield from zip(picked[a[order]].tolist(), picked[b[order]].tolist(), strict=True)
 
     def _completed(self, op: BinaryOp, values: Array, sizes: Array, dtype: DType) -> tuple[Array, Array]:
         """Pairs of operands that an operator makes the target of which tells one operand by the other."""
-        mix = np.random.default_rng(1).integers(-(2**62), 2**62, values.shape[1])
+        mix = _mix(values.shape[1])
         known = (values * mix).sum(axis=1)
         others, _ = operate(_INVERSES[op], *((self.target, values) if op == "add" else (values, self.target)), dtype)
         wanted = (others * mix).sum(axis=1)
         order = np.argsort(known, kind="stable")
         at = np.minimum(np.searchsorted(known[order], wanted), len(order) - 1)
-        a = np.flatnonzero(known[order[at]] == wanted) if len(order) else at
-        b = order[at[a]] if len(order) else at
+        a = np.flatnonzero(known[order[at]] == wanted)
+        b = order[at[a]]
         found, bad = operate(op, values[a], values[b], dtype)
         fits = ((found == self.target) & ~bad).all(axis=1) & (sizes[a] + sizes[b] < self.most)
         return a[fits], b[fits]
 
-    def _tried(self, op: BinaryOp, values: Array, sizes: Array, left: Array, dtype: DType) -> tuple[Array, Array]:
-        """Pairs with one of some left operands, by what the operator gives; most fail at the first points."""
-        most = self.most - sizes[left[0]]
-        right = np.flatnonzero((sizes < most) & ((sizes >= sizes[left[0]]) if op in _COMMUTE else True))
-        found, bad = operate(op, values[left, :1], values[right, 0][None, :], dtype)
-        a, b = np.nonzero((found == self.target[0]) & ~bad)
-        return self._agree(op, (values, left[a]), (values, right[b]), dtype)
+    def _tried(self, op: BinaryOp, values: Array, sizes: Array, dtype: DType) -> tuple[Array, Array]:
+        """Pairs by what the operator gives; most fail at the first points, which all of them are looked at for."""
+        where: Mask = np.add.outer(sizes, sizes) < self.most
+        if op in _COMMUTE:
+            where &= np.tri(len(sizes), dtype=bool).T
+        for at in range(min(values.shape[1], 4 * _FEW)):
+            found, bad = operate(op, values[:, at, None], values[None, :, at], dtype)
+            where &= (found == self.target[at]) & ~bad
+            if np.count_nonzero(where) << 6 < where.size:
+                break
+        a, b = np.nonzero(where)
+        order = np.argsort(sizes[a] + sizes[b], kind="stable")
+        kept: list[tuple[Array, Array]] = [(order[:0], order[:0])]
+        while len(order) and sum(len(rows) for rows, _ in kept) < _MATCHES:
+            some, order = order[:_TOGETHER], order[_TOGETHER:]
+            kept.append(self._agree(op, (values, a[some]), (values, b[some]), dtype))
+        return np.concatenate([one for one, _ in kept]), np.concatenate([other for _, other in kept])
 
     def _agree(
         self, op: BinaryOp, one: tuple[Array, Array], other: tuple[Array, Array], dtype: DType
     ) -> tuple[Array, Array]:
         """Pairs of rows of two tables whose values an operator makes the target of; most fail at the first points."""
         (left, a), (right, b) = one, other
-        for at in (slice(0, _FEW), slice(_FEW, 8), slice(8, None)):
+        for at in (slice(0, _FEW), slice(_FEW, 8), slice(8, 24), slice(24, None)):
             if len(a):
                 found, bad = operate(op, left[a, at], right[b, at] if right.shape[1] > 1 else right[b], dtype)
                 fine = ((found == self.target[at]) & ~bad).all(axis=1)
@@ -480,7 +496,7 @@ class _Forms(Struct, frozen=True):
             for op in _COMPARED:
                 for i, j in self._agreeing(op, bank, np.ones(len(bank.exprs), bool), dtype):
                     yield Binary(op, bank.exprs[i], bank.exprs[j])
-            if any(isinstance(p, Binary) and p.op in ("and", "or") for p in (self.expr, *conditions)):
+            if any(isinstance(p, Binary) and p.op in ("and", "or", "eq", "ne") for p in (self.expr, *conditions)):
                 compared.append(self._comparisons(atoms, dtype))
         yield from self._combined(conditions, compared)
 
@@ -524,7 +540,7 @@ class _Forms(Struct, frozen=True):
         exprs: list[Expr] = []
         found: list[Array] = []
         for cond in dict.fromkeys(conditions):
-            values, bad = evaluated(cond, self.points)
+            values, bad = self.sample.part(cond)
             if not bad.any():
                 exprs.append(cond)
                 found.append(np.broadcast_to(values, self.target.shape))
@@ -597,6 +613,8 @@ def _operators(parts: Sequence[Expr]) -> tuple[BinaryOp, ...]:
         out += _TRUNC
     if present & {*_BITS, "bitnot"}:
         out += _BITS
+    elif present >= {"shl", "shr"}:
+        out.append("bitand")
     if "shr" in present:
         out.append("shr")
     return tuple(out)

@@ -509,6 +509,11 @@ class Contexts:
         """Whether a condition always (True) or never (False) holds; None when neither is proven."""
         return self._truths.of(facts, cond)
 
+    def truth_by_sets(self, facts: int, cond: Expr) -> bool | None:
+        """As `truth`, as far as the sets that variables are in tell."""
+        found = self._truths.by_sets(facts, cond)
+        return found if isinstance(found, bool) else None
+
     def constant(self, facts: int, expr: Expr) -> int | None:
         """The one value that an integer expression has, if it has only one."""
         if isinstance(expr, Var):

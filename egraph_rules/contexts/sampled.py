@@ -7,6 +7,7 @@ points. Whether a form is right they decide only where they are all the points t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from functools import cache
 from typing import Any, cast
 
@@ -14,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from egraph_rules.contexts.smt import Open
 from ir.dtypes import DType
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 from ir.traverse import free_vars, walk_expr
@@ -23,6 +23,7 @@ Array = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Faults = npt.NDArray[np.uint8]
 Points = Mapping[Var, Array]
+Values = dict[Expr, tuple[Array, Faults]]  # of parts of expressions at some points
 
 DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
 _POINTS = 64
@@ -31,6 +32,7 @@ _BISECTIONS = 12  # of values that are a few thousand apart at most
 _DRAWN = 512
 _DRAWN_TO_KEEP = 4096  # where those are kept that satisfy what is given
 _ALL = 1 << 14  # points that are all looked at where there are no more
+_KEPT = 200  # parts of expressions whose values are kept
 _SHOWN = 1024  # drawn points that questions are put to
 _LARGE = 1 << 40  # beyond it, products of two values might leave the 64 bits that they are computed in
 _UNDEFINED = 2  # the fault of a divisor that is zero, or a shift outside of its width; 1: leaving the dtype
@@ -43,6 +45,13 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "and": np.logical_and,
     "or": np.logical_or,
 }  # fmt: skip
+
+
+class Open(Enum):
+    """Why a question stays open."""
+
+    DEPENDS = "there are values for which it holds, and some for which it does not"
+    UNKNOWN = "no formula that says all, or the steps ran out"
 
 
 class NoValueError(Exception):
@@ -75,7 +84,7 @@ def operate(op: str, x: Array, y: Array, dtype: DType) -> tuple[Array, Mask]:
     raise NoValueError(op)
 
 
-def evaluated(expr: Expr, points: Points, known: dict[Expr, tuple[Array, Faults]] | None = None) -> tuple[Array, Mask]:
+def evaluated(expr: Expr, points: Points, known: Values | None = None) -> tuple[Array, Mask]:
     """The values of an expression, and where evaluating it is a fault; `known` keeps those of its parts.
 
     Raises:
@@ -85,21 +94,21 @@ def evaluated(expr: Expr, points: Points, known: dict[Expr, tuple[Array, Faults]
     return values, faults != 0
 
 
-def _evaluated(
-    expr: Expr, points: Points, known: dict[Expr, tuple[Array, Faults]] | None = None
-) -> tuple[Array, Faults]:
+def _evaluated(expr: Expr, points: Points, known: Values | None = None) -> tuple[Array, Faults]:
     """The values of an expression, and the faults of evaluating it.
 
     Raises:
         NoValueError: it has none.
     """
     known = {} if known is None else known
+    if len(known) > _KEPT and expr not in known:
+        known.clear()
     if expr not in known:
         known[expr] = _operated(expr, points, known)
     return known[expr]
 
 
-def _operated(expr: Expr, points: Points, known: dict[Expr, tuple[Array, Faults]]) -> tuple[Array, Faults]:
+def _operated(expr: Expr, points: Points, known: Values) -> tuple[Array, Faults]:
     if expr.dtype.is_float:
         raise NoValueError
     match cast(AnyExpr, expr):
@@ -223,11 +232,25 @@ class Sample(Struct, frozen=True):
 
     points: Points
     values: Array
+    _known: Values  # of its parts, at points of which these are some
+    _kept: Array
+
+    def part(self, expr: Expr) -> tuple[Array, Mask]:
+        """The values of a part of the expression, and where evaluating it is a fault.
+
+        Raises:
+            NoValueError: it has none.
+        """
+        if expr not in self._known:
+            return evaluated(expr, self.points)
+        values, faults = self._known[expr]
+        return values[self._kept] if values.ndim else values, (faults[self._kept] if faults.ndim else faults) != 0
 
     @staticmethod
-    def of(expr: Expr, points: Points, allowed: Callable[[Points], Mask]) -> Sample | None:
+    def of(expr: Expr, points: Points, allowed: Callable[[Points], Mask], known: Values) -> Sample | None:
+        """A sample of some points; `known` keeps what parts are at all of them."""
         length = max((len(v) for v in points.values()), default=0)
-        values, fine = _total(expr, points, length)
+        values, fine = _total(expr, points, length, known)
         kept = np.flatnonzero(fine)
         if expr.dtype is DType.BOOL:
             yes, no = kept[values[kept] != 0], kept[values[kept] == 0]
@@ -237,7 +260,8 @@ class Sample(Struct, frozen=True):
                 points = {
                     v: np.concatenate([edges[v][inside], x[yes[:_HALF]], x[no[:_HALF]]]) for v, x in points.items()
                 }
-                values, fine = _total(expr, points, max(map(len, points.values())))
+                known = {}
+                values, fine = _total(expr, points, max(map(len, points.values())), known)
                 kept = np.flatnonzero(fine)
         kept = kept[: 4 * _POINTS]
         if len(kept) < 4:
@@ -251,12 +275,12 @@ class Sample(Struct, frozen=True):
             order = np.arange(len(kept))[:_POINTS]
             order = order[np.argsort(-np.abs(values[order]) % 61, kind="stable")]
         kept = kept[order]
-        return Sample({v: x[kept] for v, x in points.items()}, values[order])
+        return Sample({v: x[kept] for v, x in points.items()}, values[order], known, kept)
 
 
-def _total(expr: Expr, points: Points, length: int) -> tuple[Array, Mask]:
+def _total(expr: Expr, points: Points, length: int, known: Values) -> tuple[Array, Mask]:
     """Values of an expression at each point, and where they are no faults."""
-    values, bad = evaluated(expr, points)
+    values, bad = evaluated(expr, points, known)
     return np.broadcast_to(values, (length,)), ~np.broadcast_to(bad, (length,))
 
 
@@ -277,6 +301,31 @@ def _edges(cond: Expr, points: Points, yes: Array, no: Array) -> Points:
 Range = tuple[int | None, int | None]
 
 
+class Drawn(Struct, frozen=True):
+    """Values of variables: `every` one that some conditions allow, or some of them, and what parts of expressions are.
+
+    Questions are put to those `shown`.
+    """
+
+    points: Points
+    every: bool
+    shown: Points
+    known: Values  # at all points
+    at_shown: Values
+
+    @staticmethod
+    def of(points: Points, *, every: bool) -> Drawn:
+        whole = every or max(map(len, points.values())) <= _SHOWN
+        known: Values = {}
+        return Drawn(
+            points,
+            every,
+            points if whole else {v: x[:_SHOWN] for v, x in points.items()},
+            known,
+            known if whole else {},
+        )
+
+
 class Evidence:
     """What values of variables show of expressions where some conditions hold."""
 
@@ -284,35 +333,38 @@ class Evidence:
         self._given = [c for c in given if has_values(c)]
         self._exact = len(self._given) == len(given)  # whether points satisfy all there is
         self._ranges = cache(ranges)
-        self._points: dict[frozenset[Var], tuple[Points, bool] | None] = {}
+        self._drawn: dict[frozenset[Var], Drawn | None] = {}
+        self._tied = cache(self._tied_to)
 
-    def points(self, exprs: Iterable[Expr]) -> tuple[Points, bool] | None:
-        """Values of the variables of some expressions, and of those that conditions tie to them; whether it is all.
+    def drawn(self, exprs: Sequence[Expr]) -> Drawn | None:
+        """Values of the variables of some expressions, and of those that conditions tie to them.
 
         The same each time. None where hardly any was found.
         """
-        variables = {v for e in exprs for v in free_vars(e)}
-        while (
-            more := {v for c in self._given for v in free_vars(c) if not variables.isdisjoint(free_vars(c))} - variables
-        ):
-            variables |= more
-        key = frozenset(variables)
-        if key not in self._points:
-            self._points[key] = self._drawn(sorted(variables, key=lambda v: v.name), exprs)
-        return self._points[key]
+        variables = self._tied(frozenset(v for e in exprs for v in free_vars(e)))
+        if variables not in self._drawn:
+            self._drawn[variables] = self._draw(sorted(variables, key=lambda v: v.name), exprs)
+        return self._drawn[variables]
 
-    def _drawn(self, variables: Sequence[Var], exprs: Iterable[Expr]) -> tuple[Points, bool] | None:
+    def _tied_to(self, variables: frozenset[Var]) -> frozenset[Var]:
+        """Some variables, and those that conditions tie to them."""
+        named = [free_vars(c) for c in self._given]
+        while more := {v for several in named if not variables.isdisjoint(several) for v in several} - variables:
+            variables |= more
+        return variables
+
+    def _draw(self, variables: Sequence[Var], exprs: Iterable[Expr]) -> Drawn | None:
         own = [c for c in self._given if not free_vars(c).isdisjoint(variables)]
         if not variables or any(v.dtype.is_float for v in variables):
             return None
         ranges = {v.name: self._ranges(v) for v in variables if v.dtype.is_integer}
         found = _every(variables, own, ranges)
         if found is not None:
-            return found, True
+            return Drawn.of(found, every=True)
         parts = (e for c in (*exprs, *own) for e in walk_expr(c))
         numbers = {int(e.value) for e in parts if isinstance(e, Const) and not e.dtype.is_float}
         some = drawn(variables, own, ranges, sorted(numbers))
-        return None if some is None else (some, False)
+        return None if some is None else Drawn.of(some, every=False)
 
     def truth(self, cond: Expr, given: Iterable[tuple[Expr, bool]] = ()) -> tuple[bool | Open, tuple[bool, ...]]:
         """Whether a condition always or never holds, also where others do; and which of both no point refutes.
@@ -321,14 +373,12 @@ class Evidence:
         """
         unknown = (Open.UNKNOWN, (True, False))
         assumed = [(c, truth) for c, truth in given if not any(c.same(known) for known in self._given)]
-        found = self.points((cond, *(c for c, _ in assumed)))
-        if found is None:
+        drawn = self.drawn((cond, *(c for c, _ in assumed)))
+        if drawn is None:
             return unknown
-        points, every = found
-        points = points if every else {v: x[:_SHOWN] for v, x in points.items()}
-        keep, exact = _where(points, assumed)
+        keep, exact = _where(drawn.shown, assumed, drawn.at_shown)
         try:
-            values, faults = _evaluated(cond, points)
+            values, faults = _evaluated(cond, drawn.shown, drawn.at_shown)
         except NoValueError:
             return unknown
         yes, no = (
@@ -338,26 +388,40 @@ class Evidence:
             return unknown
         if (yes and no) or bool((keep & (faults == _UNDEFINED)).any()):
             return Open.DEPENDS, ()
-        if every and yes != no and not (keep & (faults != 0)).any():
+        if drawn.every and yes != no and not (keep & (faults != 0)).any():
             return yes, (yes,)
         return Open.UNKNOWN, tuple(truth for truth, refuted in ((True, no), (False, yes)) if not refuted)
 
     def refines(self, new: Expr, old: Expr) -> bool | None:
         """Whether `new` has the value of `old` wherever that has one, and hides no fault; None where that is open."""
-        found = self.points((old, new))
-        if found is None or not self._exact or not _is_narrow(old) or not _is_narrow(new):
+        drawn = self.drawn((old, new))
+        if drawn is None or not self._exact or not _is_narrow(old) or not _is_narrow(new):
             return None
-        points, every = found
-        points = points if every else {v: x[:_SHOWN] for v, x in points.items()}
         try:
-            (before, faults), (after, others) = _evaluated(old, points), _evaluated(new, points)
+            (before, faults), (after, others) = (_evaluated(e, drawn.shown, drawn.at_shown) for e in (old, new))
         except NoValueError:
             return None
         differs = (faults == 0) & ((others != 0) | (before != after))
         hidden = (faults == _UNDEFINED) & (others & _UNDEFINED == 0)
         if (differs | hidden).any():
             return False
-        return True if every else None
+        return True if drawn.every else None
+
+
+def refuted(point: Mapping[Var, int], cond: Expr, truth: bool, given: Iterable[tuple[Expr, bool]]) -> bool:
+    """Whether a condition certainly does not have a truth at a point, or no value, where the given ones have theirs."""
+    fits = all(v.dtype is DType.BOOL or v.dtype.min <= n <= v.dtype.max for v, n in point.items())
+    if not fits or not _is_narrow(cond):
+        return False
+    points = {v: np.array([n], np.int64) for v, n in point.items()}
+    try:
+        value, faults = _evaluated(cond, points)
+        known = [(evaluated(c, points), wanted) for c, wanted in given]
+    except NoValueError:
+        return False
+    if any(bad.any() or ((values != 0) != wanted).any() for (values, bad), wanted in known):
+        return False
+    return bool(np.all((faults == _UNDEFINED) | ((faults == 0) & ((value != 0) != truth))))
 
 
 def _is_narrow(expr: Expr) -> bool:
@@ -365,13 +429,13 @@ def _is_narrow(expr: Expr) -> bool:
     return all(e.dtype.bits <= 32 for e in walk_expr(expr))
 
 
-def _where(points: Points, given: Sequence[tuple[Expr, bool]]) -> tuple[Mask, bool]:
+def _where(points: Points, given: Sequence[tuple[Expr, bool]], known: Values) -> tuple[Mask, bool]:
     """Which points have the truths given, and whether all of these could be looked at."""
     keep: Mask = np.ones(max(map(len, points.values())), bool)
     exact = True
     for cond, truth in given:
         try:
-            values, bad = evaluated(cond, points)
+            values, bad = evaluated(cond, points, known)
         except NoValueError:
             exact = False
             continue

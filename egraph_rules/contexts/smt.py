@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from typing import Any, cast
 
 from msgspec import Struct, field
 
+from egraph_rules.contexts.sampled import Open, refuted
 from ir.dtypes import DType
 from ir.functions import inline_calls
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 from ir.presburger.polynomials import Polynomial, divided, polynomial, summed
 from ir.printing.printer import to_script
-from ir.traverse import children
+from ir.traverse import children, free_vars
 
 Formula = Any  # z3 has no types of its own
 STEPS = 200_000  # a tenth of a second
@@ -42,11 +42,38 @@ def _z3() -> Any:
     return importlib.import_module("z3")
 
 
+class Session:
+    """z3 for one run of questions: their formulas share a context, and steps are counted over all of them.
+
+    What was asked before changes the steps that a question takes; what must not depend on it has one of its own.
+    """
+
+    def __init__(self) -> None:
+        self.steps = 0  # taken so far
+
+    @cached_property
+    def context(self) -> Any:
+        """Where formulas live, made when the first question comes."""
+        return _z3().Context()
+
+    def check(self, formulas: Iterable[Formula], steps: int) -> tuple[Any, Any]:
+        """Whether formulas can all be true, with a solver that gives up after so many steps; and that solver."""
+        solver = _z3().SimpleSolver(ctx=self.context)
+        solver.set("rlimit", max(steps, 1))
+        solver.set("random_seed", 0)
+        solver.set("ctrl_c", False)  # it would take an interrupt for an answer
+        solver.add(*formulas)
+        found = solver.check()
+        self.steps = solver.statistics().get_key_value("rlimit count")
+        return found, solver
+
+
 def prove(
     cond: Expr,
     given: Iterable[tuple[Expr, bool]],
     steps: int = STEPS,
     truths: Sequence[bool] = (True, False),
+    session: Session | None = None,
     *,
     ranges: bool = True,
 ) -> bool | None:
@@ -55,79 +82,94 @@ def prove(
     It must have a value there: a divisor that may be zero leaves it open. None where neither is proven: it depends, it
     has no formula, or the steps ran out. Without `ranges` it holds of numbers that fit no dtype too.
     """
-    assumed = list(given)
-    found = decide(cond, assumed, steps, truths) if ranges else _decide(cond, assumed, steps, truths, ranges=False)
+    found = decide(cond, given, steps, truths, session, ranges=ranges)
     return found if isinstance(found, bool) else None
 
 
-class Open(Enum):
-    """Why a question stays open."""
-
-    DEPENDS = "there are values for which it holds, and some for which it does not"
-    UNKNOWN = "no formula that says all, or the steps ran out"
-
-
 def decide(
-    cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS, truths: Sequence[bool] = (True, False)
+    cond: Expr,
+    given: Iterable[tuple[Expr, bool]],
+    steps: int = STEPS,
+    truths: Sequence[bool] = (True, False),
+    session: Session | None = None,
+    *,
+    ranges: bool = True,
 ) -> bool | Open:
     """As `prove`, and where nothing is proven whether that is all there is to say.
 
     Only some `truths` are asked for where the others are known to be no answer.
     """
-    assumed = list(given)
-    found = _decide(cond, assumed, steps, truths, ranges=False)
-    # Ranges of dtypes are seldom needed and hide what matters in products; they may rule out a counterexample.
-    return _decide(cond, assumed, steps, truths, ranges=True) if found is Open.DEPENDS else found
-
-
-def _decide(
-    cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, truths: Sequence[bool], *, ranges: bool
-) -> bool | Open:
-    lib = _z3()
-    meaning = _Meaning(ranges)
+    lib, assumed = _z3(), list(given)
+    meaning = _Meaning(session or Session())
     try:
         claim = meaning.condition(inline_calls(cond))
     except _NoFormulaError:
         return Open.UNKNOWN
-    duties, known = meaning.duties, meaning.facts(given)
+    duties, known = meaning.duties, meaning.facts(assumed)
+    left = list(truths)
+    # Ranges of dtypes are seldom needed and hide what matters in products; they may rule out a counterexample.
+    for bounds in ([], meaning.bounds) if ranges else ([],):
+        unknown = False
+        for truth in tuple(left):
+            value = claim if truth else lib.Not(claim)
+            facts = (*known, *meaning.sides, *bounds, lib.Not(lib.And(value, *duties)))
+            found, solver = meaning.session.check(facts, steps)
+            if found == lib.unsat:
+                return truth
+            if found == lib.unknown:
+                unknown = True
+            elif _is_refuted(solver.model(), cond, truth, assumed):
+                left.remove(truth)
+        if unknown or not left:
+            return Open.UNKNOWN if unknown else Open.DEPENDS
     # where a duty may be violated, a form of the condition without the divisor may still be decided
-    answer = Open.DEPENDS if (meaning.exact and not duties) or not ranges else Open.UNKNOWN
-    for truth in truths:
-        value = claim if truth else lib.Not(claim)
-        solver = meaning.solver(steps)
-        solver.add(*known, *meaning.sides, lib.Not(lib.And(value, *duties)))
-        found = solver.check()
-        if found == lib.unsat:
-            return truth
-        if found == lib.unknown:
-            answer = Open.UNKNOWN
-    return answer
+    return Open.DEPENDS if meaning.exact and not duties else Open.UNKNOWN
 
 
-def refines(new: Expr, old: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) -> bool:
+def _is_refuted(model: Any, cond: Expr, truth: bool, given: Sequence[tuple[Expr, bool]]) -> bool:
+    """Whether a condition does not have a truth at the values that a model has for variables, dtypes considered."""
+    lib, context = _z3(), model.ctx
+    point: dict[Var, int] = {}
+    for var in {v for e in (cond, *(c for c, _ in given)) for v in free_vars(e)}:
+        if var.dtype is DType.BOOL:
+            point[var] = int(lib.is_true(model.eval(lib.Bool(var.name, context))))
+        else:
+            value = model.eval(lib.Int(var.name, context))
+            point[var] = value.as_long() if lib.is_int_value(value) else 0  # any will do where nothing is said
+    return refuted(point, cond, truth, given)
+
+
+def refines(
+    new: Expr, old: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS, session: Session | None = None
+) -> bool:
     """Whether `new` provably has the value of `old`, and none of its parts faults, where `old` does not fault.
 
     Where a divisor of `old` is zero or a shift leaves its width, `new` must have such a part, too: it is no form that
     hides the fault.
     """
     lib = _z3()
-    meaning = _Meaning(ranges=True)
+    meaning = _Meaning(session or Session())
     try:
         before = meaning.value(inline_calls(old))
-        sound = lib.And(*meaning.take_duties(), lib.BoolVal(True, meaning.context))
+        owed = meaning.take_duties()
         meaning.owed = True
         claim = before == meaning.value(inline_calls(new))
     except _NoFormulaError:
         return False
     meaning.owed = False
     fits, duties, known = meaning.fits, meaning.take_duties(), meaning.facts(given)
-    same = lib.And(claim, *duties, *fits)
-    for cases in (lib.And(sound, lib.Not(same)), lib.And(lib.Not(sound), *duties)):
-        solver = meaning.solver(steps)
-        solver.add(*known, *meaning.sides, cases)
-        if solver.check() != lib.unsat:
-            return False
-    return True
+    known = [*known, *meaning.sides]
+    bounded = [*known, *meaning.bounds]
+
+    def follows(facts: list[Formula], *claims: Formula) -> bool | None:
+        found, _ = meaning.session.check((*facts, lib.Not(lib.And(*claims))), steps)
+        return None if found == lib.unknown else found == lib.unsat
+
+    # Ranges of dtypes are seldom needed for the values to be equal, and hide what matters there.
+    same = follows([*known, *owed], claim)
+    same = follows([*bounded, *owed], claim) if same is False else same
+    total = same and (not (duties or fits) or follows([*bounded, *owed], *duties, *fits))
+    return bool(total and (not owed or follows([*bounded, *duties], *owed)))
 
 
 # which kind, the terms of the dividend, and the divisor
@@ -137,23 +179,27 @@ _Division = tuple[str, frozenset[tuple[tuple[Expr, ...], int]], Expr]
 class _Meaning(Struct):
     """Formulas for expressions.
 
-    `sides` holds what else is true, such as what quotients are and, with `ranges`, that values fit their dtypes;
+    `sides` holds what else is true, such as what quotients are, and `bounds` that signed values fit their dtypes;
     `duties` what must be true for the expressions to have values.
     """
 
-    ranges: bool
+    session: Session
     owed: bool = False  # whether that values fit is a duty
-    context: Any = field(default_factory=lambda: _z3().Context())  # of its own: what z3 was asked before changes steps
     exact: bool = True  # whether formulas say all there is to say
     duties: list[Formula] = field(default_factory=lambda: list[Formula]())
     fits: list[Formula] = field(default_factory=lambda: list[Formula]())  # that values fit, where that is owed
     sides: list[Formula] = field(default_factory=lambda: list[Formula]())
+    bounds: list[Formula] = field(default_factory=lambda: list[Formula]())
     _known: dict[Expr, Formula] = field(default_factory=lambda: dict[Expr, Formula]())
     _divisions: dict[_Division, tuple[Formula, Formula]] = field(
         default_factory=lambda: dict[_Division, tuple[Formula, Formula]]()
     )
     _sizes: dict[Expr, tuple[int, int]] = field(default_factory=lambda: dict[Expr, tuple[int, int]]())
     _reached: list[Formula] = field(default_factory=lambda: list[Formula]())
+
+    @property
+    def context(self) -> Any:
+        return self.session.context
 
     def condition(self, expr: Expr) -> Formula:
         """The formula of a boolean expression.
@@ -189,14 +235,6 @@ class _Meaning(Struct):
                 self.exact = False
         known, self.duties = self.duties, duties
         return known
-
-    def solver(self, steps: int) -> Any:
-        """A solver that gives up after so many steps."""
-        solver = _z3().SimpleSolver(ctx=self.context)
-        solver.set("rlimit", steps)
-        solver.set("random_seed", 0)
-        solver.set("ctrl_c", False)  # it would take an interrupt for an answer
-        return solver
 
     def _here(self, fact: Formula) -> Formula:
         """A fact about where the current part is evaluated."""
@@ -253,16 +291,13 @@ class _Meaning(Struct):
                 raise _NoFormulaError  # two readings need not agree
 
     def _variable(self, value: Formula, dtype: DType) -> Formula:
-        if self.ranges or not dtype.is_signed:
-            self.sides += [value >= dtype.min, value <= dtype.max]
+        known = self.bounds if dtype.is_signed else self.sides
+        known += [value >= dtype.min, value <= dtype.max]
         return value
 
     def _fitting(self, value: Formula, dtype: DType) -> Formula:
-        if self.owed:
-            self.fits.append(self._here(_z3().And(value >= dtype.min, value <= dtype.max)))
-        elif self.ranges:
-            self._side(value >= dtype.min)
-            self._side(value <= dtype.max)
+        known = self.fits if self.owed else self.bounds
+        known += [self._here(value >= dtype.min), self._here(value <= dtype.max)]
         return value
 
     def _result(self, value: Formula, dtype: DType) -> Formula:

@@ -41,15 +41,20 @@ class Truths:
         self._ranges = ranges
         self._nested = 0  # conditions on elements that are asked about for the sake of others
 
-    def of(self, facts: int, cond: Expr) -> bool | None:
-        """Whether a condition always (True) or never (False) holds; None when neither is proven."""
+    def by_sets(self, facts: int, cond: Expr) -> bool | str | None:
+        """As `of`, by sets alone; "depends" where these say that neither can be proven."""
         contexts = self._contexts
         f = contexts.facts(facts)
         for known, value in f.conditions:
             if known.same(cond):
                 return value
         key = ("truth", contexts.place(facts), bool(f.conditions), cond)
-        found = contexts.ask(key, lambda: _by_sets(f, cond), None)
+        return cast("bool | str | None", contexts.ask(key, lambda: _by_sets(f, cond), None))
+
+    def of(self, facts: int, cond: Expr) -> bool | None:
+        """Whether a condition always (True) or never (False) holds; None when neither is proven."""
+        contexts = self._contexts
+        f, found = contexts.facts(facts), self.by_sets(facts, cond)
         prover = contexts.prover
         if found is None and prover is not None:
             found = contexts.ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)

@@ -20,7 +20,7 @@ from ir.presburger import sets as presburger
 # that takes many are charged besides.
 LOOK = 50
 MATCH = 10  # what is charged for a match of the engine's rules, in the same unit
-PROOF = 20_000  # and for a question to z3, which is first written as a formula
+PROOF = 8_000  # and for a question to z3, which is first written as a formula, besides half of the steps of z3
 # The share of a time limit that is kept for extraction, and what extraction takes for each row of terms (s).
 RESERVE = 0.1
 SECONDS_A_ROW = 6e-5
@@ -64,13 +64,13 @@ class Patience:
         """Take note of matches of the engine's rules."""
         self._matches += count
 
-    def proved(self) -> None:
-        """Take note of a question to z3."""
-        self._proofs += 1
+    def proved(self, steps: int) -> None:
+        """Take note of a question to z3 that took so many of its steps."""
+        self._proofs += PROOF + steps // 2
 
     def done(self) -> int:
         """The work so far."""
-        noted = self._looks * LOOK + self._matches * MATCH + self._proofs * PROOF
+        noted = self._looks * LOOK + self._matches * MATCH + self._proofs
         return noted + presburger.steps() - self._steps
 
     def _late(self) -> bool:

@@ -12,7 +12,7 @@ from typing import cast
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, rewrite_expr
-from egraph_rules.contexts.smt import Open
+from egraph_rules.contexts.sampled import Open
 from ir.dtypes import DType
 from ir.nodes import Binary, Const, Expr, Load, Select, Undef, Var
 from ir.presburger import readback

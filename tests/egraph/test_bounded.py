@@ -16,7 +16,8 @@ import pytest
 
 from egraph_rules import Term, optimize, prove, rule, simplify
 from egraph_rules.authoring.rule import INTEGER
-from egraph_rules.contexts.smt import Open, decide
+from egraph_rules.contexts.sampled import Open
+from egraph_rules.contexts.smt import decide
 from egraph_rules.contexts.values import Values
 from egraph_rules.engine.engine import Engine
 from egraph_rules.engine.phases import Budget

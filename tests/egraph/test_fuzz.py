@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,8 +12,11 @@ from hypothesis import strategies as st
 from compare import assert_refines
 from egraph_rules import Floats, optimize
 from egraph_rules.cost.target import Target
+from egraph_rules.search.encode import Expander
 from ir import PrimFunc, parse, to_script
+from ir.analysis import effects
 from ir.errors import VerifyError
+from ir.presburger import sets
 from ir.semantics.verify import verify
 from ir.testing.programs import programs
 from profiles import few
@@ -50,6 +55,28 @@ def test_optimized_programs_refine_the_original(func: PrimFunc, target: Target) 
 def test_strict_floats_are_exact(func: PrimFunc) -> None:
     best = optimize(func, floats=Floats.STRICT).best
     assert_refines(func, best, np.random.default_rng(1), runs=2)
+
+
+@few(2)
+@given(programs())
+def test_what_is_remembered_changes_no_program(func: PrimFunc) -> None:
+    """Sets that are worked out anew each time, and nests and joints of loops that are looked at each time."""
+    made: Callable[[Expander], None] = Expander.__post_init__
+
+    def asks_again(expander: Expander) -> None:
+        made(expander)
+        expander.twins = False
+        vars(expander)["_joins"] = frozenset[str]()
+
+    found = to_script(optimize(func).best)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (sets, effects):
+            for name, known in tuple(vars(module).items()):
+                if hasattr(known, "cache_clear"):
+                    patch.setattr(module, name, known.__wrapped__)
+        assert to_script(optimize(func).best) == found
+        patch.setattr(Expander, "__post_init__", asks_again)
+        assert to_script(optimize(func).best) == found
 
 
 @few(2)

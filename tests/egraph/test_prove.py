@@ -140,6 +140,14 @@ FALSE = [
     ("t and not t", []), ("x * m >= y * m", ["m > 0", "x < y"]), ("(x & 7) == 9", []), ("x % m >= m", ["m > 0"]),
 ]  # fmt: skip
 OPEN = [
+    ("x // n < 0 and x > 5 and x < 3", []),  # where n is zero it has no truth
+    ("x % n > y and x * 2 == 7", ["n >= 0"]),
+    ("(x >> n) < 0 and y < y", []),
+    (
+        ("not (((x - 7) * x + T.max(x, 0)) % x <= y and ((y & 7) * y + T.truncdiv(y * 2 + x, 2)) % y"
+        " <= (y * 32 + x) // 64 and T.max(T.min(y, 0), 4) + T.int32(T.int64(0)) != 2)"),
+        ["x >= 0", "y >= 0", "y < 5", "x < y"],
+    ),
     ("x == y", []), ("(x * m) // m == x", []), ("x * k <= y * k", ["x <= y"]), ("x // 4 * 4 == x", ["x % 2 == 0"]),
     ("x % y < y", []), ("T.int32(T.int8(x)) == x", []), ("u + T.uint8(1) > u", []), ("x * y > 0", ["x > 0"]),
     ("(x * m + y) // m == x", ["m > 0", "0 <= y"]), ("T.truncdiv(x, 4) == x // 4", []), ("t", []), ("t or r", []),
