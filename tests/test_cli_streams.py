@@ -136,3 +136,20 @@ def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     os.close(reader)
     assert link.is_symlink()
     assert "import jax" in kept.read_text()
+
+
+def test_shells_complete_commands_and_options(tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    for typed, wanted in (("loopsat opt", ["optimize "]), ("loopsat optimize --target ", ["cpu", "gpu", "tpu"])):
+        shell = {
+            "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+            "COMP_LINE": typed, "COMP_POINT": str(len(typed)),
+        }  # fmt: skip
+        subprocess.run([sys.executable, "-m", "loopsat"], env={**os.environ, **shell}, check=True, timeout=60)
+        assert answer.read_text().split("\n") == wanted
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_a_shell_names_the_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    assert "loopsat" in capsys.readouterr().out

@@ -38,8 +38,11 @@ from lower.analysis.freedoms import HIGHEST, PRECISIONS
 from lower.commands.console import spelled_out, waiting
 
 if TYPE_CHECKING:
+    import argcomplete
+
     from egraph_rules.check import registration
-else:  # a file without instructions needs no rules to be read
+else:  # a file without instructions needs no rules to be read, and only shells complete what is typed
+    argcomplete = later("argcomplete")
     registration = later("egraph_rules.check.registration")
 
 STDIN = Path("-")  # what stands for standard input
@@ -55,6 +58,8 @@ class _Command(Protocol):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        argcomplete.autocomplete(parser)
     given = sys.argv[1:] if arguments is None else arguments
     # What begins with a dash is an option to argparse, but for the dash alone; `./-` is the same path.
     options, unknown = parser.parse_known_args([f"./{a}" if a.startswith(f"{STDIN}:") else a for a in given])
@@ -252,6 +257,13 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         "--clear", nargs="?", const="programs", choices=("programs", "all"),
         help="throw out searched and compiled programs, or with `all` what was measured too",
     )  # fmt: skip
+    completion = commands.add_parser(
+        "completion",
+        help="print the script by which a shell completes commands and options",
+        description='Prints what a shell has to run: `eval "$(loopsat completion bash)"` in ~/.bashrc, the same with '
+        "zsh in ~/.zshrc, `loopsat completion fish | source` in ~/.config/fish/config.fish.",
+    )
+    completion.add_argument("shell", choices=("bash", "fish", "powershell", "tcsh", "zsh"), help="the shell")
     for command in (optimize, rules, cache):
         command.add_argument("--json", action="store_true", help="print JSON, for other programs")
     for command in commands.choices.values():
