@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-import argcomplete
+from argcomplete.shell_integration import shellcode
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the script."""
-    print(argcomplete.shellcode(["loopsat"], shell=options.shell))
+    print(shellcode(["loopsat"], shell=options.shell))
