@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import re
 import threading
 import warnings
 from collections.abc import Generator
@@ -49,7 +48,7 @@ _WORTHWHILE = 0.05  # seconds of compilation from which on JAX keeps what it com
 
 
 _CATCHING = threading.RLock()  # what catches warnings is the process's
-_DAMAGED = r"Error reading persistent compilation cache entry for '([^']*)'"
+_DAMAGED = "Error reading persistent compilation cache entry for '"
 
 
 @contextmanager
@@ -59,12 +58,13 @@ def without_damage() -> Generator[None]:
         warnings.filterwarnings("always", _DAMAGED)
         yield
     for warning in caught:
-        damaged = re.match(_DAMAGED, str(warning.message))
-        if damaged is None:
+        said, damaged, rest = str(warning.message).partition(_DAMAGED)
+        if said or not damaged:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
             continue
+        name, *_ = rest.split("'")
         with suppress(OSError):
-            for entry in (folder() / kept.COMPILED).glob(f"{glob.escape(damaged[1])}-*"):
+            for entry in (folder() / kept.COMPILED).glob(f"{glob.escape(name)}-*"):
                 entry.unlink(missing_ok=True)
 
 
