@@ -527,8 +527,8 @@ class _Block(Struct):
         outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
         known, counters = self._invariant(jaxpr, kept), _counters(jaxpr, consts)
         stored: list[_Array] = []
-        for _ in range(together):
-            found = block.run(jaxpr, [*kept, *state, *slices], outputs, known)
+        for n in range(together):  # what one of them hands on to the next is not stored
+            found = block.run(jaxpr, [*kept, *state, *slices], outputs, known, inlined=n + 1 < together)
             state = found[:carried]
             stored += found[carried:]
         sizes: set[int] = set()

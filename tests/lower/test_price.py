@@ -339,3 +339,29 @@ def test_stores_to_columns_go_through_cache_lines() -> None:
         return program_price(read(f'A: T.Buffer((512, 512), "float32"), B: T.Buffer({shape}, "float32")', body))
 
     assert stored("1, i, j") < stored("i, j, 1") < stored("i, j, 9")
+
+
+STEPS = """
+@T.prim_func
+def f(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for t in T.serial(400):
+        for i in T.serial(64):
+            A[i] = T.sqrt(A[i] + 1.0) * B[i]
+"""
+
+
+def test_steps_of_a_gpu_share_what_a_step_costs() -> None:
+    func = parse(STEPS).funcs[0]
+    alone, together = (program_price(func, replace(GPU, unrolled=n)) for n in (1, 16))
+    each = GPU.step + GPU.launch
+    assert 400 * each < alone - GPU.call < 1.1 * 400 * each  # one statement a step, and a counter that is none
+    assert 400 / 16 * each < together - GPU.call < 400 / 4 * each
+
+
+def test_results_of_a_step_that_are_as_long_are_one_statement() -> None:
+    text = STEPS.replace(
+        "A[i] = T.sqrt(A[i] + 1.0) * B[i]", "A[i] = A[i] * 0.5 + B[i]\n            B[i] = B[i] * 0.25 - A[i]"
+    )
+    func, prices = parse(text).funcs[0], replace(GPU, unrolled=1)
+    apart = program_price(func, replace(prices, results_together=False))
+    assert apart - program_price(func, prices) == pytest.approx(400 * GPU.launch)
