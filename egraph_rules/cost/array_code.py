@@ -181,7 +181,8 @@ class _Block(Struct):
         """A value, from memory where it is stored in any case and more work to make than to read."""
         if value.stored or not value.wanted or value.size == 1 or value.transposed:
             return value
-        return self.store(value) if self._done(value.work) > self.target.load * value.size else value
+        reading = self.target.load * value.size + self.target.least_launch  # and storing it is a statement
+        return self.store(value) if self._done(value.work) > reading else value
 
     def _done(self, work: int) -> float:
         """The price of work, each operation once."""
@@ -527,8 +528,8 @@ class _Block(Struct):
         outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
         known, counters = self._invariant(jaxpr, kept), _counters(jaxpr, consts)
         stored: list[_Array] = []
-        for n in range(together):  # what one of them hands on to the next is not stored
-            found = block.run(jaxpr, [*kept, *state, *slices], outputs, known, inlined=n + 1 < together)
+        for _ in range(together):
+            found = block.run(jaxpr, [*kept, *state, *slices], outputs, known)
             state = found[:carried]
             stored += found[carried:]
         sizes: set[int] = set()
