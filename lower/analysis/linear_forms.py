@@ -71,6 +71,10 @@ class Linear(Struct, frozen=True, eq=False):
         """Variables in any atom."""
         return {v for atom in self.terms for v in free_vars(atom)}
 
+    def slope(self, var: Var) -> int:
+        """The factor of a variable that occurs in no other atom: a step of it moves the form by that; else 0."""
+        return 0 if var in self.without((var,)).vars() else self.terms.get(var, 0)
+
     def has_loads(self) -> bool:
         """Whether an atom reads a buffer."""
         return any(isinstance(e, Load) for atom in self.terms for e in walk_expr(atom))

@@ -141,10 +141,10 @@ def _operation(op: str, a: Bounds, b: Bounds, wraps: bool) -> Bounds | None:
 
 
 def _quotient(a: Bounds, b: Bounds) -> Bounds | None:
-    if b[0] <= 0 or math.isinf(b[0]):
+    if b[0] <= 0 or not all(map(math.isfinite, (*a, b[0]))):
         return None
-    corners = [x / y for x, y in product(a, b) if not (math.isinf(x) and math.isinf(y))]
-    return (min(corners), max(corners)) if math.isfinite(a[0]) and math.isfinite(a[1]) else None
+    corners = [x / y for x, y in product(a, b)]
+    return min(corners), max(corners)
 
 
 def _sum(a: Bounds, b: Bounds) -> Bounds | None:

@@ -166,8 +166,7 @@ def _match(a: Sequence[Expr], b: Sequence[Expr], mine: set[Var], theirs: set[Var
             return None
         if own:
             (v,), (w,) = own, their
-            c = one.terms.get(v, 0)
-            if abs(c) != 1 or v in found or w in found.values() or v in (one - atom(v) * c).vars():
+            if abs(one.slope(v)) != 1 or v in found or w in found.values():
                 return None
             found[v] = w
         if not linear(substitute_expr(x, found)).equals(other):
@@ -454,8 +453,8 @@ class _Delay:
                 found |= along
             elif own:
                 (v, *more) = own
-                c = form.terms.get(v, 0)
-                _require(not more and abs(c) == 1 and v not in (form - atom(v) * c).vars())
+                c = form.slope(v)
+                _require(not more and abs(c) == 1)
                 values[v] = to_expr((other - (form - atom(v) * c)) * c, x)
             elif not form.equals(other):
                 same.append(Binary("eq", y, to_expr(form, x)))

@@ -116,8 +116,7 @@ def substitute_expr_all(exprs: Sequence[Expr], var: Var, value: Expr) -> tuple[E
 
 def moves(index: Expr, var: Var) -> bool:
     """Whether each value of a variable makes another index."""
-    form = linear(index)
-    return var in form.terms and all(a == var or var not in free_vars(a) for a in form.terms)
+    return linear(index).slope(var) != 0
 
 
 def steps_alike(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) -> bool:

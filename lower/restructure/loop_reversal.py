@@ -73,9 +73,8 @@ def _backward(node: ArrayStatement, copied: Collection[Loop], boxes: Mapping[Loo
 def _direction(indices: Collection[Expr], var: Var) -> int:
     """1 or -1 where a variable moves the place in one dimension by one element forward or backward, else 0."""
     forms = [form for form in map(linear, indices) if any(var in free_vars(term) for term in form.terms)]
-    step = forms[0].terms.get(var, 0) if len(forms) == 1 else 0
-    alone = len(forms) == 1 and not any(var in free_vars(term) for term in forms[0].without((var,)).terms)
-    return step if alone and abs(step) == 1 else 0
+    step = forms[0].slope(var) if len(forms) == 1 else 0
+    return step if abs(step) == 1 else 0
 
 
 def _mirror(box: Box, form: Linear) -> Linear:

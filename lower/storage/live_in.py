@@ -139,7 +139,7 @@ def _sliced(load: Load, axes: Sequence[Var]) -> bool:
     for index in load.indices:
         form = linear(index)
         own = form.vars() & set(axes)
-        if any(form.terms.get(v) != 1 or v in form.without([v]).vars() for v in own) or len(own) > 1:
+        if any(form.slope(v) != 1 for v in own) or len(own) > 1:
             return False
         used += own
     return len(set(used)) == len(used)
@@ -182,9 +182,9 @@ def _stored_at(
             conditions.append(Binary("eq", at, index))
             continue
         (var, *more) = own
-        rest = form - atom(var)
-        if more or form.terms.get(var) != 1 or var in rest.vars() or var in values:
+        if more or form.slope(var) != 1 or var in values:
             return None
+        rest = form - atom(var)
         low, stop = (inner[var].low + rest, inner[var].low + inner[var].extent + rest)
         values[var] = to_expr(atom(at) - rest, at)
         conditions += [] if low.equals(0) else [Binary("ge", at, to_expr(low, at))]
