@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
-from ir import PrimFunc, parse
+from ir import PrimFunc
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, read
 from profiles import few
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any array statement is worth it
@@ -29,11 +29,6 @@ for i in T.serial(24):
             s[0] = s[0] + 1
     B[s[0] % 7] = A[i]
 """
-
-
-def read(params: str, body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
-    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
 
 
 def check(func: PrimFunc) -> list[str]:
