@@ -81,8 +81,8 @@ class Facts(Struct, frozen=True):
     """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
     a set of axes; the freedoms granted where elements are floats, which alone have fast products of arrays, None for
     others; where a product with ones may be faster than a sum; what a sum over axes of so many terms and results costs
-    besides; along which axes arrays lie in one piece; of each leaf the
-    axes of the largest array in it; which masked terms are numbers everywhere; which leaves equal other terms, and
+    besides; along which axes arrays lie in one piece; of each leaf the axes of the largest array in it; which leaves
+    are computed, so no arrays in memory; which masked terms are numbers everywhere; which leaves equal other terms, and
     which of these would be made for this term only; which rules are switched off."""
 
     axes: tuple[int, ...]
@@ -93,6 +93,7 @@ class Facts(Struct, frozen=True):
     summing: Callable[[int, float, float], float]
     innermost: int = 0
     read: tuple[int, ...] = ()
+    computed: frozenset[int] = frozenset()
     hidden: Collection[Term] = ()
     equal: Mapping[int, Term] = field(default_factory=dict[int, Term])
     only: frozenset[int] = frozenset()
@@ -243,7 +244,8 @@ class _Extractor:
 
     def _formed(self, at: object) -> float:
         """What an operand of a contraction costs because it must be in memory."""
-        if self.chosen[at][1].op in ("Leaf", "Contract", "Ones"):
+        node = self.chosen[at][1]
+        if node.op in ("Contract", "Ones") or node.op == "Leaf" and node.number not in self.facts.computed:
             return 0.0
         t, size = self.target, self.size(self.axes[at])
         return size * (t.store + t.load + (t.fresh if 4 * size >= t.fresh_bytes else 0.0))

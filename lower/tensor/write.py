@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
-from ir.nodes import Expr, Load, Var
+from ir.nodes import Cast, Expr, Load, Var
 from ir.program.calls import fresh
 from ir.traverse import free_vars, loads
 from lower.analysis.deciding import cheaper
@@ -215,6 +215,7 @@ class SumWriter:
             self._summing,
             self.rows,
             tuple(map(self._read, range(len(self.values)))),
+            frozenset(n for n, e in enumerate(self.leaves) if not isinstance(_uncast(e), Load)),
             tuple(dict.fromkeys(self.hidden)),
             self.equal,
             frozenset(self.only),
@@ -455,3 +456,8 @@ def _inlined(term: Term, equal: Mapping[int, Term]) -> Term:
 def sums_as_terms(op: str | None, dtype: DType) -> bool:
     """Whether a reduction is written by tensor terms."""
     return op == "add" and dtype is not DType.BOOL
+
+
+def _uncast(expr: Expr) -> Expr:
+    """What is cast: a product converts its operands as it reads them."""
+    return _uncast(expr.operand) if isinstance(expr, Cast) else expr
