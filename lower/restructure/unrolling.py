@@ -62,10 +62,13 @@ def in_one_go(loop: SequentialLoop, plan: Plan, target: Target, inside: bool = F
     if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
         return False
     steps, body = box.extent.const, _statements(loop.body)
-    if body is None or not 1 < steps <= MAX_STEPS or steps * len(body) > MAX_STATEMENTS:
+    if body is None or not 1 < steps <= MAX_STEPS or steps * _compiled(loop.body, plan, target) > MAX_STATEMENTS:
         return False
-    if inside and steps <= FEW_STEPS and steps * len(body) <= MAX_FEW:
+    nested = [n for n in loop.body if isinstance(n, SequentialLoop)]
+    if inside and not nested and steps <= FEW_STEPS and steps * len(body) <= MAX_FEW:
         return True
+    if not all(in_one_go(n, plan, target) for n in nested):
+        return False
     places = {n.statement.buffer: n.statement.store.indices for n in body}
     if not all(_own_elements(n, loop.loop, places, plan.expanded.get(n.statement.buffer, ())) for n in body):
         return False
@@ -92,13 +95,27 @@ def factor(loop: SequentialLoop, boxes: Mapping[Loop, Box], target: Target) -> i
 
 
 def _statements(nodes: Iterable[Node]) -> list[ArrayStatement] | None:
-    """The statements of a body that consists of nothing else."""
+    """The statements of a body that consists of nothing else, but for loops that do."""
     found: list[ArrayStatement] = []
     for node in nodes:
-        if not isinstance(node, ArrayStatement) or node.scan is not None or not node.axes:
+        if isinstance(node, SequentialLoop):
+            inner = _statements(node.body)
+            if inner is None:
+                return None
+            found += inner
+        elif isinstance(node, ArrayStatement) and node.scan is None and node.axes:
+            found.append(node)
+        else:
             return None
-        found.append(node)
     return found or None
+
+
+def _compiled(nodes: Iterable[Node], plan: Plan, target: Target) -> float:
+    """How many statements are compiled for a body with all steps of its loops."""
+    return sum(
+        extent(plan.boxes.get(n.loop), target) * _compiled(n.body, plan, target) if isinstance(n, SequentialLoop) else 1
+        for n in nodes
+    )
 
 
 def _own_elements(

@@ -42,3 +42,11 @@ APART = {
 @pytest.mark.parametrize("body", APART.values(), ids=APART.keys())
 def test_others_stay_loops(body: str) -> None:
     assert "unroll=True" not in source(body)
+
+
+def test_nests_of_few_steps_are_compiled_as_one() -> None:
+    body = (
+        "for i in T.serial(1, 39):\n    Y[i] = 0\n    for a, b in T.grid(3, 3):\n        if a != 1 or b != 1:\n"
+        "            Y[i] = (Y[i] * 2 + T.if_then_else(A[i + a - 1] < C[b], 1, 0)) % 999"
+    )
+    assert source(body).count("unroll=True") == 2
