@@ -245,7 +245,7 @@ class _Extractor:
     def _formed(self, at: object) -> float:
         """What an operand of a contraction costs because it must be in memory."""
         node = self.chosen[at][1]
-        if node.op in ("Contract", "Ones") or node.op == "Leaf" and node.number not in self.facts.computed:
+        if node.op in ("Contract", "Ones") or (node.op == "Leaf" and node.number not in self.facts.computed):
             return 0.0
         t, size = self.target, self.size(self.axes[at])
         return size * (t.store + t.load + (t.fresh if 4 * size >= t.fresh_bytes else 0.0))
