@@ -64,7 +64,7 @@ from lower.restructure.wavefront import SKEWING, Nest, Wavefront, wavefronts
 from lower.storage.array_expansion import depends_on
 from lower.storage.contraction import CONTRACTION, contracted
 from lower.storage.copy_in_out import COPY_IN_OUT, Tiler
-from lower.storage.forward_substitution import all_inlined, inlined
+from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, all_inlined, inlined, worked_out_again
 
 State = tuple[dict[Buffer, int], set[Buffer], set[Buffer]]  # see `Program.copied`
 
@@ -190,6 +190,7 @@ class Forms(ABC):
             self._selected,
             self._by_last,
             self._skewed,
+            self._substituted,
         )
 
     def _with(self, nodes: tuple[Node, ...], state: State) -> tuple[Node, ...]:
@@ -308,6 +309,28 @@ class Forms(ABC):
         return rescheduled(
             group, level, pending, self.boxes, names, self.target, self.policy, self.new, own, blocks=blocks
         )  # fmt: skip
+
+    def _substituted(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """Values of an iteration worked out where they are read, which leaves fewer statements in a cycle.
+
+        Statements over axes are compiled as one, with values in registers: where all are, it leaves no less to do."""
+        if all(n.axes for n in inner_statements((in_order,))) or not self.policy.takes(FORWARD_SUBSTITUTION):
+            return
+        here = {s.position for s in group}
+        own = {b: d for b, d in self.program.depth.items() if d > level and self.users.get(b, {-1}) <= here}
+        bare = worked_out_again(group, own, self.policy)
+        if bare is None:
+            return
+        kept, anti_self = self.program.copied(), self.anti_self
+        deps = dependences(bare, self.program.depth)
+        self.anti_self = own_reads(deps)
+        outer = {k for k, o in enumerate(group[0].loops[:level]) if o not in pending}  # they run in order
+        nodes = tuple(self.schedule(bare, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
+        self.anti_self, after = anti_self, self.program.copied()
+        self.program.restore(kept)
+        yield Alternative("forward substitution", self._price(nodes), lambda: self._with(nodes, after))
 
     def _factored(
         self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop

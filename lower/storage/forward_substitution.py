@@ -8,7 +8,7 @@ of one iteration whose value a store of it may change; others hold values worth 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from ir.analysis.dependence import Idle, Statement, common_loops, may_change, ma
 from ir.nodes import Buffer, Expr, Load
 from ir.traverse import loads, map_expr
 from lower.analysis.freedoms import Form, Policy
-from lower.nest.if_conversion import is_short
+from lower.nest.if_conversion import is_large, is_short
 from lower.nest.normalize import Program, mapped, read_by_bounds, update_of
 from lower.nest.silent_stores import always_unchanged
 
@@ -43,11 +43,30 @@ def inlined(
     policy: Policy,
 ) -> list[Statement]:
     """The statements with values in place of locals; `idle` gives the instances that change nothing."""
-    chosen = [b for b in depth if _may_go(b, statements, depth)]
+    return _lasting([b for b in depth if _may_go(b, statements, depth)], statements, idle, policy)
+
+
+def worked_out_again(
+    statements: Sequence[Statement], depth: Mapping[Buffer, int], policy: Policy
+) -> list[Statement] | None:
+    """The statements with values of one iteration worked out wherever they are read; None if there are none, or they
+    are too long for that."""
+    found = _lasting([b for b in depth if _is_value(b, statements, depth)], statements, lambda _: {}, policy)
+    changed = len(found) < len(statements)
+    return found if changed and not any(is_large(s.store.value) for s in found) else None
+
+
+def _lasting(
+    chosen: list[Buffer],
+    statements: Sequence[Statement],
+    idle: Callable[[Sequence[Statement]], Idle],
+    policy: Policy,
+) -> list[Statement]:
+    """The statements with values in place of those of some locals whose values nothing changes on the way."""
     while chosen:
         found = _without(chosen, statements, policy)
         free = idle(found)
-        kept = [b for b in chosen if _lasts(b, statements, found, free)]
+        kept = [b for b in chosen if _lasts(b, chosen, statements, found, free)]
         if kept == chosen:
             return found
         chosen = kept
@@ -71,8 +90,29 @@ def _readers(local: Buffer, statements: Sequence[Statement]) -> list[Statement]:
     return [s for s in statements if any(load.buffer == local for load in s.reads())]
 
 
+def _finally_reading(local: Buffer, chosen: Collection[Buffer], statements: Sequence[Statement]) -> Iterator[Statement]:
+    """The statements that read a local, or another one that is made of it and chosen too."""
+    for reader in _readers(local, statements):
+        if reader.buffer in chosen:
+            yield from _finally_reading(reader.buffer, chosen, statements)
+        else:
+            yield reader
+
+
 def _may_go(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffer, int]) -> bool:
     """Whether a local holds a short value for one iteration that a statement which reads it may store to."""
+    writer = writer_of(local, statements)
+    if writer is None or not _is_value(local, statements, depth):
+        return False
+    return any(
+        load.buffer == r.buffer and not load.same(Load(r.buffer, r.store.indices)) and may_meet(r, r, load, r.loops)
+        for r in _readers(local, statements)
+        for load in loads(writer.store.value)
+    )
+
+
+def _is_value(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffer, int]) -> bool:
+    """Whether a local holds a short value for one iteration, that statements read later in it."""
     writer, readers = writer_of(local, statements), _readers(local, statements)
     if writer is None or local.shape or not readers or depth[local] != len(writer.loops):
         return False
@@ -80,13 +120,7 @@ def _may_go(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffe
         return False
     if any(common_loops(writer, r) < len(writer.loops) or r.position < writer.position for r in readers):
         return False
-    if local in read_by_bounds(readers):
-        return False
-    return any(
-        load.buffer == r.buffer and not load.same(Load(r.buffer, r.store.indices)) and may_meet(r, r, load, r.loops)
-        for r in readers
-        for load in loads(writer.store.value)
-    )
+    return local not in read_by_bounds(readers)
 
 
 def _without(locals_: Sequence[Buffer], statements: Sequence[Statement], policy: Policy) -> list[Statement]:
@@ -109,13 +143,16 @@ def having(local: Buffer, value: Expr, statement: Statement, policy: Policy) -> 
     return replace(found, update=update_of(found.store, found.guards, found.loops, policy))
 
 
-def _lasts(local: Buffer, before: Sequence[Statement], after: Sequence[Statement], idle: Idle) -> bool:
-    """Whether nothing changes the value of a local between where it was taken and where it is read."""
+def _lasts(
+    local: Buffer, chosen: Collection[Buffer], before: Sequence[Statement], after: Sequence[Statement], idle: Idle
+) -> bool:
+    """Whether nothing changes the value of a local between where it was taken and where it is read, which is where
+    other locals are that give way with it and hold it."""
     writer = writer_of(local, before)
     assert writer is not None
     level = len(writer.loops)
     where = {s.position: s for s in after}
-    readers = [where[r.position] for r in _readers(local, before) if r.position in where]
+    readers = [where[r.position] for r in _finally_reading(local, chosen, before)]
     later = [s for s in after if s.position > writer.position and common_loops(s, writer) >= level]
     return not any(
         may_change(s, reader, load, level, idle)
