@@ -55,6 +55,7 @@ CallPrice = Callable[[tuple[int, ...]], float]  # of an instruction, for the sha
 class _Array(Struct, frozen=True):
     """A value: how many elements, and the work that is done anew wherever it is used, as bits of the operations.
 
+    `width`: how wide an element is, next to one of 32 bits.
     `stored`: it lies in memory; `size` is then what is read of it. `data`: it depends on arguments. `masked`: a choice
     by a condition on elements is part of it; `cut`: it is a part of what is stored, or has something put around it.
     `own`: nothing else holds its memory, so that it can be changed in place. `joined`: it is made of parts.
@@ -68,6 +69,7 @@ class _Array(Struct, frozen=True):
 
     size: int
     work: int = 0
+    width: float = 1.0
     stored: bool = False
     data: bool = False
     masked: bool = False
@@ -95,7 +97,7 @@ class ArrayPrices(Struct):
 
     def program(self, closed: Any) -> float:
         """The price of a traced function (a closed jaxpr) that is run once."""
-        arguments = [_Array(_size(v.aval), stored=True, data=True) for v in closed.jaxpr.invars]
+        arguments = [_Array(_size(v.aval), width=_width(v.aval), stored=True, data=True) for v in closed.jaxpr.invars]
         block = _Block(self.target, False, self.instructions)
         results = block.run(closed.jaxpr, arguments)
         for result in results:
@@ -142,7 +144,7 @@ class _Block(Struct):
                 env[eqn.invars[0]] = self.store(env[eqn.invars[0]])
             operands = [_literal(v) if _is_literal(v) else env[v] for v in eqn.invars]
             for var, found in zip(eqn.outvars, self._once(eqn, operands), strict=True):
-                env[var] = replace(found, wanted=True) if var in wanted else found
+                env[var] = replace(found, width=_width(var.aval), wanted=found.wanted or var in wanted)
         return [_literal(v) if _is_literal(v) else env[v] for v in jaxpr.outvars]
 
     def _once(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
@@ -169,10 +171,10 @@ class _Block(Struct):
             self.price += operations.single(t, done + t.store) if self.inside else done + t.store
         else:
             again = t.plain * value.size if value.plain and not value.stored else 0.0
-            self.price += done + again + t.store * value.size + (t.launch if self.inside else t.operation)
-        if 4 * value.size >= t.fresh_bytes:
+            self.price += done + again + t.store * value.size * value.width + (t.launch if self.inside else t.operation)
+        if 4 * value.width * value.size >= t.fresh_bytes:
             self.price += t.fresh * value.size
-        stored = _Array(value.size, stored=True, data=value.data, own=True, same=value.same)
+        stored = _Array(value.size, 0, value.width, stored=True, data=value.data, own=True, same=value.same)
         if value.work:
             self.memory[key] = replace(stored, own=False)
         return stored
@@ -204,7 +206,7 @@ class _Block(Struct):
         if not value.stored or value.work:
             return value
         if not value.transposed:
-            work = self._add(self.target.load * value.size)
+            work = self._add(self.target.load * value.size * value.width)
             self.of_updated |= work if value.updated else 0
             return replace(value, work=work)
         key = value.same, value.size  # it is brought in order once, however often it is named
@@ -306,7 +308,7 @@ class _Block(Struct):
     def _elements(self, operands: Iterable[_Array], size: int, each: float, *, cut: bool = False) -> _Array:
         """An operation on elements, which is done where it is needed."""
         read = [self._read(o) for o in operands]
-        work = self._add(each * size)
+        work = self._add(each * size * max((o.width for o in read), default=1.0))
         for o in read:
             work |= o.work
         data, masked = any(o.data for o in read), any(o.masked for o in read)
@@ -623,6 +625,11 @@ def _size(aval: Any) -> int:
     return prod(getattr(aval, "shape", ()))
 
 
+def _width(aval: Any) -> float:
+    """How wide an element is, next to one of 32 bits: so many more of narrow ones are moved and worked on at once."""
+    return aval.dtype.itemsize / 4 if hasattr(aval, "dtype") else 1.0
+
+
 def _is_literal(operand: Any) -> bool:
     """Whether an operand is a number; `jax.extend.core`, which has its class, takes 10 ms to load."""
     return hasattr(operand, "val")
@@ -631,4 +638,5 @@ def _is_literal(operand: Any) -> bool:
 def _literal(value: Any) -> _Array:
     """A constant, which costs nothing."""
     number = float(value.val) if _size(value.aval) == 1 and getattr(value.val, "ndim", 0) == 0 else None
-    return _Array(_size(value.aval), number=number, same=None if number is None else (number, str(value.aval)))
+    same = None if number is None else (number, str(value.aval))
+    return _Array(_size(value.aval), width=_width(value.aval), number=number, same=same)
