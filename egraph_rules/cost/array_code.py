@@ -106,11 +106,13 @@ class ArrayPrices(Struct):
 
 
 class _Block(Struct):
-    """The operations of one function or of a loop's body; `price` adds up what each run of it stores."""
+    """The operations of one function or of a loop's body; `price` adds up what each run of it stores. It is run so
+    many `times`."""
 
     target: Target
     inside: bool
     instructions: Mapping[str, CallPrice]
+    times: float = 1.0
     price: float = 0.0
     work: list[float] = field(default_factory=lambda: list[float]())
     slices: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
@@ -494,8 +496,9 @@ class _Block(Struct):
         if p.get("unroll", 1) >= p["length"] and len(body.outvars) == carried:
             return self._in_one_go(body, operands, consts, p["length"], slices)
         together = min(p.get("unroll", 1), max(p["length"], 1))
-        price = self._body(body, operands, consts, carried, slices, together) + self.target.step
-        self.price += p["length"] / together * price
+        steps = p["length"] / together
+        price = self._body(body, operands, consts, carried, slices, steps, together) + self.target.step
+        self.price += steps * price
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
 
     def _in_one_go(
@@ -511,22 +514,33 @@ class _Block(Struct):
         p = eqn.params
         first, second = p["cond_nconsts"], p["body_nconsts"]
         body = p["body_jaxpr"].jaxpr
-        price = self._body(body, operands[first:], second, len(body.outvars), []) + self.target.step
         ends = {e.primitive.name for e in p["cond_jaxpr"].jaxpr.eqns}
-        steps = float(self.target.default_extent)  # of a loop that counts; others halve what is left, or soon end
         bounds = [o.number for o in operands[first + second :][:2]]  # of `fori_loop`: the first step and the last
         if len(bounds) == 2 and None not in bounds:
             steps = max(float(bounds[1] or 0) - float(bounds[0] or 0), 0.0)
-        self.price += (log2(steps) if ends & _REDUCTIONS else steps) * price
+        else:  # it goes through a part of what it reads, each time another one; others halve what is left, or soon end
+            longest = max((o.size for o in operands[first:][:second] if o.stored), default=0)
+            steps = min(float(self.target.default_extent), max(longest / self.times, 1.0))
+        steps = log2(steps) if ends & _REDUCTIONS else steps
+        self.price += steps * (
+            self._body(body, operands[first:], second, len(body.outvars), [], steps) + self.target.step
+        )
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
 
     def _body(
-        self, jaxpr: Any, operands: list[_Array], consts: int, carried: int, slices: list[_Array], together: int = 1
+        self,
+        jaxpr: Any,
+        operands: list[_Array],
+        consts: int,
+        carried: int,
+        slices: list[_Array],
+        steps: float,
+        together: int = 1,
     ) -> float:
-        """The price of a step, or of several `together`; what is carried lies in memory."""
+        """The price of one of some steps, or of several `together`; what is carried lies in memory."""
         kept = [replace(self.store(o), own=False) for o in operands[:consts]]
         state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
-        block = _Block(self.target, True, self.instructions)
+        block = _Block(self.target, True, self.instructions, self.times * max(steps, 1.0))
         outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
         known, counters = self._invariant(jaxpr, kept), _counters(jaxpr, consts)
         stored: list[_Array] = []
@@ -562,7 +576,7 @@ class _Block(Struct):
     def _cond(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
         """What is done where the condition holds: lowering asks for what it expects of data."""
         held = [self.store(o) for o in operands[1:]]
-        block = _Block(self.target, self.inside, self.instructions)
+        block = _Block(self.target, self.inside, self.instructions, self.times)
         for result in block.run(eqn.params["branches"][-1].jaxpr, held):
             block.store(result)
         self.price += block.price + self.target.launch
