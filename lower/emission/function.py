@@ -88,7 +88,7 @@ from lower.program.passes import (
     REROLLING,
     ROTATION,
     SHARED_PLANES,
-    STORES_IN_TURN,
+    STORING,
 )
 from lower.program.stores_in_turn import Steps, helpers_of
 from lower.restructure.pipeline import as_it_will_run
@@ -306,9 +306,8 @@ class _Emitter:
 
     def _wide(self) -> bool:
         """Whether 64-bit types occur."""
-        dtypes = {p.dtype for p in self.func.params} | {b.dtype for b in self.program.depth}
-        dtypes |= {e.dtype for e in all_exprs(self.func.body)}
-        return any(d.bits == 64 for d in dtypes)
+        typed = (*self.func.params, *self.program.depth, *all_exprs(self.func.body))
+        return any(e.dtype.bits == 64 for e in typed)
 
     def docstring(
         self, donated: tuple[str, ...], assumptions: Sequence[str], derived: _Emitter, checked: bool
@@ -600,9 +599,10 @@ class _Emitter:
         numbers = frozenset(map(self.names.of, child.loop_vars))
         known = (*self.func.buffers, *self.locals, *carried)
         shapes = {self.names.of(b): tuple(map(as_expr, self._shape(b))) for b in known}
-        found = STORES_IN_TURN.run(body, list(map(self.names.of, carried)), numbers, shapes, steps)
-        self.helpers |= helpers_of(found)
-        return SHARED_PLANES.run(found, numbers, shapes, self.names.fresh)
+        for step in STORING:
+            body = step.run(body, [*map(self.names.of, carried)], numbers, shapes, steps)
+        self.helpers |= helpers_of(body)
+        return SHARED_PLANES.run(body, numbers, shapes, self.names.fresh)
 
     def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
 from lower.program.outer_padding import padded_outside
+from lower.program.read_back import read_back
 from lower.program.register_rotation import handed_on
 from lower.program.rerolling import folded
 from lower.program.shared_planes import sharing_planes
@@ -40,11 +41,18 @@ ROTATION = ArrayPass(
     "first, while a step stands alone: it gives the step further results, and bodies of phases are compared after it",
     handed_on,
 )
+READ_BACK = ArrayPass(
+    "read back",
+    "the body of a step",
+    "v = f(X[k]); X[p] = v; Y[q] = g(v)  =  X[p] = f(X[k]); Y[q] = g(X[p])",
+    "before stores in turn, which those that are left over need",
+    read_back,
+)
 STORES_IN_TURN = ArrayPass(
     "stores in turn",
     "the body of a step",
     "X[p] = a; X[q] = b  =  for k: X[(p, q)[k]] = (a, b)[k]   where b reads X elsewhere than at p",
-    "after rotation, which needs each store by itself, and where it is known which names are single values",
+    "after rotation, which needs each store by itself, and reading back, which leaves fewer",
     in_turn,
 )
 SHARED_PLANES = ArrayPass(
@@ -82,4 +90,7 @@ DEAD_CODE = ArrayPass(
     "last: what other passes and writers leave behind is known when all is written",
     without_dead_code,
 )
-ARRAY_PASSES = (ROTATION, STORES_IN_TURN, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, DEAD_CODE)
+STORING = (READ_BACK, STORES_IN_TURN)  # where stores of a step would copy arrays
+ARRAY_PASSES = (
+    ROTATION, *STORING, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, DEAD_CODE,
+)  # fmt: skip

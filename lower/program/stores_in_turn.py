@@ -10,7 +10,7 @@ elements take 0.01 times as long, in 64 elements 0.6 times, rotations of rows ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 from msgspec import Struct
@@ -76,7 +76,7 @@ Shapes = Mapping[str, tuple[JaxExpr, ...]]
 Steps = tuple[str, JaxExpr, JaxExpr]  # the variable of the loop, and from which number it goes up to which
 
 
-class _Store(Struct, frozen=True):
+class ArrayStore(Struct, frozen=True):
     """`array.at[places].set(value)`, with a single number in each of the first dimensions, which may be known to be
     positions that there are."""
 
@@ -100,14 +100,7 @@ def in_turn(
 
     `numbers` are names of single values, `shapes` of arrays; names that statements bind to single values are found.
     """
-    for stmt in body:
-        match stmt:
-            case Assign(target=Name(id=name), value=value) if name not in shapes and is_number(value, numbers, shapes):
-                numbers |= {name}
-            case _:
-                pass
-    turns = _Turns({a for a in arrays if shapes[a]}, lambda e: is_number(e, numbers, shapes), shapes, steps)
-    return tuple(turns.body(body))
+    return tuple(_Turns(Stores.in_body(body, arrays, numbers, shapes, steps)).body(body))
 
 
 def helpers_of(body: Sequence[JaxStmt]) -> set[str]:
@@ -116,13 +109,82 @@ def helpers_of(body: Sequence[JaxStmt]) -> set[str]:
     return called.union(*(_HELPERS[name] for name in called))
 
 
+class Stores(Struct, frozen=True):
+    """Knows stores to elements or rows of some arrays that a step carries: `numbers` are names of single values,
+    `shapes` those of arrays."""
+
+    arrays: Collection[str]
+    numbers: frozenset[str]
+    shapes: Shapes
+    steps: Steps
+
+    @staticmethod
+    def in_body(
+        body: Sequence[JaxStmt], arrays: Sequence[str], numbers: frozenset[str], shapes: Shapes, steps: Steps
+    ) -> Stores:
+        """Those of a step; names that its statements bind to single values are found."""
+        for stmt in body:
+            match stmt:
+                case Assign(target=Name(id=name), value=value) if name not in shapes:
+                    numbers |= {name} if is_number(value, numbers, shapes) else set()
+                case _:
+                    pass
+        return Stores({a for a in arrays if shapes[a]}, numbers, shapes, steps)
+
+    def is_number(self, expr: JaxExpr) -> bool:
+        """Whether an expression is known to be a single value."""
+        return is_number(expr, self.numbers, self.shapes)
+
+    def store(self, stmt: JaxStmt) -> ArrayStore | None:
+        """A store to an element or a row of one of the arrays."""
+        if not (isinstance(stmt, Assign) and isinstance(stmt.target, Name) and stmt.target.id in self.arrays):
+            return None
+        array = stmt.target
+        match stmt.value:
+            case Call(
+                function=Attribute(value=Subscript(value=place, items=items), attr="set"),
+                args=(value,),
+                keywords=options,
+            ) if place == Attribute(array, "at") and {k for k, _ in options} <= _OPTIONS:
+                inside = all(map(self._is_inside, items, self.shapes[array.id]))
+                return ArrayStore(array.id, stmt, items, value, inside) if all(map(self.is_number, items)) else None
+            case Call(
+                function=function,
+                args=(held, Call(function=Attribute(value=value, attr="reshape"), args=sizes), Tuple(items=items)),
+            ) if held == array and function == dotted("lax.dynamic_update_slice"):
+                return self._row(array.id, stmt, items, sizes, value)
+            case _:
+                return None
+
+    def _row(
+        self, array: str, stmt: Assign, starts: tuple[JaxExpr, ...], sizes: tuple[JaxExpr, ...], value: JaxExpr
+    ) -> ArrayStore | None:
+        """A store to one position of each of the first dimensions, and all of the others."""
+        one, shape = Literal(1), self.shapes[array]
+        count = next((d for d, size in enumerate(sizes) if size != one), len(sizes))
+        places = starts[:count]
+        whole = sizes[count:] == shape[count:] and all(s == Literal(0) for s in starts[count:])
+        if one in shape or one in sizes[count:] or not (0 < count < len(sizes) and whole):
+            return None
+        return ArrayStore(array, stmt, places, value, inside=True) if all(map(self.is_number, places)) else None
+
+    def _is_inside(self, place: JaxExpr, size: JaxExpr) -> bool:
+        """Whether a place is known to be one of so many positions."""
+        variable, *ends = self.steps
+        base, number = _offset(place)
+        match (*ends, size):
+            case Literal(value=int(low)), Literal(value=int(high)), Literal(value=int(count)):
+                first, last = (number, number) if base is None else (low + number, high - 1 + number)
+                return base in (None, Name(variable)) and first >= 0 and last < count
+            case _:
+                return False
+
+
 class _Turns:
-    def __init__(
-        self, arrays: Collection[str], is_number: Callable[[JaxExpr], bool], shapes: Shapes, steps: Steps
-    ) -> None:
-        self.arrays, self.is_number, self.shapes, self.steps = arrays, is_number, shapes, steps
+    def __init__(self, stores: Stores) -> None:
+        self.arrays, self.shapes, self.store = stores.arrays, stores.shapes, stores.store
         self.result: list[JaxStmt] = []
-        self.run: list[_Store] = []
+        self.run: list[ArrayStore] = []
         # statements among the stores of the run, each with how many come before it, that say nothing of their arrays
         self.between: list[tuple[int, JaxStmt]] = []
         self.read: set[str] = set()  # arrays
@@ -131,7 +193,7 @@ class _Turns:
     def body(self, stmts: Sequence[JaxStmt]) -> Sequence[JaxStmt]:
         """The statements with one loop for each run of stores that would copy arrays."""
         for stmt in stmts:
-            store = self._store(stmt)
+            store = self.store(stmt)
             if store is not None:
                 if not self._continues(store):
                     self._end()
@@ -156,7 +218,7 @@ class _Turns:
 
     def _end(self) -> None:
         """Write the run out."""
-        own: dict[str, list[_Store]] = {}
+        own: dict[str, list[ArrayStore]] = {}
         for s in self.run:
             own.setdefault(s.array, []).append(s)
         pairs = [(s.array, a) for s in self.run for a in self._sources(s.reads()) if a != s.array and a in own]
@@ -186,7 +248,7 @@ class _Turns:
         free = stored.isdisjoint(names_read(stmt) | bound) and all(bound.isdisjoint(s.reads()) for s in self.run)
         return isinstance(stmt, Assign) and free
 
-    def _continues(self, store: _Store) -> bool:
+    def _continues(self, store: ArrayStore) -> bool:
         """Whether a store finds what it reads of arrays as it was before the run, and stores as large a part."""
         same = [len(s.places) == len(store.places) for s in self.run if s.array == store.array]
         if not self.run or len(self.run) == _MOST or not all(same):
@@ -197,52 +259,8 @@ class _Turns:
                 return False
         return True
 
-    def _store(self, stmt: JaxStmt) -> _Store | None:
-        """A store to an element or a row of one of the arrays."""
-        if not (isinstance(stmt, Assign) and isinstance(stmt.target, Name) and stmt.target.id in self.arrays):
-            return None
-        array = stmt.target
-        match stmt.value:
-            case Call(
-                function=Attribute(value=Subscript(value=place, items=items), attr="set"),
-                args=(value,),
-                keywords=options,
-            ) if place == Attribute(array, "at") and {k for k, _ in options} <= _OPTIONS:
-                inside = all(map(self._is_inside, items, self.shapes[array.id]))
-                return _Store(array.id, stmt, items, value, inside) if all(map(self.is_number, items)) else None
-            case Call(
-                function=function,
-                args=(held, Call(function=Attribute(value=value, attr="reshape"), args=sizes), Tuple(items=items)),
-            ) if held == array and function == dotted("lax.dynamic_update_slice"):
-                return self._row(array.id, stmt, items, sizes, value)
-            case _:
-                return None
 
-    def _row(
-        self, array: str, stmt: Assign, starts: tuple[JaxExpr, ...], sizes: tuple[JaxExpr, ...], value: JaxExpr
-    ) -> _Store | None:
-        """A store to one position of each of the first dimensions, and all of the others."""
-        one, shape = Literal(1), self.shapes[array]
-        count = next((d for d, size in enumerate(sizes) if size != one), len(sizes))
-        places = starts[:count]
-        whole = sizes[count:] == shape[count:] and all(s == Literal(0) for s in starts[count:])
-        if one in shape or one in sizes[count:] or not (0 < count < len(sizes) and whole):
-            return None
-        return _Store(array, stmt, places, value, inside=True) if all(map(self.is_number, places)) else None
-
-    def _is_inside(self, place: JaxExpr, size: JaxExpr) -> bool:
-        """Whether a place is known to be one of so many positions."""
-        variable, *ends = self.steps
-        base, number = _offset(place)
-        match (*ends, size):
-            case Literal(value=int(low)), Literal(value=int(high)), Literal(value=int(count)):
-                first, last = (number, number) if base is None else (low + number, high - 1 + number)
-                return base in (None, Name(variable)) and first >= 0 and last < count
-            case _:
-                return False
-
-
-def _joint(stores: Sequence[_Store]) -> Call:
+def _joint(stores: Sequence[ArrayStore]) -> Call:
     """The array with all of some stores."""
     offsets = [_offset(s.places[0]) for s in stores]
     (base, first), *_ = order = sorted(offsets, key=lambda o: o[1])
@@ -255,7 +273,7 @@ def _joint(stores: Sequence[_Store]) -> Call:
     return call("stored_in_turn", array, places, Tuple(tuple(s.value for s in stores)))
 
 
-def _all_stored(own: Mapping[str, Sequence[_Store]]) -> Assign:
+def _all_stored(own: Mapping[str, Sequence[ArrayStore]]) -> Assign:
     """The statement that stores to several arrays."""
     arrays = Tuple(tuple(map(Name, own)))
     places = Tuple(tuple(Tuple(tuple(Tuple(s.places) for s in stores)) for stores in own.values()))

@@ -13,6 +13,7 @@ from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
 from lower.program.outer_padding import padded_outside
 from lower.program.print_jax import print_jax
+from lower.program.read_back import read_back
 from lower.program.rerolling import folded
 from lower.program.shared_planes import sharing_planes
 from lower.program.stores_in_turn import in_turn
@@ -229,3 +230,48 @@ def test_stores_of_a_step_to_several_arrays(lines: list[str], found: list[str]) 
     steps = "i", as_expr(0), as_expr(99)
     names = frozenset(("i", "k"))
     assert print_jax(in_turn(statements("\n".join(lines)), ["a", "b", "n"], names, shapes, steps)) == found
+
+
+READ_BACK = {
+    "from where it is stored": (
+        ["v = a[i] * 2 + x[i]", "a = a.at[i + 1].set(v + 1)", "b = b.at[i].set(v)"],
+        ["v = a[i] * 2 + x[i]", "b = b.at[i].set(v)", "a = a.at[i + 1].set(b[i] + 1)"],
+    ),
+    "what is made of it": (
+        ["v = a[i] + 1", "w = v * v", "a = a.at[i + 1].set(w - v)", "b = b.at[i].set(v)", "x = x.at[i].set(w)"],
+        [
+            "v = a[i] + 1",
+            "b = b.at[i].set(v)",
+            "w = b[i] * b[i]",
+            "x = x.at[i].set(w)",
+            "a = a.at[i + 1].set(x[i] - b[i])",
+        ],
+    ),
+    "not what reads nothing that is stored to": (["v = y[i] * 2", "a = a.at[i].set(v)", "b = b.at[i].set(v)"], None),
+    "not from a place that may be outside": (
+        ["v = a[i] * 2", "a = a.at[i + 1].set(v + 1)", "b = b.at[i + 2].set(v)"],
+        None,
+    ),
+    "not before what is stored is read": (
+        ["v = a[i] * 2", "w = b[i] - v", "a = a.at[i + 1].set(w)", "b = b.at[i].set(v)"],
+        None,
+    ),
+    "not from what is stored to once more": (
+        ["v = a[i] * 2", "b = b.at[i].set(v)", "b = b.at[i].set(b[i] + 1)", "a = a.at[i + 1].set(v)"],
+        None,
+    ),
+    "not a name that is bound again": (["v = a[i]", "b = b.at[i].set(v)", "v = v + 1", "a = a.at[i + 1].set(v)"], None),
+    "not what a function reads": (
+        ["v = a[i]", "b = b.at[i].set(v)", "def f(u):\n    return u + v\n", "a = a.at[i + 1].set(f(x[i]))"],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "found"), READ_BACK.values(), ids=READ_BACK)
+def test_values_are_read_back_from_where_they_are_stored(body: list[str], found: list[str] | None) -> None:
+    shapes = dict.fromkeys(("a", "b", "x", "y"), (as_expr(11),))
+    given = statements("\n".join(body))
+    steps = ("i", as_expr(0), as_expr(10))
+    result = print_jax(read_back(given, ["a", "b", "x"], frozenset("i"), shapes, steps))
+    assert result == (print_jax(given) if found is None else found)
