@@ -107,12 +107,13 @@ class ArrayPrices(Struct):
 
 class _Block(Struct):
     """The operations of one function or of a loop's body; `price` adds up what each run of it stores. It is run so
-    many `times`."""
+    many `times`; `several`: each of them changes several arrays."""
 
     target: Target
     inside: bool
     instructions: Mapping[str, CallPrice]
     times: float = 1.0
+    several: bool = False
     price: float = 0.0
     work: list[float] = field(default_factory=lambda: list[float]())
     slices: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
@@ -170,7 +171,8 @@ class _Block(Struct):
         t = self.target
         done = self._done(self._read(replace(value, wanted=False)).work)
         if value.size == 1 and terms <= _UNROLLED:
-            self.price += operations.single(t, done + t.store) if self.inside else done + t.store
+            work = done + t.store
+            self.price += operations.single(t, work, several=self.several) if self.inside else work
         else:
             again = t.plain * value.size if value.plain and not value.stored else 0.0
             self.price += done + again + t.store * value.size * value.width + (t.launch if self.inside else t.operation)
@@ -479,7 +481,7 @@ class _Block(Struct):
             self.price += operations.moved(t, target.size)
         done = self._done(value) + t.store * values.size + more
         if self.inside and values.size == 1:
-            self.price += operations.single(t, done)
+            self.price += operations.single(t, done, several=self.several)
         else:
             self.price += done + (t.launch if self.inside else t.operation)
         return _Array(target.size, stored=True, data=True, own=True, updated=self.inside)
@@ -542,6 +544,7 @@ class _Block(Struct):
         state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
         block = _Block(self.target, True, self.instructions, self.times * max(steps, 1.0))
         outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
+        block.several = sum(_size(v.aval) > 1 for v in jaxpr.outvars[:carried]) > 1
         known, counters = self._invariant(jaxpr, kept), _counters(jaxpr, consts)
         stored: list[_Array] = []
         for _ in range(together):

@@ -41,9 +41,9 @@ def statement(
     return launch + (target.scatter if scatters else 1.0) * elements
 
 
-def single(target: Target, work: float) -> float:
-    """A statement on single elements in a loop, of which `work` is what its element costs."""
-    return max(target.scalar * work, target.least_launch)
+def single(target: Target, work: float, *, several: bool = False) -> float:
+    """A statement on single elements in a loop, alone or one of several, of which `work` is what its element costs."""
+    return max((target.scalars if several else target.scalar) * work, target.least_launch)
 
 
 def sort(target: Target, elements: float, length: float) -> float:

@@ -36,7 +36,9 @@ class Target(Struct, frozen=True):
     `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop, once. `kernel`: a
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
-    `scalar`: factor for the work of a statement on single elements; `least_launch`: the least that any statement
+    `scalar`: factor for the work of a statement on single elements, `scalars` where a step has several, of which one
+    may copy what another one reads (XLA:CPU: 4 ns for a step that stores one element, 2 more for one of another array,
+    50 or more with such a copy); `least_launch`: the least that any statement
     costs, where each is a kernel of its own. `library_row`: a row of a triangular system or a factorization, which
     wait for each other. `sort`: an element that is sorted, for each time that halving its row takes. `library`: how
     many times `launch` a call of a library is, as for a product of two matrices or a triangular system.
@@ -111,7 +113,8 @@ class Target(Struct, frozen=True):
     default_extent: int = 256
     step: float = 10.0
     launch: float = 300.0
-    scalar: float = 20.0
+    scalar: float = 8.0
+    scalars: float = 20.0
     least_launch: float = 0.0
     library: float = 25.0
     library_row: float = 0.0
@@ -200,6 +203,7 @@ GPU = Target(
     least_launch=800_000.0,
     dispatch=1_200_000.0,
     scalar=1.0,
+    scalars=1.0,
     library=1.0,
     library_row=250_000.0,
     contraction=0.025,
@@ -258,6 +262,7 @@ TPU = Target(
     launch=195_000.0,
     dispatch=195_000.0,
     scalar=65_000.0,
+    scalars=65_000.0,
     library=1.0,
     contraction=0.012,
     integer_contraction=0.012,

@@ -32,7 +32,8 @@ from lower.restructure.unrolling import factor
 
 def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
     """The price of nodes that run `steps` times."""
-    total, before = 0.0, None
+    total, before, nodes = 0.0, None, list(nodes)
+    several = len(nodes) > 1
     for node in nodes:
         places = _elementwise(node)
         fused, before = places is not None and places == before, places
@@ -56,7 +57,7 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
             each = operations.statement(target, elements, library=library, scatters=_scatters(node), fused=fused)
             total += steps * (scan + each)
         else:
-            total += steps * operations.single(target, element(node.statement, target))
+            total += steps * operations.single(target, element(node.statement, target), several=several)
     return total
 
 
