@@ -484,7 +484,7 @@ class _Block(Struct):
             self.price += operations.single(t, done, several=self.several)
         else:
             self.price += done + (t.launch if self.inside else t.operation)
-        return _Array(target.size, stored=True, data=True, own=True, updated=self.inside)
+        return _Array(target.size, stored=True, data=True, own=True, updated=self.inside and target.size > 1)
 
     # Loops.
 

@@ -87,10 +87,10 @@ from lower.program.passes import (
     OUTER_PADDING,
     REROLLING,
     ROTATION,
-    SHARED_PLANES,
-    STORING,
+    without_copies,
 )
-from lower.program.stores_in_turn import Steps, helpers_of
+from lower.program.register_rotation import Handed
+from lower.program.registers import Step
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import own_locals
 from lower.restructure.statement_fusion import merged
@@ -564,14 +564,14 @@ class _Emitter:
         variable, names = self.names.of(loop.var), [self.names.of(b) for b in carried]
         step, large = self.names.fresh(f"{variable}_step"), [*map(self.names.of, filter(is_large, carried))]
         rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
-        state = [*names, *rows.names]
-        body = list(self._in_turn(rows.body, carried, child, (variable, low, high)))
+        registers = self._in_registers(rows.body, carried, child, variable, low)
+        state, body = [*names, *rows.names, *registers.names], registers.body
         if (dtype := loop.var.dtype) not in (DType.INT32, DType.INT64):  # JAX counts as wide as ends are
             body.insert(0, assign(variable, call(f"jnp.{dtype}", Name(variable))))
             if not all(isinstance(e, Literal) for e in (low, high)):
                 low, high = (call(f"jnp.{max(dtype, DType.INT32, key=lambda d: d.bits)}", e) for e in (low, high))
-        scope.add(with_state(step, [variable], state, body, [*map(Name, names), *rows.then]))
-        first = [*map(Name, names), *rows.first]
+        scope.add(with_state(step, [variable], state, body, [*map(Name, names), *rows.then, *registers.then]))
+        first = [*map(Name, names), *rows.first, *registers.first]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
         where = (self.plan, self.target, self.program.policy)
         several = None if self.phase else together(node, *where, ends == (low, high), bool(scope.loop_vars))
@@ -585,24 +585,24 @@ class _Emitter:
             if ends is None and any(b.dtype.is_float for b in carried):
                 self.forward_only.append(loop_described(node))
             result = call("lax.fori_loop", low, high, step, given)
-        if rows.names:  # what was handed on is of no use afterwards
+        if len(state) > len(names):  # what was handed on is of no use afterwards
             scope.add(Assign(Tuple((*map(Name, names), Starred(Name("_")))), result))
         else:
             scope.add(assign_each(names, result))
 
-    def _in_turn(
-        self, body: Sequence[JaxStmt], carried: Sequence[Buffer], child: Scope, steps: Steps
-    ) -> Sequence[JaxStmt]:
-        """The body of a step with its stores in turn, where a target would copy the arrays that it carries."""
+    def _in_registers(
+        self, body: Sequence[JaxStmt], carried: Sequence[Buffer], child: Scope, variable: str, low: JaxExpr
+    ) -> Handed:
+        """The body of a step with registers, where a target would copy the arrays that it carries."""
         if not self.target.stores_copy:
-            return body
+            return Handed([*body])
         numbers = frozenset(map(self.names.of, child.loop_vars))
-        known = (*self.func.buffers, *self.locals, *carried)
-        shapes = {self.names.of(b): tuple(map(as_expr, self._shape(b))) for b in known}
-        for step in STORING:
-            body = step.run(body, [*map(self.names.of, carried)], numbers, shapes, steps)
-        self.helpers |= helpers_of(body)
-        return SHARED_PLANES.run(body, numbers, shapes, self.names.fresh)
+        known = {self.names.of(b): b for b in (*self.func.buffers, *self.locals, *carried)}
+        shapes = {name: tuple(map(as_expr, self._shape(b))) for name, b in known.items()}
+        dtypes = {name: dtype_code(b.dtype) for name, b in known.items()}
+        from_below = not (isinstance(low, Literal) and isinstance(low.value, int) and low.value >= 0)
+        step = Step(variable, from_below, frozenset(map(self.names.of, carried)), numbers, shapes, dtypes)
+        return without_copies(body, step, self.names.fresh)
 
     def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""

@@ -35,7 +35,6 @@ from lower.program.nodes import (
     names_read,
 )
 from lower.program.print_jax import print_jax
-from lower.program.stores_in_turn import ALL_STORED_IN_TURN, STORED_AT_ONCE, STORED_IN_TURN
 from lower.tensor.exact import INTEGER_EINSUM
 
 WIDTH = 120  # of source lines
@@ -59,9 +58,6 @@ LIBRARY = {
     "first_true": FIRST_TRUE,
     "last_best": LAST_BEST,
     "integer_einsum": INTEGER_EINSUM,
-    "all_stored_in_turn": ALL_STORED_IN_TURN,
-    "stored_in_turn": STORED_IN_TURN,
-    "stored_at_once": STORED_AT_ONCE,
 }
 
 

@@ -6,19 +6,21 @@ built, since nodes know no extents; a pass makes of a program another one that m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, ParamSpec, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from lower.program.adjacent_rows import rows_at_once
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
+from lower.program.nodes import JaxStmt
 from lower.program.outer_padding import padded_outside
-from lower.program.read_back import read_back
-from lower.program.register_rotation import handed_on
+from lower.program.register_rotation import Handed, handed_on
+from lower.program.registers import Step, in_registers
 from lower.program.rerolling import folded
 from lower.program.shared_planes import sharing_planes
-from lower.program.stores_in_turn import in_turn
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,25 +43,25 @@ ROTATION = ArrayPass(
     "first, while a step stands alone: it gives the step further results, and bodies of phases are compared after it",
     handed_on,
 )
-READ_BACK = ArrayPass(
-    "read back",
+ADJACENT_ROWS = ArrayPass(
+    "adjacent rows",
     "the body of a step",
-    "v = f(X[k]); X[p] = v; Y[q] = g(v)  =  X[p] = f(X[k]); Y[q] = g(X[p])",
-    "before stores in turn, which those that are left over need",
-    read_back,
+    "X[k] = a; X[k + 1] = b  =  X[k : k + 2] = (a, b)   where b reads no X[k]",
+    "before registers, which rows that are stored at once need not",
+    rows_at_once,
 )
-STORES_IN_TURN = ArrayPass(
-    "stores in turn",
+REGISTERS = ArrayPass(
+    "registers",
     "the body of a step",
-    "X[p] = a; X[q] = b  =  for k: X[(p, q)[k]] = (a, b)[k]   where b reads X elsewhere than at p",
-    "after rotation, which needs each store by itself, and reading back, which leaves fewer",
-    in_turn,
+    "X[p] = X[q]; X[q] = X[p]; Y[k] = X[p]  =  r = (X[p], X[q]); X[p] = r[1]; X[q] = r[0]; Y[k] = r[0]",
+    "after rotation, which leaves fewer elements and rows to read",
+    in_registers,
 )
 SHARED_PLANES = ArrayPass(
     "shared planes",
     "the body of a step",
     "f(X[k, 1:, :], X[k, :-1, :])  =  plane = X[k]; f(plane[1:, :], plane[:-1, :])",
-    "after stores in turn, which look at the places that parts are read from",
+    "after registers, which look at the places that parts are read from",
     sharing_planes,
 )
 REROLLING = ArrayPass(
@@ -90,7 +92,12 @@ DEAD_CODE = ArrayPass(
     "last: what other passes and writers leave behind is known when all is written",
     without_dead_code,
 )
-STORING = (READ_BACK, STORES_IN_TURN)  # where stores of a step would copy arrays
 ARRAY_PASSES = (
-    ROTATION, *STORING, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, DEAD_CODE,
+    ROTATION, ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, DEAD_CODE,
 )  # fmt: skip
+
+
+def without_copies(body: Sequence[JaxStmt], step: Step, fresh: Callable[[str], str]) -> Handed:
+    """The body of a step by the passes that keep a compiler from copying arrays that it carries."""
+    found = REGISTERS.run(ADJACENT_ROWS.run(body), step, fresh)
+    return replace(found, body=[*SHARED_PLANES.run(found.body, step.numbers, step.shapes, fresh)])

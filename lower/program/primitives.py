@@ -387,24 +387,6 @@ def sticky(x: Array, cut: int) -> Array:
     return x
 
 
-def stored_in_turn(array: Array, places: Sequence[Sequence[Array]], values: Sequence[Array]) -> Array:
-    found = np.array(array)
-    for place, value in zip(places, values, strict=True):
-        if all(0 <= p < n for p, n in zip(place, found.shape, strict=False)):
-            found[tuple(place)] = value
-    return found
-
-
-def all_stored_in_turn(
-    arrays: Sequence[Array], places: Sequence[Sequence[Sequence[Array]]], values: Sequence[Sequence[Array]]
-) -> tuple[Array, ...]:
-    return tuple(map(stored_in_turn, arrays, places, values))
-
-
-def stored_at_once(array: Array, first: Array, values: Sequence[Array]) -> Array:
-    return stored_in_turn(array, [(first + k,) for k in range(len(values))], values)
-
-
 def integer_einsum(terms: int, spec: str, *operands: Array) -> Array:
     del terms
     return einsum(spec, *operands)
@@ -417,7 +399,7 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
         filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, reduce_ranges,
         reduce_rows, cholesky_factor, loop_between, chosen, first_best, first_true, last_best, rounded, late,
         added, subtracted, multiplied, divided, lesser, greater, as_bfloat16, as_float16, sticky,
-        stored_in_turn, all_stored_in_turn, stored_at_once, integer_einsum,
+        integer_einsum,
     )
 }  # fmt: skip
 BUILTINS: Mapping[str, Any] = {

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from lower.program.build import assign
 from lower.program.nodes import Assign, JaxExpr, JaxStmt, Literal, Name, Slice, Subscript, bound_in, rewritten, walk
-from lower.program.stores_in_turn import Shapes, is_number
+from lower.program.registers import Shapes, is_number
 
 _PART = 2  # a part is no smaller than a plane over this number
 

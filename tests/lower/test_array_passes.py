@@ -5,18 +5,25 @@ Register rotation has a file of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
 import pytest
+from jax import lax
 
 from lower.emission.scope import Names
-from lower.program.build import as_expr, statements
+from lower.program.adjacent_rows import rows_at_once
+from lower.program.build import as_expr, dotted, statements
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
+from lower.program.nodes import JaxStmt, Name, Return, Tuple
 from lower.program.outer_padding import padded_outside
 from lower.program.print_jax import print_jax
-from lower.program.read_back import read_back
+from lower.program.registers import Step, in_registers
 from lower.program.rerolling import folded
 from lower.program.shared_planes import sharing_planes
-from lower.program.stores_in_turn import in_turn
 
 
 @pytest.mark.parametrize(
@@ -119,49 +126,6 @@ def test_a_choice_that_is_nested_itself_keeps_all_of_its_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        (["t = x[i]", "x = x.at[i].set(x[k])", "x = x.at[k].set(t)"], "stored_in_turn(x, ((i,), (k,)), (x[k], t))"),
-        (["x = x.at[i].set(x[k])", "x = x.at[i + 1].set(x[i + 2])"], "stored_at_once(x, i, (x[k], x[i + 2]))"),
-        (["x = x.at[i].set(x[k])", "x = x.at[i - 1].set(x[i + 2])"], "stored_at_once(x, i - 1, (x[i + 2], x[k]))"),
-        (["x = x.at[i].set(x[k])", "x = x.at[i - 2].set(t)"], "stored_in_turn(x, ((i,), (i - 2,)), (x[k], t))"),
-        (  # outside in the last step
-            ["x = x.at[i + 1].set(x[k])", "x = x.at[i + 2].set(t)"],
-            "stored_in_turn(x, ((i + 1,), (i + 2,)), (x[k], t))",
-        ),
-        (["y = y.at[i].set(y[i + 1])", "y = y.at[i + 1].set(y[i + 2])"], "stored_at_once(y, i, (y[i + 1], y[i + 2]))"),
-        (
-            ["y = lax.dynamic_update_slice(y, y[k].reshape(1, 4), (i, 0))", "y = y.at[k].set(t)"],
-            "stored_in_turn(y, ((i,), (k,)), (y[k], t))",
-        ),
-        (["y = y.at[i, k].set(y[k, i])", "y = y.at[k, i].set(t)"], "stored_in_turn(y, ((i, k), (k, i)), (y[k, i], t))"),
-        (["j = x[i]", "x = x.at[i].set(k)", "x = x.at[j].set(i)"], "stored_in_turn(x, ((i,), (j,)), (k, i))"),
-        pytest.param(["x = x.at[i].set(x[k])", "x = x.at[k].set(x[i])"], None, id="read of what was stored"),
-        pytest.param(["x = x.at[i].set(t)", "x = x.at[k].set(i)"], None, id="nothing is read"),
-        pytest.param(["x = x.at[i].set(x[k])", "x = x.at[j].set(t)"], None, id="places that may be arrays"),
-        pytest.param(["x = x.at[i].set(x[k])", "t = jnp.sum(x)", "x = x.at[k].set(t)"], None, id="a sum between"),
-        pytest.param(["x = x.at[i].set(x[k])", "x = x.at[k].set(jnp.sum(x))"], None, id="a sum of it"),
-        pytest.param(["x = x.at[i].set(x[k])", "k = i", "x = x.at[k].set(t)"], None, id="a name that changes between"),
-        pytest.param(["y = y.at[i].set(y[k])", "y = y.at[k, i].set(t)"], None, id="a row and an element"),
-        pytest.param(["z = z.at[i].set(z[k])", "z = z.at[k].set(i)"], None, id="copies of which cost less than steps"),
-        pytest.param(["x = x.at[i].set(k)", "j = i + k", "x = x.at[j].set(i)"], None, id="a place named between"),
-        pytest.param(
-            ["y = lax.dynamic_update_slice(y, y[k].reshape(1, 3), (i, 0))", "y = y.at[k].set(t)"],
-            None,
-            id="part of a row",
-        ),
-    ],
-)
-def test_stores_of_a_step_in_turn(lines: list[str], found: str | None) -> None:
-    shapes = {"x": (as_expr(90),), "y": (as_expr(90), as_expr(4)), "z": (as_expr(7),)}
-    steps = "i", as_expr(1), as_expr(89)
-    body = print_jax(in_turn(statements("\n".join(lines)), ["x", "y", "z"], frozenset(("i", "k")), shapes, steps))
-    array = lines[-1][0]
-    kept = [line for line in lines if not line.startswith(f"{array} = ")]
-    assert body == (lines if found is None else [*kept, f"{array} = {found}"])
-
-
-@pytest.mark.parametrize(
     ("line", "found"),
     [
         ("y = jnp.where(jnp.pad(m, w), jnp.pad(x, w), 0.0)", "y = jnp.pad(jnp.where(m, x, 0.0), w)"),
@@ -196,82 +160,105 @@ def test_parts_of_one_plane(line: str, found: list[str] | None) -> None:
     assert print_jax(body) == (found or [line])
 
 
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        (
-            ["t = a[i]", "a = a.at[i].set(b[k])", "b = b.at[k].set(t)"],
-            ["t = a[i]", "a, b = all_stored_in_turn((a, b), (((i,),), ((k,),)), ((b[k],), (t,)))"],
-        ),
-        (  # a small array is copied, unless it is moved behind another one
-            ["a = a.at[n[0]].set(t)", "n = n.at[0].set(n[0] + 1)"],
-            ["a = a.at[n[0]].set(t)", "n = n.at[0].set(n[0] + 1)"],
-        ),
-        (
-            ["a = a.at[n[0]].set(a[i])", "a = a.at[k].set(t)", "n = n.at[0].set(n[0] + 1)"],
-            ["a, n = all_stored_in_turn((a, n), (((n[0],), (k,)), ((0,),)), ((a[i], t), (n[0] + 1,)))"],
-        ),
-        (  # what was stored is read
-            ["a = a.at[i].set(b[k])", "b = b.at[k].set(a[i])"],
-            ["a = a.at[i].set(b[k])", "b = b.at[k].set(a[i])"],
-        ),
-        (  # a sum is worked out once
-            ["t = jnp.sum(a)", "a = a.at[i].set(k)", "b = b.at[k].set(t)"],
-            ["t = jnp.sum(a)", "a = a.at[i].set(k)", "b = b.at[k].set(t)"],
-        ),
-        (  # an array that is new as a whole is read of all the same
-            ["a = jnp.where(m, a, b)", "a = a.at[i].set(k)", "b = b.at[k].set(a[i + 1])"],
-            ["a = jnp.where(m, a, b)", "a, b = all_stored_in_turn((a, b), (((i,),), ((k,),)), ((k,), (a[i + 1],)))"],
-        ),
-    ],
-)
-def test_stores_of_a_step_to_several_arrays(lines: list[str], found: list[str]) -> None:
-    shapes = {"a": (as_expr(300),), "b": (as_expr(300),), "n": (as_expr(1),)}
-    steps = "i", as_expr(0), as_expr(99)
-    names = frozenset(("i", "k"))
-    assert print_jax(in_turn(statements("\n".join(lines)), ["a", "b", "n"], names, shapes, steps)) == found
-
-
-READ_BACK = {
-    "from where it is stored": (
-        ["v = a[i] * 2 + x[i]", "a = a.at[i + 1].set(v + 1)", "b = b.at[i].set(v)"],
-        ["v = a[i] * 2 + x[i]", "b = b.at[i].set(v)", "a = a.at[i + 1].set(b[i] + 1)"],
-    ),
-    "what is made of it": (
-        ["v = a[i] + 1", "w = v * v", "a = a.at[i + 1].set(w - v)", "b = b.at[i].set(v)", "x = x.at[i].set(w)"],
+ROWS = {
+    "upward": (
         [
-            "v = a[i] + 1",
-            "b = b.at[i].set(v)",
-            "w = b[i] * b[i]",
-            "x = x.at[i].set(w)",
-            "a = a.at[i + 1].set(x[i] - b[i])",
+            "y = lax.dynamic_update_slice(y, f(y[i]).reshape(1, 4), (i, 0))",
+            "y = lax.dynamic_update_slice(y, f(y[i + 1]).reshape(1, 4), (i + 1, 0))",
         ],
+        "(f(y[i]).reshape(1, 4), f(y[i + 1]).reshape(1, 4))), (i, 0))",
     ),
-    "not what reads nothing that is stored to": (["v = y[i] * 2", "a = a.at[i].set(v)", "b = b.at[i].set(v)"], None),
-    "not from a place that may be outside": (
-        ["v = a[i] * 2", "a = a.at[i + 1].set(v + 1)", "b = b.at[i + 2].set(v)"],
+    "downward": (
+        [
+            "y = lax.dynamic_update_slice(y, t.reshape(1, 4), (i, 0))",
+            "y = lax.dynamic_update_slice(y, y[i + 1].reshape(1, 4), (i - 1, 0))",
+        ],
+        "(y[i + 1].reshape(1, 4), t.reshape(1, 4))), (i - 1, 0))",
+    ),
+    "apart": (
+        [
+            "y = lax.dynamic_update_slice(y, t.reshape(1, 4), (i, 0))",
+            "y = lax.dynamic_update_slice(y, t.reshape(1, 4), (i + 2, 0))",
+        ],
         None,
     ),
-    "not before what is stored is read": (
-        ["v = a[i] * 2", "w = b[i] - v", "a = a.at[i + 1].set(w)", "b = b.at[i].set(v)"],
+    "of which the second reads the first": (
+        [
+            "y = lax.dynamic_update_slice(y, t.reshape(1, 4), (i, 0))",
+            "y = lax.dynamic_update_slice(y, y[i].reshape(1, 4), (i + 1, 0))",
+        ],
         None,
     ),
-    "not from what is stored to once more": (
-        ["v = a[i] * 2", "b = b.at[i].set(v)", "b = b.at[i].set(b[i] + 1)", "a = a.at[i + 1].set(v)"],
+    "of which the second may read the first": (
+        [
+            "y = lax.dynamic_update_slice(y, t.reshape(1, 4), (i, 0))",
+            "y = lax.dynamic_update_slice(y, y[k].reshape(1, 4), (i + 1, 0))",
+        ],
         None,
     ),
-    "not a name that is bound again": (["v = a[i]", "b = b.at[i].set(v)", "v = v + 1", "a = a.at[i + 1].set(v)"], None),
-    "not what a function reads": (
-        ["v = a[i]", "b = b.at[i].set(v)", "def f(u):\n    return u + v\n", "a = a.at[i + 1].set(f(x[i]))"],
+    "parts of them": (
+        [
+            "y = lax.dynamic_update_slice(y, t.reshape(1, 3), (i, 1))",
+            "y = lax.dynamic_update_slice(y, t.reshape(1, 3), (i + 1, 1))",
+        ],
         None,
     ),
 }
 
 
-@pytest.mark.parametrize(("body", "found"), READ_BACK.values(), ids=READ_BACK)
-def test_values_are_read_back_from_where_they_are_stored(body: list[str], found: list[str] | None) -> None:
-    shapes = dict.fromkeys(("a", "b", "x", "y"), (as_expr(11),))
-    given = statements("\n".join(body))
-    steps = ("i", as_expr(0), as_expr(10))
-    result = print_jax(read_back(given, ["a", "b", "x"], frozenset("i"), shapes, steps))
-    assert result == (print_jax(given) if found is None else found)
+@pytest.mark.parametrize(("lines", "found"), ROWS.values(), ids=ROWS)
+def test_rows_next_to_each_other_are_stored_at_once(lines: list[str], found: str | None) -> None:
+    at_once = print_jax(rows_at_once(statements("\n".join(lines))))
+    if found is None:
+        assert at_once == lines
+    else:
+        assert " ".join(line.strip() for line in at_once).replace("( ", "(").replace(", )", ")").endswith(found)
+
+
+SHAPES = {"a": (8,), "b": (8,), "n": (1,), "y": (8, 4)}
+STEPS = {
+    "a swap": (["t = a[i]", "a = a.at[i].set(a[k])", "a = a.at[k].set(t)"], 2),
+    "a swap of two arrays": (["t = a[i]", "a = a.at[i].set(b[k])", "b = b.at[k].set(t)"], 2),
+    "a stack": (["a = a.at[n[0]].set(a[i])", "a = a.at[k].set(i)", "n = n.at[0].set(n[0] + 1)"], 2),
+    "a value for two": (["t = a[i] * 2", "a = a.at[k].set(t)", "b = b.at[i].set(t)"], 1),
+    "the last place": (["a = a.at[i].set(k - b[n[0]])", "b = b.at[n[0]].set(k)", "n = n.at[0].set(k)"], 2),
+    "a count and where it was": (["a = a.at[b[i]].set(k)", "b = b.at[i].add(1)"], 1),
+    "the largest": (["t = a[k]", "a = a.at[k].max(i)", "b = b.at[k].set(t)"], 1),
+    "read before and after": (["t = a[i]", "a = a.at[i].set(k)", "b = b.at[i].set(a[i] + t)"], 2),
+    "apart from a store": (["a = a.at[i].set(a[i + 1])", "b = b.at[i].set(a[i + 1])"], 1),
+    "at a place that changes": (["t = a[k]", "a = a.at[k].set(i)", "k = i", "b = b.at[i].set(a[k] - t)"], 2),
+    "rows": (["t = y[i]", "y = y.at[i].set(y[k])", "y = y.at[k].set(t)"], 2),
+    "one store": (["t = a[i] * a[k]", "a = a.at[i].set(t)"], 0),
+    "of what is not stored to": (["a = a.at[i].set(b[i])", "n = n.at[0].set(b[k])"], 0),
+    "with a sum": (["t = jnp.sum(a)", "a = a.at[i].set(k)", "b = b.at[k].set(a[i] + t)"], 0),
+    "at places that may be arrays": (["a = a.at[j].set(a[i])", "b = b.at[k].set(a[i])"], 0),
+}
+
+
+@pytest.mark.parametrize(("lines", "registers"), STEPS.values(), ids=STEPS)
+def test_what_a_step_reads_of_arrays_it_stores_to_is_in_registers(lines: list[str], registers: int) -> None:
+    """And the step does what it did."""
+    arrays = frozenset(SHAPES)
+    shapes = {name: tuple(map(as_expr, shape)) for name, shape in SHAPES.items()}
+    step = Step("i", False, arrays, frozenset(("i", "k")), shapes, dict.fromkeys(SHAPES, dotted("jnp.int32")))
+    given = statements("\n".join(lines))
+    found = in_registers(given, step, Names(arrays).fresh)
+    assert len(found.names) == registers
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        known = {name: rng.integers(0, 8, shape).astype(np.int32) for name, shape in SHAPES.items()}
+        known |= {"i": np.int32(rng.integers(0, 7)), "k": np.int32(rng.integers(0, 7)), "j": np.arange(3)}
+        empty = {n: np.zeros((1, 4) if n.startswith("y") else 1, np.int32) for n in found.names}
+        want, have = ran(given, known), ran(found.body, known | empty)
+        for name in SHAPES:
+            np.testing.assert_array_equal(have[name], want[name], err_msg="\n".join(print_jax(found.body)))
+
+
+def ran(body: Sequence[JaxStmt], known: Mapping[str, Any]) -> dict[str, Any]:
+    """What names have as values after statements."""
+    result = Return(Tuple(tuple(map(Name, SHAPES))))
+    scope = {"jnp": jnp, "lax": lax, **{n: jnp.asarray(v) for n, v in known.items()}}
+    lines = print_jax((*body, result))
+    names = ", ".join(known)
+    exec(f"def f({names}):\n" + "\n".join(f"    {line}" for line in lines), scope)
+    return dict(zip(SHAPES, scope["f"](*(scope[n] for n in known)), strict=True))

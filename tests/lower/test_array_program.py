@@ -279,9 +279,6 @@ _ROW = np.arange(4, dtype=np.int32)
         ("reduce_ranges(jnp.add, x, jnp.asarray(1, jnp.int32), x + 2, 0)", [1, 3, 6, 6]),
         ("first_best(jnp.max, jnp.minimum(x, 2))", 2),
         ("last_best(jnp.max, jnp.minimum(x, 2))", 3),
-        ("stored_in_turn(x, ((1,), (2,), (4,)), (x[3], 7, 8))", [0, 3, 7, 3]),
-        ("stored_at_once(x, 1, (x[3], 7))", [0, 3, 7, 3]),
-        ("all_stored_in_turn((x, x), (((1,),), ((0,), (4,))), ((x[3],), (6, 7)))[1]", [6, 1, 2, 3]),
         ('integer_einsum(4, "i,i->", x, x)', 14),
     ],
 )
