@@ -111,6 +111,7 @@ class Contexts:
         self._live: list[Regions] = [{}]
         self._boxes: dict[Buffer, isl.Set] = {}
         self._rests: dict[tuple[Buffer, int], tuple[isl.Set, isl.Set]] = {}  # and the regions that have the identity
+        self._trimmed: dict[int, isl.Set] = {}  # known regions by their identity, which live as long
         self._permitted: dict[Hashable, tuple[int, Regions]] = {}  # by the identity of regions, which live as long
         self._live_in_loops: dict[tuple[int, int], Regions] = {}
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
@@ -247,7 +248,7 @@ class Contexts:
 
         Domains are shared, since questions about values of variables have one answer for each.
         """
-        known = ((k, there(r, self._box(k[0]), facts.domain)) for k, r in facts.known.items())
+        known = ((k, self._there(k[0], r, facts.domain)) for k, r in facts.known.items())
         facts = replace(facts, known={k: r for k, r in known if not r.plain_is_empty()})
         home, told = self._home(facts.domain), hash(frozenset(facts.known))
         same = [known for known in self._alike_facts.get((home, told), ()) if self._facts[known].same(facts)]
@@ -263,6 +264,14 @@ class Contexts:
         if home < 0:
             self._domains.setdefault(hash(facts.domain), []).append(number)
         return number
+
+    def _there(self, buffer: Buffer, region: isl.Set, domain: isl.Set) -> isl.Set:
+        """A region as far as there are such elements; what has been looked at further out is as it is."""
+        if id(region) in self._trimmed:
+            return region
+        found = there(region, self._box(buffer), domain)
+        self._trimmed[id(found)] = found
+        return found
 
     def agree(self, facts: int, permissions: int, stmt: Stmt) -> None:
         """Take note that in a statement no location is both known and dead, so that priorities make no difference."""

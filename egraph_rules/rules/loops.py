@@ -358,7 +358,11 @@ def _everywhere(function: isl.PwAff) -> isl.PwAff | None:
     return isl.PwAff.from_aff(pieces[0][1]) if len(pieces) == 1 else None
 
 
-@rewrite(law="for i in 1: s  =  s with i = 0", because="the one iteration is the first")
+@rewrite(
+    law="for i in 1: s  =  s with i = 0",
+    because="the one iteration is the first",
+    settles=lambda _stmt, _new, instructs: not instructs,
+)
 def single_iteration(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Replace a loop of one iteration by its body."""
     if isinstance(stmt, For) and not has_loads(stmt.start) and here.constant(stmt.extent) == 1:
