@@ -42,15 +42,16 @@ def less(known: Contents, taken: Regions) -> Contents:
 
 
 def told_of(known: Contents, buffers: Collection[Buffer]) -> Contents:
-    """What is known of buffers, and of those that their values read."""
+    """What is known of buffers, and of those that their values read, as far as elements are followed."""
     told_by: dict[Buffer, set[Buffer]] = defaultdict(set)
     for buffer, value in known:
         told_by[buffer] |= {*held.reads(value), *held.names(value)}
-    wanted, left = set(buffers), list(buffers)
-    while left:
-        more = told_by.get(left.pop(), set()) - wanted
-        wanted |= more
-        left += more
+    wanted, left = set(buffers), set(buffers)
+    for _ in range(held.MAX_FOLLOWED):
+        left = {b for buffer in left if buffer in told_by for b in told_by[buffer]} - wanted
+        if not left:
+            break
+        wanted |= left
     return {(b, v): r for (b, v), r in known.items() if b in wanted}
 
 

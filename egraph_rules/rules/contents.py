@@ -523,11 +523,11 @@ def _always_read(stmt: Stmt, domain: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
 )
 def extreme_index(expr: Expr, here: Here) -> Iterator[Expr]:
     """Reads at clamped places of a buffer of which something is known: what repeats its border needs no clamp."""
-    if not isinstance(expr, Load) or all(buffer != expr.buffer for buffer, _ in here.known):
+    if not isinstance(expr, Load):
         return
     for axis, index in enumerate(expr.indices):
         match index:
-            case Binary(op="max" | "min" as op, lhs=a, rhs=b):
+            case Binary(op="max" | "min" as op, lhs=a, rhs=b) if here.knows(expr.buffer):
                 either = [_with_index(expr, axis, e) for e in (a, b)]
                 yield Select(Binary("ge" if op == "max" else "le", a, b), either[0], either[1])
                 return

@@ -17,11 +17,12 @@ from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Said
 from egraph_rules.contexts.facts import Priority
 from egraph_rules.contexts.repeated import Repeated
-from egraph_rules.contexts.values import MAX_FOLLOWED, MOST_FOLLOWED, Value
+from egraph_rules.contexts.values import MOST_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.phases import DEFAULT_BUDGET
 from egraph_rules.search.names import AuthorNames
 from egraph_rules.search.numbering import INT64_MAX, INT64_MIN, Numbering, Part, Tables
+from ir.analysis.contents import MAX_FOLLOWED
 from ir.analysis.evaluated import may_fail
 from ir.dtypes import DType
 from ir.nodes import (

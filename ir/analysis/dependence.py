@@ -11,7 +11,8 @@ exist, never the reverse.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations_with_replacement, product
 from typing import Literal
@@ -137,6 +138,15 @@ class Statement(Struct, frozen=True, eq=False, dict=True):
     def buffers(self) -> frozenset[Buffer]:
         """Buffers read or written."""
         return self._buffers
+
+
+def users_of(statements: Iterable[Statement]) -> Mapping[Buffer, list[Statement]]:
+    """Of each buffer the statements that read or write it, in order; none of one that nobody does."""
+    found: dict[Buffer, list[Statement]] = defaultdict(list)
+    for statement in statements:
+        for buffer in statement.buffers():
+            found[buffer].append(statement)
+    return found
 
 
 class Dependence(Struct, frozen=True):

@@ -529,7 +529,7 @@ def _established_by_loop(sets: LoopSets, var: Var, body: Effects, scope: Mapping
     for (buffer, value), region in held.joined(*left).items():
         changed = get(body.may, buffer).intersect_params(sets.may).subtract(region)
         kept = region.subtract(sets.other(changed, order, sets.may, late))
-        read = {b: r for b, r in body.may.items() if b in held.reads(value)} if held.is_function(value) else {}
+        read = {b: body.may[b] for b in held.reads(value) if b in body.may} if held.is_function(value) else {}
         spoiled = held.touching(value, len(buffer.shape), sets.others(read, order, sets.may, late)) if read else None
         out[buffer, value] = pb.forget(kept if spoiled is None else kept.subtract(spoiled), (sets.name,))
     return out
@@ -589,7 +589,10 @@ def _inside(value: Expr) -> isl.Set:
 
 def _alloc(buffer: Buffer, body: Effects) -> Effects:
     def drop(regions: Regions) -> Regions:
-        return {b: r for b, r in regions.items() if b != buffer}
+        if buffer in regions:
+            regions = {**regions}
+            del regions[buffer]
+        return regions
 
     return Effects(
         reads=drop(body.reads),
