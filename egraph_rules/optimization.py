@@ -48,7 +48,7 @@ from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.transform.calls.tensorize import with_calls
-from ir.traverse import all_exprs, loads, map_stmt, stmt_children, walk
+from ir.traverse import all_exprs, has_kind, loads, map_stmt, stmt_children, walk
 
 _SEARCHES = 6  # of a directed step; two or three do
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ class _Search(Struct, dict=True):
         """Contexts for a program; those of an earlier search if they rest on the same, since most of it stays."""
         followed = frozenset(e.buffer for e in all_exprs(body) if isinstance(e, Load))
         defined = defined_buffers(body, self.func.buffers)
-        decides = any(isinstance(s, If) for s in walk(body)) or any(isinstance(e, Select) for e in all_exprs(body))
+        decides = has_kind(body, If) or any(isinstance(e, Select) for e in all_exprs(body))
         decides |= any(r.instruction is not None for r in self.rules)  # these ask about copies that they would make
         decides |= Floats.APPROXIMATE in self.floats  # rules that take it ask of which elements the program has numbers
         key = followed, frozenset(defined), decides

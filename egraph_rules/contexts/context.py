@@ -36,7 +36,7 @@ from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
-from ir.analysis.effects import EffectAnalysis, LoopSets, before, between, steady_buffers
+from ir.analysis.effects import EffectAnalysis, LoopSets, before, between, steady_buffers, within_reach
 from ir.analysis.evaluated import Evaluated, may_fail
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
@@ -59,7 +59,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
-from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk
+from ir.traverse import all_exprs, buffers_written, free_vars, has_kind, has_loads
 
 _NOT_ASKED = object()
 _NOWHERE = Facts(pb.never(), {}, (), Priority.FACTS)
@@ -403,7 +403,8 @@ class Contexts:
         # Of an accumulator that no iteration writes without reading it, nothing is ever overwritten unseen.
         seen = {b for b, r in body.must.items() if b in body.reads and r.is_subset(body.reads[b])}
         unseen = {b: r for b, r in body.must.items() if b not in seen}
-        overwritten = sets.others(unseen, before(name, late), sets.must, late)
+        # What this iteration cannot store to is none of its business: to say that it may hold anything takes many pieces.
+        overwritten = fx.overlapping(sets.others(unseen, before(name, late), sets.must, late), within_reach(loop.body))
         # An iteration `late` reads what no iteration between this one and it has written; the first that writes an
         # accumulator reads it.
         read = sets.anywhere({b: r for b, r in body.reads.items() if b in body.may}, steady_buffers(loop))
@@ -614,7 +615,7 @@ class Contexts:
         What it promises is used after it, and would be lost with it.
         """
         written = self.effects.of(stmt).may
-        if not written or any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
+        if not written or has_kind(stmt, Assume, Assert):
             return False
         return self.writes_only_dead(facts, permissions, stmt, written)
 

@@ -49,17 +49,47 @@ from ir.traverse import all_exprs, always_evaluated, free_vars, has_loads, loads
 Bounds = tuple[Expr, Expr]  # a start and an extent
 
 _MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save
+_MAX_CHOICES = 3  # loops of a nest that are shortened one by one: each makes twice as many programs
 
 
 @rewrite(
     law="for i in n: s  =  for i in a .. b: s   where s does nothing outside a .. b",
     because="an iteration in which every branch is empty changes nothing",
+    settles=lambda stmt, new, _: len(_bounds_in(stmt) ^ _bounds_in(new)) > 2,
 )
 def useful_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Leave out iterations at both ends for which the conditions in the body are false."""
+    """Leave out iterations at both ends for which the conditions in the body are false.
+
+    Where that is so at many levels of a nest, the outer ones go at once.
+    """
     if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _is_guarded(stmt.body):
         return
-    yield from here.once(("useful", here.contexts.identity(stmt)), lambda: list(_useful_part(stmt, here)))
+    several = list(_useful_parts(stmt, here))
+    for new in several[-_MAX_CHOICES : -_MAX_CHOICES + 1] or several[:1]:
+        yield new
+
+
+def _useful_parts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """A nest with one more loop shortened each time, from the outside in."""
+    match stmt:
+        case For() if stmt.kind != "vectorized" and _is_guarded(stmt.body):
+            found = here.once(("useful", here.contexts.identity(stmt)), lambda: list(_useful_part(stmt, here)))
+            yield from found
+            stmt = found[0] if found else stmt
+            inside = here.iteration(stmt) if isinstance(stmt, For) else None
+            if isinstance(stmt, For) and inside is not None:
+                yield from (replace(stmt, body=body) for body in _useful_parts(stmt.body, inside))
+        case If(cond=cond, then=then, other=other) if other == SKIP:
+            inside = here.under(cond, True)
+            if inside is not None:
+                yield from (replace(stmt, then=arm) for arm in _useful_parts(then, inside))
+        case _:
+            pass
+
+
+def _bounds_in(stmt: Stmt) -> set[tuple[Var, Expr, Expr]]:
+    """Variables and bounds of the loops in a statement."""
+    return {(s.var, s.start, s.extent) for s in walk(stmt) if isinstance(s, For)}
 
 
 def _useful_part(loop: For, here: Here) -> Iterator[Stmt]:

@@ -106,6 +106,11 @@ def subtract(left: Regions, right: Regions) -> Regions:
     return {b: r.subtract(right[b]) if b in right else r for b, r in left.items()}
 
 
+def overlapping(left: Regions, right: Regions) -> Regions:
+    """Those that have some location in common with the other one of their buffer."""
+    return {b: r for b, r in left.items() if b in right and not r.is_disjoint(right[b])}
+
+
 def restrict(regions: Regions, params: isl.Set) -> Regions:
     """Regions where a condition on variables holds."""
     return {b: r.intersect_params(params) for b, r in regions.items()}
@@ -461,6 +466,18 @@ def stored_places(stmt: Stmt) -> dict[Buffer, set[tuple[Expr, ...]]]:
         if isinstance(store, Store):
             found[store.buffer].add(store.indices)
     return {b: places for b, places in found.items() if not any(_mentions(i, bound) for i in places)}
+
+
+def within_reach(stmt: Stmt) -> Regions:
+    """Where a statement can store, whatever conditions and ranges of loops inside of it are: these may be changed."""
+    bound = {s.var.name for s in walk(stmt) if isinstance(s, (For, Let))}
+    found: Regions = {}
+    for store in walk(stmt):
+        if isinstance(store, Store):
+            spot = pb.point(store.indices)
+            spot = pb.whole(len(store.indices)) if spot is None else pb.forget(spot, bound)
+            found[store.buffer] = found[store.buffer].union(spot) if store.buffer in found else spot
+    return found
 
 
 def steady_buffers(loop: For) -> set[Buffer]:
