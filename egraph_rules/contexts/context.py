@@ -403,7 +403,7 @@ class Contexts:
         # Of an accumulator that no iteration writes without reading it, nothing is ever overwritten unseen.
         seen = {b for b, r in body.must.items() if b in body.reads and r.is_subset(body.reads[b])}
         unseen = {b: r for b, r in body.must.items() if b not in seen}
-        # What this iteration cannot store to is none of its business: to say that it may hold anything takes many pieces.
+        # What this iteration cannot store to is none of its business, and takes many pieces to say.
         overwritten = fx.overlapping(sets.others(unseen, before(name, late), sets.must, late), within_reach(loop.body))
         # An iteration `late` reads what no iteration between this one and it has written; the first that writes an
         # accumulator reads it.

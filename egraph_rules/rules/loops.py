@@ -64,21 +64,25 @@ def useful_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """
     if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _is_guarded(stmt.body):
         return
-    several = list(_useful_parts(stmt, here))
-    for new in several[-_MAX_CHOICES : -_MAX_CHOICES + 1] or several[:1]:
-        yield new
+    own = _useful_part(stmt, here)
+    several = [*own, *(new for part in own for new in _further_in(part, here))]
+    yield from several[-_MAX_CHOICES : -_MAX_CHOICES + 1] or several[:1]
+
+
+def _further_in(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """What is in a loop with one more loop shortened each time, from the outside in."""
+    inside = here.iteration(stmt) if isinstance(stmt, For) else None
+    if isinstance(stmt, For) and inside is not None:
+        yield from (replace(stmt, body=body) for body in _useful_parts(stmt.body, inside))
 
 
 def _useful_parts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """A nest with one more loop shortened each time, from the outside in."""
     match stmt:
         case For() if stmt.kind != "vectorized" and _is_guarded(stmt.body):
-            found = here.once(("useful", here.contexts.identity(stmt)), lambda: list(_useful_part(stmt, here)))
-            yield from found
-            stmt = found[0] if found else stmt
-            inside = here.iteration(stmt) if isinstance(stmt, For) else None
-            if isinstance(stmt, For) and inside is not None:
-                yield from (replace(stmt, body=body) for body in _useful_parts(stmt.body, inside))
+            own = _useful_part(stmt, here)
+            yield from own
+            yield from _further_in(own[0] if own else stmt, here)
         case If(cond=cond, then=then, other=other) if other == SKIP:
             inside = here.under(cond, True)
             if inside is not None:
@@ -92,10 +96,16 @@ def _bounds_in(stmt: Stmt) -> set[tuple[Var, Expr, Expr]]:
     return {(s.var, s.start, s.extent) for s in walk(stmt) if isinstance(s, For)}
 
 
-def _useful_part(loop: For, here: Here) -> Iterator[Stmt]:
+def _useful_part(loop: For, here: Here) -> list[Stmt]:
+    """The loop over the iterations that do something; none if that is no shorter."""
     domain = pb.loop_domain(loop.var, loop.start, loop.extent)
-    if pb.within_budget(lambda: domain.exact, False):
-        yield from _shortened(loop, here, lambda: here.domain.intersect(domain.may).intersect(_useful(loop.body)))
+
+    def found() -> list[Stmt]:
+        if not pb.within_budget(lambda: domain.exact, False):
+            return []
+        return list(_shortened(loop, here, lambda: here.domain.intersect(domain.may).intersect(_useful(loop.body))))
+
+    return here.once(("useful", here.contexts.identity(loop)), found)
 
 
 @rewrite(
