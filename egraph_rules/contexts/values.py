@@ -87,6 +87,8 @@ class Values:
                 return self._value_of_operation(facts, node, operands)
             case (Unary(operand=a) | Cast(operand=a)) as node:
                 operand = self.of(facts, a)
+                truth = self._contexts.truth(facts, a) if operand is None and a.dtype is DType.BOOL else None
+                operand = operand if truth is None else Const(truth, DType.BOOL)
                 if isinstance(operand, Const):
                     return self.computed(replace(node, operand=operand))
                 return None if operand is None else Undef(expr.dtype)
