@@ -16,7 +16,7 @@ import islpy as isl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
+from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.cost.prices import Prices, accumulates
@@ -535,28 +535,6 @@ def _always_read(stmt: Stmt, domain: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
             pass
 
 
-@rewrite_expr(
-    law="A[max(i, j)]  =  select(i >= j, A[i], A[j])",
-    because="the greater one is one of both, and an element is read where its index is the one",
-)
-def extreme_index(expr: Expr, here: Here) -> Iterator[Expr]:
-    """Reads at clamped places of a buffer of which something is known: what repeats its border needs no clamp."""
-    if not isinstance(expr, Load):
-        return
-    for axis, index in enumerate(expr.indices):
-        match index:
-            case Binary(op="max" | "min" as op, lhs=a, rhs=b) if here.knows(expr.buffer):
-                either = [_with_index(expr, axis, e) for e in (a, b)]
-                yield Select(Binary("ge" if op == "max" else "le", a, b), either[0], either[1])
-                return
-            case _:
-                pass
-
-
-def _with_index(load: Load, axis: int, index: Expr) -> Load:
-    return replace(load, indices=(*load.indices[:axis], index, *load.indices[axis + 1 :]))
-
-
 @rewrite(
     law="A[i] = e; A[i] = f(A[i])  =  A[i] = f(e)   where f reads A[i] once, and no other element that may be A[i]",
     because="nobody looks at the element between the two stores; where the second is under a condition, f is a choice",
@@ -614,4 +592,4 @@ def used_extents(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield new
 
 
-CONTENTS_RULES = (forwarded, used_extents, extreme_index, chained)
+CONTENTS_RULES = (forwarded, used_extents, chained)
