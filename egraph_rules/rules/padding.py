@@ -119,11 +119,7 @@ def index_by_cases(expr: Expr, here: Here) -> Iterator[Expr]:
             cases = _cases(part, here) if isinstance(part, (Binary, Unary)) and here.knows(expr.buffer) else None
             if cases is not None:
                 cond, *either = cases
-                indices = (
-                    shortened(map_expr(index, lambda e, part=part, new=new: new if e.same(part) else e))
-                    for new in either
-                )
-                yield Select(cond, *(_with_index(expr, axis, e) for e in indices))
+                yield Select(cond, *(_with_index(expr, axis, _put(index, part, e)) for e in either))
                 return
 
 
@@ -155,6 +151,11 @@ def _range_of(expr: Expr, here: Here) -> tuple[int | None, int | None]:
         return pb.bounds(pb.forget(values, {*pb.dimensions(values)} - {"?"}))
 
     return pb.within_budget(question, (None, None))
+
+
+def _put(index: Expr, part: Expr, new: Expr) -> Expr:
+    """An index with something else for a part of it."""
+    return shortened(map_expr(index, lambda e: new if e.same(part) else e))
 
 
 def _with_index(load: Load, axis: int, index: Expr) -> Load:
