@@ -325,16 +325,19 @@ class Numbers:
 
     def defines(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
         """Whether all that a statement writes is no undef and a number, by the facts before it; variables are in
-        `domain`. What the program that was given runs gives numbers."""
-        if not writes_defined(stmt):
+        `domain`. What the program that was given runs gives numbers, but for literals, and what it copies."""
+        values = [s.value for s in walk(stmt) if isinstance(s, (Store, Let))]
+        if not writes_defined(stmt) or any(map(_may_be_infinite, values)):
             return False
+        copied = {e.buffer for value in values for e in _alternatives(value) if isinstance(e, Load)}
         fresh = ((self._contexts.effects.of(s.body).reads, s.buffer) for s in walk(stmt) if isinstance(s, Alloc))
         if any(not fx.get(read, local).is_empty() for read, local in fresh):
             return False
         runs = self.runs(f, stmt, domain)
         for buffer, region in self._contexts.effects.of(stmt).reads.items():
             read = region.intersect_params(domain)
-            for known in (r for r in self._defined_regions(f, buffer, numbers=not runs) if not read.is_empty()):
+            numbers = not runs or (buffer in copied and buffer.dtype.is_float)
+            for known in (r for r in self._defined_regions(f, buffer, numbers=numbers) if not read.is_empty()):
                 read = read.subtract(known)
             if not read.is_empty():
                 return False
@@ -378,6 +381,31 @@ class Numbers:
                 return self._all_results(contexts.add_facts(inside), body)
             case _:
                 return all(self._all_results(facts, part) for part in stmt_children(stmt))
+
+
+def _alternatives(value: Expr) -> Iterator[Expr]:
+    """The values that selections choose from."""
+    if isinstance(value, Select):
+        yield from _alternatives(value.then)
+        yield from _alternatives(value.other)
+    else:
+        yield value
+
+
+def _may_be_infinite(value: Expr) -> bool:
+    """Whether infinity, or NaN, is written out in a float where it may become what is computed."""
+    match value:
+        case Const(value=number):
+            return not isfinite(number)
+        case Binary(op="max" | "min" as op, lhs=a, rhs=b):
+            idle = -math.inf if op == "max" else math.inf
+            return any(_may_be_infinite(e) for e in (a, b) if not (isinstance(e, Const) and e.value == idle))
+        case _ if not value.dtype.is_float:
+            return False
+        case Select():
+            return any(map(_may_be_infinite, _alternatives(value)))
+        case _:
+            return any(map(_may_be_infinite, children(value)))
 
 
 def _within(facts: Facts, load: Load, regions: Iterable[isl.Set]) -> bool:

@@ -28,8 +28,9 @@ from ir.nodes import (
     Unary,
     const,
 )
+from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.traverse import map_expr, walk_expr
+from ir.traverse import free_vars, map_expr, walk_expr
 
 
 @rewrite(
@@ -106,7 +107,7 @@ def _index(index: Expr, extent: Expr, guarded: Here, outside: Here) -> Expr:
 
 
 @rewrite_expr(
-    law="A[max(i, j)]  =  select(i >= j, A[i], A[j])   and so for min, abs and a remainder of two quotients",
+    law="A[max(i, j)]  =  select(i >= j, A[i], A[j])   and so for min, abs, select, and % of two quotients",
     because="the index is the one or the other, and an element is read where its index is the one",
 )
 def index_by_cases(expr: Expr, here: Here) -> Iterator[Expr]:
@@ -116,28 +117,45 @@ def index_by_cases(expr: Expr, here: Here) -> Iterator[Expr]:
         return
     for axis, index in enumerate(expr.indices):
         for part in walk_expr(index):
-            cases = _cases(part, here) if isinstance(part, (Binary, Unary)) and here.knows(expr.buffer) else None
+            cases = _cases(part, here) if here.knows(expr.buffer) else None
             if cases is not None:
                 cond, *either = cases
-                yield Select(cond, *(_with_index(expr, axis, _put(index, part, e)) for e in either))
+                new = (_put(index, part, e, here.under(cond, k == 0)) for k, e in enumerate(either))
+                yield Select(cond, *(_with_index(expr, axis, i) for i in new))
                 return
 
 
-def _cases(expr: Binary | Unary, here: Here) -> tuple[Expr, Expr, Expr] | None:
+def _cases(expr: Expr, here: Here) -> tuple[Expr, Expr, Expr] | None:
     """A condition, and what an index is where it holds and where it does not, without a choice between the two."""
     match expr:
         case Binary(op="max" | "min" as op, lhs=a, rhs=b):
             return Binary("ge" if op == "max" else "le", a, b), a, b
         case Unary(op="abs", operand=a):
             return Binary("ge", a, const(0, a.dtype)), a, Unary("neg", a)
-        case Binary(op="floormod", lhs=a, rhs=Const(value=n)) if a.dtype.is_signed and n > 0:
-            first, last = _range_of(Binary("floordiv", a, expr.rhs), here)
+        case Select(cond=cond, then=a, other=b):
+            return cond, a, b
+        case Binary(op="floormod", lhs=a, rhs=Const(value=n) as size) if a.dtype.is_signed and n > 0:
+            first, last = _range_of(Binary("floordiv", a, size), here)
             if first is None or last != first + 1:
                 return None
             less, more = (Binary("sub", a, const(q * int(n), a.dtype)) for q in (first, last))
-            return Binary("lt", less, expr.rhs), less, more
+            return Binary("lt", less, size), less, more
+        case Binary(op="floormod", lhs=a, rhs=size) if a.dtype.is_signed:
+            return _of_one_wrap(a, size, here)
         case _:
             return None
+
+
+def _of_one_wrap(dividend: Expr, size: Expr, here: Here) -> tuple[Expr, Expr, Expr] | None:
+    """`_cases` of a remainder by a size that is no number, where it is the dividend or by one size less or more."""
+    zero, less = const(0, dividend.dtype), Binary("sub", dividend, size)
+    within = Binary("lt", dividend, size)
+    if here.truth(Binary("ge", dividend, zero)) and here.truth(Binary("lt", less, size)):
+        return within, dividend, less
+    more = Binary("add", dividend, size)
+    if here.truth(within) and here.truth(Binary("ge", more, zero)):
+        return Binary("ge", dividend, zero), dividend, more
+    return None
 
 
 def _range_of(expr: Expr, here: Here) -> tuple[int | None, int | None]:
@@ -153,9 +171,17 @@ def _range_of(expr: Expr, here: Here) -> tuple[int | None, int | None]:
     return pb.within_budget(question, (None, None))
 
 
-def _put(index: Expr, part: Expr, new: Expr) -> Expr:
-    """An index with something else for a part of it."""
-    return shortened(map_expr(index, lambda e: new if e.same(part) else e))
+def _put(index: Expr, part: Expr, new: Expr, here: Here | None) -> Expr:
+    """An index with something else for a part of it, as short as it is at a place."""
+    whole = map_expr(index, lambda e: new if e.same(part) else e)
+    number = None if here is None else here.constant(whole)
+    if number is not None:
+        return const(number, index.dtype)
+    value = pb.affine(whole)
+    if value is None:
+        return shortened(whole)
+    short = readback.expression(value, {v.name: v for v in free_vars(whole)})
+    return short if short.dtype is index.dtype else shortened(whole)
 
 
 def _with_index(load: Load, axis: int, index: Expr) -> Load:
