@@ -373,8 +373,11 @@ class Contexts:
             handed(f, loop, self.effects, self._defined),
         )
         defined = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
-        if defined and self._numbers.defines(f.entering(loop), loop.body, domain):
-            known = held.joined(known, defined)
+        sums = {b: r for b, r in body.must.items() if b.dtype.is_float and b in body.reads and self._decides}
+        sums = {b: r for b, r in sums.items() if self._numbers.of(b) is None}
+        if (defined or sums) and self._numbers.defines(f.entering(loop), loop.body, domain):
+            earlier = sets.others(sums, before(early, name), sets.must, early)
+            known = held.joined(known, defined, {(b, TRUE): r for b, r in earlier.items()})
         conditions = tuple((c, v) for c, v in (*f.conditions, *of_trips(loop)) if not reads_any(c, body.may))
         if Floats.FINITE in self.floats:
             conditions += tuple((cond, True) for cond in computed(self, facts, loop))
