@@ -38,10 +38,8 @@ from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
 from ir.analysis.effects import EffectAnalysis, LoopSets, before, between, steady_buffers, within_reach
 from ir.analysis.evaluated import Evaluated, may_fail
-from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
-    TRUE,
     Alloc,
     Assert,
     Assume,
@@ -111,7 +109,7 @@ class Contexts:
         self._live: list[Regions] = [{}]
         self._boxes: dict[Buffer, isl.Set] = {}
         self._rests: dict[tuple[Buffer, int], tuple[isl.Set, isl.Set]] = {}  # and the regions that have the identity
-        self._trimmed: dict[int, isl.Set] = {}  # known regions by their identity, which live as long
+        self._there: dict[int, isl.Set] = {}  # by their identity, which live as long
         self._permitted: dict[Hashable, tuple[int, Regions]] = {}  # by the identity of regions, which live as long
         self._live_in_loops: dict[tuple[int, int], Regions] = {}
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
@@ -248,7 +246,7 @@ class Contexts:
 
         Domains are shared, since questions about values of variables have one answer for each.
         """
-        known = ((k, self._there(k[0], r, facts.domain)) for k, r in facts.known.items())
+        known = ((k, there(r, self._box(k[0]), facts.domain, self._there)) for k, r in facts.known.items())
         facts = replace(facts, known={k: r for k, r in known if not r.plain_is_empty()})
         home, told = self._home(facts.domain), hash(frozenset(facts.known))
         same = [known for known in self._alike_facts.get((home, told), ()) if self._facts[known].same(facts)]
@@ -264,14 +262,6 @@ class Contexts:
         if home < 0:
             self._domains.setdefault(hash(facts.domain), []).append(number)
         return number
-
-    def _there(self, buffer: Buffer, region: isl.Set, domain: isl.Set) -> isl.Set:
-        """A region as far as there are such elements; what has been looked at further out is as it is."""
-        if id(region) in self._trimmed:
-            return region
-        found = there(region, self._box(buffer), domain)
-        self._trimmed[id(found)] = found
-        return found
 
     def agree(self, facts: int, permissions: int, stmt: Stmt) -> None:
         """Take note that in a statement no location is both known and dead, so that priorities make no difference."""
@@ -372,12 +362,8 @@ class Contexts:
             written_again(f.known, body, sets),
             handed(f, loop, self.effects, self._defined),
         )
-        defined = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
-        sums = {b: r for b, r in body.must.items() if b.dtype.is_float and b in body.reads and self._decides}
-        sums = {b: r for b, r in sums.items() if self._numbers.of(b) is None}
-        if (defined or sums) and self._numbers.defines(f.entering(loop), loop.body, domain):
-            earlier = sets.others(sums, before(early, name), sets.must, early)
-            known = held.joined(known, defined, {(b, TRUE): r for b, r in earlier.items()})
+        if self._decides:
+            known = held.joined(known, self._numbers.in_iterations(f, loop, domain))
         conditions = tuple((c, v) for c, v in (*f.conditions, *of_trips(loop)) if not reads_any(c, body.may))
         if Floats.FINITE in self.floats:
             conditions += tuple((cond, True) for cond in computed(self, facts, loop))
@@ -438,11 +424,7 @@ class Contexts:
             counted(f, stmt, self._defined),
             self._stored_number(facts, stmt),
         )
-        followed = {b: r for b, r in done.must.items() if self._numbers.of(b) is None and b.dtype is not DType.BOOL}
-        if not (self._decides and followed and self._numbers.defines(f, stmt, f.domain)):
-            return told
-        kept = {(b, v): r for (b, v), r in f.known.items() if b in done.may and held.says_defined(b, v)}
-        return held.joined(told, kept, {(b, TRUE): r for b, r in followed.items()})
+        return held.joined(told, self._numbers.after(f, stmt)) if self._decides else told
 
     def _stored_number(self, facts: int, stmt: Stmt) -> Contents:
         """The number that a store leaves, where its value is one by what is known before it."""

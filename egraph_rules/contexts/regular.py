@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from egraph_rules.contexts.elements import place
 from egraph_rules.contexts.facts import IMPOSSIBLE, Facts
 from egraph_rules.contexts.ranges import MAX_FOLLOWED, Ranges
+from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents
 from ir.analysis.definedness import is_defined, writes_defined
@@ -323,6 +324,29 @@ class Numbers:
         """Whether the program that was given runs a statement for certain, with variables in `domain`."""
         return self._source is not None and len(f.scope) == len(f.trips) and self._source.runs(stmt, f.scope, domain)
 
+    def after(self, f: Facts, stmt: Stmt) -> Contents:
+        """That elements that a statement writes hold numbers after it."""
+        done = self._contexts.effects.of(stmt)
+        followed = {b: r for b, r in done.must.items() if self.of(b) is None and b.dtype is not DType.BOOL}
+        if not followed or not self.defines(f, stmt, f.domain):
+            return {}
+        return held.joined(_said_of(f, done.may), {(b, TRUE): r for b, r in followed.items()})
+
+    def in_iterations(self, f: Facts, loop: For, domain: isl.Set) -> Contents:
+        """That elements that a loop writes hold numbers when an iteration starts: as they did before the loop, or since
+        an earlier one has computed them. `domain` are the values of variables in it."""
+        body, sets = self._contexts.effects.of(loop.body), LoopSets.of(loop)
+        before, read = (
+            _said_of(f, body.may),
+            {b: r for b, r in body.must.items() if b.dtype.is_float and b in body.reads},
+        )
+        sums = {b: r for b, r in read.items() if self.of(b) is None}
+        if not (before or sums) or not self.defines(f.entering(loop), loop.body, domain):
+            return {}
+        early = f"{sets.name}'"
+        earlier = sets.others(sums, fx.before(early, sets.name), sets.must, early)
+        return held.joined(before, {(b, TRUE): r for b, r in earlier.items()})
+
     def defines(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
         """Whether all that a statement writes is no undef and a number, by the facts before it; variables are in
         `domain`. What the program that was given runs gives numbers, but for literals, and what it copies."""
@@ -381,6 +405,11 @@ class Numbers:
                 return self._all_results(contexts.add_facts(inside), body)
             case _:
                 return all(self._all_results(facts, part) for part in stmt_children(stmt))
+
+
+def _said_of(f: Facts, written: Collection[Buffer]) -> Contents:
+    """Of buffers that are written, that they held numbers before."""
+    return {(b, v): r for (b, v), r in f.known.items() if b in written and held.says_defined(b, v)}
 
 
 def _alternatives(value: Expr) -> Iterator[Expr]:

@@ -88,12 +88,17 @@ def few(region: isl.Set, pieces: int = _MAX_PIECES) -> isl.Set:
     return region if region.n_basic_set() <= pieces else pb.hull(region)
 
 
-def there(region: isl.Set, box: isl.Set, domain: isl.Set) -> isl.Set:
+def there(region: isl.Set, box: isl.Set, domain: isl.Set, found: dict[int, isl.Set]) -> isl.Set:
     """A region in which something is known, as far as there are such elements and such values of variables.
 
-    Loops take away what other iterations write: of what is left, most of the pieces would be neither.
+    Loops take away what other iterations write: of what is left, most of the pieces would be neither. What has been
+    `found` further out, which is by identity and lives as long, is as it is.
     """
-    return region if region.n_basic_set() <= _WHOLE else region.intersect(box.intersect_params(domain)).coalesce()
+    if region.n_basic_set() <= _WHOLE or id(region) in found:
+        return region
+    region = region.intersect(box.intersect_params(domain)).coalesce()
+    found[id(region)] = region
+    return region
 
 
 def bindings(known: Contents, stmt: Stmt) -> set[Buffer]:

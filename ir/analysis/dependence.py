@@ -434,6 +434,8 @@ class _Instances:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Instances) and self._key == other._key
 
+    __ne__ = object.__ne__
+
     def __hash__(self) -> int:
         return hash(self._key)
 
