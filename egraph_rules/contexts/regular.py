@@ -139,11 +139,11 @@ class Regular:
         """Whether an element is a number, or what it is known to hold is one."""
         if self._contexts.is_number(facts, load):
             return True
-        held = self._contexts.contents(facts, load.buffer, load.indices) if self._followed < MAX_FOLLOWED else None
-        if held is None or has_undef(held):
+        value = self._contexts.contents(facts, load.buffer, load.indices) if self._followed < MAX_FOLLOWED else None
+        if value is None or has_undef(value):
             return False
         self._followed += 1
-        found = self.of(facts, held)
+        found = self.of(facts, value)
         self._followed -= 1
         return found
 
@@ -336,11 +336,8 @@ class Numbers:
         """That elements that a loop writes hold numbers when an iteration starts: as they did before the loop, or since
         an earlier one has computed them. `domain` are the values of variables in it."""
         body, sets = self._contexts.effects.of(loop.body), LoopSets.of(loop)
-        before, read = (
-            _said_of(f, body.may),
-            {b: r for b, r in body.must.items() if b.dtype.is_float and b in body.reads},
-        )
-        sums = {b: r for b, r in read.items() if self.of(b) is None}
+        before, floats = _said_of(f, body.may), {b: r for b, r in body.must.items() if b.dtype.is_float}
+        sums = {b: r for b, r in floats.items() if b in body.reads and self.of(b) is None}
         if not (before or sums) or not self.defines(f.entering(loop), loop.body, domain):
             return {}
         early = f"{sets.name}'"

@@ -230,9 +230,13 @@ class _Emitter:
         self.told = facts
         self.facts = None if program.checks else facts  # a check may not rest on what it checks
         self.parameters = frozenset(self.func.buffers)
-        params = {*self.parameters, *program.raw}
         copies = program.raw if any(b.name in program.spoiled for b in self.func.buffers) else ()
-        self.finite = Finite(program.statements, params, program.spoiled | {b.name for b in copies}, program.policy)
+        self.finite = Finite(
+            program.statements,
+            {*self.parameters, *program.raw},
+            program.spoiled | {b.name for b in copies},
+            program.policy,
+        )
 
     @cached_property
     def optional(self) -> tuple[Buffer, ...]:
