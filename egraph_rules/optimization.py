@@ -20,7 +20,7 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.cost.whole import CANDIDATES, ranked, unconfirmed
 from egraph_rules.engine.engine import Engine, scratch_folder
 from egraph_rules.engine.functions import check_names
-from egraph_rules.engine.patience import Patience, listening
+from egraph_rules.engine.patience import Patience, keeping, listening
 from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.explain.decisions import Decision, decisions_of
 from egraph_rules.explain.derivation import Step, Trace, derive, legs
@@ -306,7 +306,7 @@ def optimize(
     def with_body(body: Stmt) -> PrimFunc:
         return replace(func, body=with_calls(body, domain))
 
-    with listening(patience):
+    with listening(patience), keeping():
         found = {with_calls(body, domain): body for body in reversed([erase(body) for _, body in search.run()])}
         erased = [*reversed(found.values())]  # instances differ in their bodies, of which calls say nothing
         bodies = erased if whole is not None else unconfirmed(erased, func.body)
