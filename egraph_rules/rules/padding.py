@@ -120,8 +120,8 @@ def index_by_cases(expr: Expr, here: Here) -> Iterator[Expr]:
             cases = _cases(part, here) if here.knows(expr.buffer) else None
             if cases is not None:
                 cond, *either = cases
-                new = (_put(index, part, e, here.under(cond, k == 0)) for k, e in enumerate(either))
-                yield Select(cond, *(_with_index(expr, axis, i) for i in new))
+                one, other = (_put(index, part, e, here.under(cond, k == 0)) for k, e in enumerate(either))
+                yield Select(cond, _with_index(expr, axis, one), _with_index(expr, axis, other))
                 return
 
 
@@ -136,7 +136,7 @@ def _cases(expr: Expr, here: Here) -> tuple[Expr, Expr, Expr] | None:
             return cond, a, b
         case Binary(op="floormod", lhs=a, rhs=Const(value=n) as size) if a.dtype.is_signed and n > 0:
             first, last = _range_of(Binary("floordiv", a, size), here)
-            if first is None or last != first + 1:
+            if first is None or last is None or last != first + 1:
                 return None
             less, more = (Binary("sub", a, const(q * int(n), a.dtype)) for q in (first, last))
             return Binary("lt", less, size), less, more
