@@ -75,7 +75,8 @@ def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
 def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iterable[str] | None = None) -> Expr:
     """The cheapest expression found that equals `expr` where all of `given` hold; never larger than `expr`.
 
-    The result is a fixed point: simplifying it again gives it back. So does what has thousands of nodes.
+    The result is a fixed point: simplifying it again gives it back. So does what has thousands of nodes. Values for
+    which `expr` faults do not count: where a divisor that is dropped may be zero, the result may have a value.
 
     Raises:
         LoopsatError: a given condition is not boolean, or they contradict each other.

@@ -20,7 +20,7 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.cost.whole import CANDIDATES, ranked, unconfirmed
 from egraph_rules.engine.engine import Engine, scratch_folder
 from egraph_rules.engine.functions import check_names
-from egraph_rules.engine.patience import Patience, listening
+from egraph_rules.engine.patience import Patience, keeping, listening
 from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.explain.decisions import Decision, decisions_of
 from egraph_rules.explain.derivation import Step, Trace, derive, legs
@@ -48,7 +48,7 @@ from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.transform.calls.tensorize import with_calls
-from ir.traverse import all_exprs, loads, map_stmt, stmt_children, walk
+from ir.traverse import all_exprs, has_kind, loads, map_stmt, stmt_children, walk
 
 _SEARCHES = 6  # of a directed step; two or three do
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def optimize(
     def with_body(body: Stmt) -> PrimFunc:
         return replace(func, body=with_calls(body, domain))
 
-    with listening(patience):
+    with listening(patience), keeping():
         found = {with_calls(body, domain): body for body in reversed([erase(body) for _, body in search.run()])}
         erased = [*reversed(found.values())]  # instances differ in their bodies, of which calls say nothing
         bodies = erased if whole is not None else unconfirmed(erased, func.body)
@@ -386,7 +386,7 @@ class _Search(Struct, dict=True):
         """Contexts for a program; those of an earlier search if they rest on the same, since most of it stays."""
         followed = frozenset(e.buffer for e in all_exprs(body) if isinstance(e, Load))
         defined = defined_buffers(body, self.func.buffers)
-        decides = any(isinstance(s, If) for s in walk(body)) or any(isinstance(e, Select) for e in all_exprs(body))
+        decides = has_kind(body, If) or any(isinstance(e, Select) for e in all_exprs(body))
         decides |= any(r.instruction is not None for r in self.rules)  # these ask about copies that they would make
         decides |= Floats.APPROXIMATE in self.floats  # rules that take it ask of which elements the program has numbers
         key = followed, frozenset(defined), decides

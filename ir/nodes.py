@@ -448,8 +448,10 @@ class Buffer(Node, Struct, frozen=True, eq=False):
 class Stmt(Node):
     """Base of statements."""
 
-    __slots__ = ("exprs_within",)
+    __slots__ = ("buffers_within", "exprs_within", "kinds_within")
     exprs_within: tuple[Expr, ...]  # remembered by `traverse.all_exprs`
+    kinds_within: frozenset[type[Stmt]]  # by `traverse.has_kind`
+    buffers_within: frozenset[Buffer]  # by `traverse.buffers_accessed`
     span: Span | None
 
     def brief(self) -> str:

@@ -82,6 +82,10 @@ SPECIAL: tuple[Special, ...] = (
     # Of several neutral numbers of an operator the first is the one that takes least.
     Special("add", "neutral", "zero", _INTEGERS, "zero is neutral"),
     Special("add", "neutral", "zero", _FLOATS, "x + 0.0 differs from x only for x = -0.0", floats=_ZEROS),
+    Special("add", "absorbing", "lowest", _FLOATS, "minus infinity and a finite number", floats=Floats.FINITE),
+    Special("add", "absorbing", "highest", _FLOATS, "infinity and a finite number", floats=Floats.FINITE),
+    Special("sub", "absorbing", "lowest", _FLOATS, "minus infinity less a finite number", _LEFT, floats=Floats.FINITE),
+    Special("sub", "absorbing", "highest", _FLOATS, "infinity less a finite number", _LEFT, floats=Floats.FINITE),
     Special("sub", "neutral", "zero", _INTEGERS, "zero is neutral", _RIGHT),
     Special("sub", "neutral", "zero", _FLOATS, "x - 0.0 is x for every x, -0.0 included", _RIGHT),
     Special("mul", "neutral", "one", _INTEGERS, "one is neutral"),

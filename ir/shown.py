@@ -73,6 +73,8 @@ class Node(Shown):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if type(self) is not type(other):
             return NotImplemented
         read = _but_span(type(self))

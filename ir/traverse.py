@@ -196,6 +196,33 @@ def all_exprs(stmt: Stmt) -> Iterator[Expr]:
         return chain(first, nodes)
 
 
+def has_kind(stmt: Stmt, *kinds: type[Stmt]) -> bool:
+    """Whether some statement, this one or one inside it, is of one of some kinds."""
+    return not _kinds(stmt).isdisjoint(kinds)
+
+
+def _kinds(stmt: Stmt) -> frozenset[type[Stmt]]:
+    try:
+        return stmt.kinds_within
+    except AttributeError:
+        found = frozenset((type(stmt),)).union(*map(_kinds, stmt_children(stmt)))
+        force_setattr(cast(Any, stmt), "kinds_within", found)
+        return found
+
+
+def buffers_accessed(stmt: Stmt) -> frozenset[Buffer]:
+    """Buffers that some statement, this one or one inside it, loads from or stores to."""
+    try:
+        return stmt.buffers_within
+    except AttributeError:
+        own = {e.buffer for x in stmt_exprs(stmt) for e in walk_expr(x) if isinstance(e, Load)}
+        if isinstance(stmt, Store):
+            own.add(stmt.buffer)
+        found = frozenset(own).union(*map(buffers_accessed, stmt_children(stmt)))
+        force_setattr(cast(Any, stmt), "buffers_within", found)
+        return found
+
+
 def map_stmt(
     stmt: Stmt,
     on_expr: Callable[[Expr], Expr] = lambda e: e,

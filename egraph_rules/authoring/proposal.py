@@ -64,6 +64,10 @@ class Here(Struct, frozen=True):
         """Contents of buffers: the region that holds each known value."""
         return self.contexts.facts(self.facts).known
 
+    def knows(self, buffer: Buffer) -> bool:
+        """Whether something is known of a buffer."""
+        return buffer in self.contexts.facts(self.facts).buffers
+
     @property
     def live(self) -> Regions:
         """Of each buffer that may hold anything somewhere after the place, the region that may not: it is read."""

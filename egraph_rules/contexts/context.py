@@ -36,12 +36,10 @@ from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
-from ir.analysis.effects import EffectAnalysis, LoopSets, before, between, steady_buffers
+from ir.analysis.effects import EffectAnalysis, LoopSets, before, between, steady_buffers, within_reach
 from ir.analysis.evaluated import Evaluated, may_fail
-from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
-    TRUE,
     Alloc,
     Assert,
     Assume,
@@ -59,7 +57,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
-from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk
+from ir.traverse import all_exprs, buffers_written, free_vars, has_kind, has_loads
 
 _NOT_ASKED = object()
 _NOWHERE = Facts(pb.never(), {}, (), Priority.FACTS)
@@ -111,6 +109,7 @@ class Contexts:
         self._live: list[Regions] = [{}]
         self._boxes: dict[Buffer, isl.Set] = {}
         self._rests: dict[tuple[Buffer, int], tuple[isl.Set, isl.Set]] = {}  # and the regions that have the identity
+        self._there: dict[int, isl.Set] = {}  # by their identity, which live as long
         self._permitted: dict[Hashable, tuple[int, Regions]] = {}  # by the identity of regions, which live as long
         self._live_in_loops: dict[tuple[int, int], Regions] = {}
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
@@ -247,7 +246,7 @@ class Contexts:
 
         Domains are shared, since questions about values of variables have one answer for each.
         """
-        known = ((k, there(r, self._box(k[0]), facts.domain)) for k, r in facts.known.items())
+        known = ((k, there(r, self._box(k[0]), facts.domain, self._there)) for k, r in facts.known.items())
         facts = replace(facts, known={k: r for k, r in known if not r.plain_is_empty()})
         home, told = self._home(facts.domain), hash(frozenset(facts.known))
         same = [known for known in self._alike_facts.get((home, told), ()) if self._facts[known].same(facts)]
@@ -363,9 +362,8 @@ class Contexts:
             written_again(f.known, body, sets),
             handed(f, loop, self.effects, self._defined),
         )
-        defined = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
-        if defined and self._numbers.defines(f.entering(loop), loop.body, domain):
-            known = held.joined(known, defined)
+        if self._decides:
+            known = held.joined(known, self._numbers.in_iterations(f, loop, domain))
         conditions = tuple((c, v) for c, v in (*f.conditions, *of_trips(loop)) if not reads_any(c, body.may))
         if Floats.FINITE in self.floats:
             conditions += tuple((cond, True) for cond in computed(self, facts, loop))
@@ -394,7 +392,8 @@ class Contexts:
         # Of an accumulator that no iteration writes without reading it, nothing is ever overwritten unseen.
         seen = {b for b, r in body.must.items() if b in body.reads and r.is_subset(body.reads[b])}
         unseen = {b: r for b, r in body.must.items() if b not in seen}
-        overwritten = sets.others(unseen, before(name, late), sets.must, late)
+        # What this iteration cannot store to is none of its business, and takes many pieces to say.
+        overwritten = fx.overlapping(sets.others(unseen, before(name, late), sets.must, late), within_reach(loop.body))
         # An iteration `late` reads what no iteration between this one and it has written; the first that writes an
         # accumulator reads it.
         read = sets.anywhere({b: r for b, r in body.reads.items() if b in body.may}, steady_buffers(loop))
@@ -425,11 +424,7 @@ class Contexts:
             counted(f, stmt, self._defined),
             self._stored_number(facts, stmt),
         )
-        followed = {b: r for b, r in done.must.items() if self._numbers.of(b) is None and b.dtype is not DType.BOOL}
-        if not (self._decides and followed and self._numbers.defines(f, stmt, f.domain)):
-            return told
-        kept = {(b, v): r for (b, v), r in f.known.items() if b in done.may and held.says_defined(b, v)}
-        return held.joined(told, kept, {(b, TRUE): r for b, r in followed.items()})
+        return held.joined(told, self._numbers.after(f, stmt)) if self._decides else told
 
     def _stored_number(self, facts: int, stmt: Stmt) -> Contents:
         """The number that a store leaves, where its value is one by what is known before it."""
@@ -605,7 +600,7 @@ class Contexts:
         What it promises is used after it, and would be lost with it.
         """
         written = self.effects.of(stmt).may
-        if not written or any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
+        if not written or has_kind(stmt, Assume, Assert):
             return False
         return self.writes_only_dead(facts, permissions, stmt, written)
 

@@ -92,6 +92,11 @@ class Facts(Struct, frozen=True, eq=False, dict=True):
         return self._values.get(buffer, ())
 
     @cached_property
+    def buffers(self) -> frozenset[Buffer]:
+        """Those that something is known of."""
+        return frozenset(buffer for buffer, _ in self.known)
+
+    @cached_property
     def told(self) -> dict[tuple[Load, frozenset[Buffer]], tuple[Expr, ...]]:
         """What `elements.told` found of elements."""
         return {}

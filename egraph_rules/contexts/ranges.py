@@ -52,6 +52,8 @@ class Ranges:
         if op in ("gt", "ge"):
             op, a, b = MIRRORED[op], b, a
         holds = _compared(op, self.of(facts, a), self.of(facts, b))
+        if holds is False and op != "ne":  # nor does it hold of NaN, which no range speaks of
+            return False if all(self._contexts.defined(facts, e) for e in (a, b)) else None
         return holds if holds is not None and self._defined(facts, a, b) else None
 
     def number(self, facts: int, expr: Expr) -> Const | None:

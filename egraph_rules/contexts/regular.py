@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from egraph_rules.contexts.elements import place
 from egraph_rules.contexts.facts import IMPOSSIBLE, Facts
 from egraph_rules.contexts.ranges import MAX_FOLLOWED, Ranges
+from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents
 from ir.analysis.definedness import is_defined, writes_defined
@@ -138,11 +139,11 @@ class Regular:
         """Whether an element is a number, or what it is known to hold is one."""
         if self._contexts.is_number(facts, load):
             return True
-        held = self._contexts.contents(facts, load.buffer, load.indices) if self._followed < MAX_FOLLOWED else None
-        if held is None or has_undef(held):
+        value = self._contexts.contents(facts, load.buffer, load.indices) if self._followed < MAX_FOLLOWED else None
+        if value is None or has_undef(value):
             return False
         self._followed += 1
-        found = self.of(facts, held)
+        found = self.of(facts, value)
         self._followed -= 1
         return found
 
@@ -323,18 +324,41 @@ class Numbers:
         """Whether the program that was given runs a statement for certain, with variables in `domain`."""
         return self._source is not None and len(f.scope) == len(f.trips) and self._source.runs(stmt, f.scope, domain)
 
+    def after(self, f: Facts, stmt: Stmt) -> Contents:
+        """That elements that a statement writes hold numbers after it."""
+        done = self._contexts.effects.of(stmt)
+        followed = {b: r for b, r in done.must.items() if self.of(b) is None and b.dtype is not DType.BOOL}
+        if not followed or not self.defines(f, stmt, f.domain):
+            return {}
+        return held.joined(_said_of(f, done.may), {(b, TRUE): r for b, r in followed.items()})
+
+    def in_iterations(self, f: Facts, loop: For, domain: isl.Set) -> Contents:
+        """That elements that a loop writes hold numbers when an iteration starts: as they did before the loop, or since
+        an earlier one has computed them. `domain` are the values of variables in it."""
+        body, sets = self._contexts.effects.of(loop.body), LoopSets.of(loop)
+        before, floats = _said_of(f, body.may), {b: r for b, r in body.must.items() if b.dtype.is_float}
+        sums = {b: r for b, r in floats.items() if b in body.reads and self.of(b) is None}
+        if not (before or sums) or not self.defines(f.entering(loop), loop.body, domain):
+            return {}
+        early = f"{sets.name}'"
+        earlier = sets.others(sums, fx.before(early, sets.name), sets.must, early)
+        return held.joined(before, {(b, TRUE): r for b, r in earlier.items()})
+
     def defines(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
         """Whether all that a statement writes is no undef and a number, by the facts before it; variables are in
-        `domain`. What the program that was given runs gives numbers."""
-        if not writes_defined(stmt):
+        `domain`. What the program that was given runs gives numbers, but for literals, and what it copies."""
+        values = [s.value for s in walk(stmt) if isinstance(s, (Store, Let))]
+        if not writes_defined(stmt) or any(map(_may_be_infinite, values)):
             return False
+        copied = {e.buffer for value in values for e in _alternatives(value) if isinstance(e, Load)}
         fresh = ((self._contexts.effects.of(s.body).reads, s.buffer) for s in walk(stmt) if isinstance(s, Alloc))
         if any(not fx.get(read, local).is_empty() for read, local in fresh):
             return False
         runs = self.runs(f, stmt, domain)
         for buffer, region in self._contexts.effects.of(stmt).reads.items():
             read = region.intersect_params(domain)
-            for known in (r for r in self._defined_regions(f, buffer, numbers=not runs) if not read.is_empty()):
+            numbers = not runs or (buffer in copied and buffer.dtype.is_float)
+            for known in (r for r in self._defined_regions(f, buffer, numbers=numbers) if not read.is_empty()):
                 read = read.subtract(known)
             if not read.is_empty():
                 return False
@@ -378,6 +402,36 @@ class Numbers:
                 return self._all_results(contexts.add_facts(inside), body)
             case _:
                 return all(self._all_results(facts, part) for part in stmt_children(stmt))
+
+
+def _said_of(f: Facts, written: Collection[Buffer]) -> Contents:
+    """Of buffers that are written, that they held numbers before."""
+    return {(b, v): r for (b, v), r in f.known.items() if b in written and held.says_defined(b, v)}
+
+
+def _alternatives(value: Expr) -> Iterator[Expr]:
+    """The values that selections choose from."""
+    if isinstance(value, Select):
+        yield from _alternatives(value.then)
+        yield from _alternatives(value.other)
+    else:
+        yield value
+
+
+def _may_be_infinite(value: Expr) -> bool:
+    """Whether infinity, or NaN, is written out in a float where it may become what is computed."""
+    match value:
+        case Const(value=number):
+            return not isfinite(number)
+        case Binary(op="max" | "min" as op, lhs=a, rhs=b):
+            idle = -math.inf if op == "max" else math.inf
+            return any(_may_be_infinite(e) for e in (a, b) if not (isinstance(e, Const) and e.value == idle))
+        case _ if not value.dtype.is_float:
+            return False
+        case Select():
+            return any(map(_may_be_infinite, _alternatives(value)))
+        case _:
+            return any(map(_may_be_infinite, children(value)))
 
 
 def _within(facts: Facts, load: Load, regions: Iterable[isl.Set]) -> bool:

@@ -42,15 +42,16 @@ def less(known: Contents, taken: Regions) -> Contents:
 
 
 def told_of(known: Contents, buffers: Collection[Buffer]) -> Contents:
-    """What is known of buffers, and of those that their values read."""
+    """What is known of buffers, and of those that their values read, as far as elements are followed."""
     told_by: dict[Buffer, set[Buffer]] = defaultdict(set)
     for buffer, value in known:
         told_by[buffer] |= {*held.reads(value), *held.names(value)}
-    wanted, left = set(buffers), list(buffers)
-    while left:
-        more = told_by.get(left.pop(), set()) - wanted
-        wanted |= more
-        left += more
+    wanted, left = set(buffers), set(buffers)
+    for _ in range(held.MAX_FOLLOWED):
+        left = {b for buffer in left if buffer in told_by for b in told_by[buffer]} - wanted
+        if not left:
+            break
+        wanted |= left
     return {(b, v): r for (b, v), r in known.items() if b in wanted}
 
 
@@ -87,12 +88,17 @@ def few(region: isl.Set, pieces: int = _MAX_PIECES) -> isl.Set:
     return region if region.n_basic_set() <= pieces else pb.hull(region)
 
 
-def there(region: isl.Set, box: isl.Set, domain: isl.Set) -> isl.Set:
+def there(region: isl.Set, box: isl.Set, domain: isl.Set, found: dict[int, isl.Set]) -> isl.Set:
     """A region in which something is known, as far as there are such elements and such values of variables.
 
-    Loops take away what other iterations write: of what is left, most of the pieces would be neither.
+    Loops take away what other iterations write: of what is left, most of the pieces would be neither. What has been
+    `found` further out, which is by identity and lives as long, is as it is.
     """
-    return region if region.n_basic_set() <= _WHOLE else region.intersect(box.intersect_params(domain)).coalesce()
+    if region.n_basic_set() <= _WHOLE or id(region) in found:
+        return region
+    region = region.intersect(box.intersect_params(domain)).coalesce()
+    found[id(region)] = region
+    return region
 
 
 def bindings(known: Contents, stmt: Stmt) -> set[Buffer]:

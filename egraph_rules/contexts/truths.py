@@ -64,8 +64,10 @@ class Truths:
         if found is None and has_loads(cond):
             deep = self._nested >= _MOST_NESTED
 
-            def question() -> bool | None:
+            def question() -> bool | str | None:
                 whole = cond if deep else self._with_elements(facts, cond)
+                if not has_loads(whole):
+                    return _by_sets(f, whole)
                 narrow = tuple(dict.fromkeys(loads(whole))) if _bounds_itself(whole) else ()
                 return _by_elements(f, whole, narrow if all(contexts.defined(facts, e) for e in narrow) else ())
 

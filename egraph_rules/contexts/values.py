@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.facts import IMPOSSIBLE
+from ir.analysis.contents import MAX_FOLLOWED
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.fold import computed
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
 
 Value = Const | Undef
-# Elements known to equal others, these known to equal others, ...: of two buffers each may be told by the other.
-MAX_FOLLOWED = 8
 # How many are followed in all from one on: a recurrence over three elements would reach thousands.
 MOST_FOLLOWED = 40
 
@@ -88,6 +87,8 @@ class Values:
                 return self._value_of_operation(facts, node, operands)
             case (Unary(operand=a) | Cast(operand=a)) as node:
                 operand = self.of(facts, a)
+                truth = self._contexts.truth(facts, a) if operand is None and a.dtype is DType.BOOL else None
+                operand = operand if truth is None else Const(truth, DType.BOOL)
                 if isinstance(operand, Const):
                     return self.computed(replace(node, operand=operand))
                 return None if operand is None else Undef(expr.dtype)

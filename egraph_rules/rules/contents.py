@@ -16,7 +16,7 @@ import islpy as isl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
+from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.cost.prices import Prices, accumulates
@@ -51,9 +51,11 @@ from ir.transform.storage.contract import trimmed
 from ir.traverse import (
     all_exprs,
     always_evaluated,
+    buffers_accessed,
     children,
     conjunction,
     free_vars,
+    has_kind,
     has_loads,
     map_expr,
     map_stmt,
@@ -92,7 +94,8 @@ def forwarded(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, Alloc):
         return
     users = _users(stmt, here)
-    new = _all_at_once(stmt, users, here) if _locals(stmt) > MAX_CHOICES else None
+    several = sum(1 for _ in _chain(stmt)) + len(users.within) > MAX_CHOICES
+    new = _all_at_once(stmt, users, here) if several else None
     if new is None and users.may_go(stmt.buffer, here):
         new = _without({stmt.buffer}, stmt, here)
     if new is not None and _may_be_cheaper(new, stmt):
@@ -103,15 +106,25 @@ class _Users(Struct):
     """Who uses the locals of a program, and what that says before anything is proven, which is what takes long."""
 
     parts: dict[Buffer, list[Stmt]]
+    within: tuple[Buffer, ...]  # locals of single parts
+    loaded: Counter[Buffer]  # how often, as written
+    dear: set[Buffer]  # what is stored there takes much to compute again
+    chooses: bool  # whether there are guards, which a buffer with padding might do without
     _pays: dict[Buffer, bool] = field(default_factory=dict[Buffer, bool])
 
     @staticmethod
     def of(inner: Stmt) -> _Users:
         """The users among the statements of a sequence."""
-        users = _Users(defaultdict(list))
+        stores = [s for s in walk(inner) if isinstance(s, Store)]
+        users = _Users(
+            defaultdict(list),
+            tuple(s.buffer for s in walk(inner) if isinstance(s, Alloc)),
+            Counter(e.buffer for e in all_exprs(inner) if isinstance(e, Load)),
+            {s.buffer for s in stores if node_count(s.value) > MAX_AGAIN},
+            has_kind(inner, If) or any(isinstance(e, Select) for e in all_exprs(inner)),
+        )
         for part in flat(inner) if isinstance(inner, Seq) else (inner,):
-            used = {s.buffer for s in walk(part) if isinstance(s, (Store, Alloc))}
-            for buffer in used | {e.buffer for e in all_exprs(part) if isinstance(e, Load)}:
+            for buffer in buffers_accessed(part).union(s.buffer for s in walk(part) if isinstance(s, Alloc)):
                 users.parts[buffer].append(part)
         return users
 
@@ -239,11 +252,9 @@ def _all_at_once(stmt: Alloc, users: _Users, here: Here) -> Stmt | None:
     One after the other would make as many programs, each with contexts of its own. Where guards make it a question, the
     last few are left for later.
     """
-    read = Counter(e.buffer for e in all_exprs(stmt) if isinstance(e, Load))
-    dear = {s.buffer for s in walk(stmt) if isinstance(s, Store) and node_count(s.value) > MAX_AGAIN}
-    local = [s.buffer for s in walk(stmt) if isinstance(s, Alloc)]
-    asked = local[:-MAX_CHOICES] if _chooses(stmt) else local
-    buffers = {buffer for buffer in asked if read[buffer] < 2 or buffer not in dear}
+    local = [*_chain(stmt), *users.within]
+    asked = local[:-MAX_CHOICES] if users.chooses else local
+    buffers = {buffer for buffer in asked if users.loaded[buffer] < 2 or buffer not in users.dear}
     buffers = {b for b in buffers if users.may_go(b, here)}
     while len(buffers) > 1:
         forwarding = _Forwarding(buffers, here)
@@ -260,7 +271,14 @@ def _all_at_once(stmt: Alloc, users: _Users, here: Here) -> Stmt | None:
 
 def _chooses(stmt: Stmt) -> bool:
     """Whether a statement has guards, which a buffer with padding might do without."""
-    return any(isinstance(s, If) for s in walk(stmt)) or any(isinstance(e, Select) for e in all_exprs(stmt))
+    return has_kind(stmt, If) or any(isinstance(e, Select) for e in all_exprs(stmt))
+
+
+def _chain(stmt: Stmt) -> Iterator[Buffer]:
+    """The locals that are allocated one right inside of the other."""
+    while isinstance(stmt, Alloc):
+        yield stmt.buffer
+        stmt = stmt.body
 
 
 def _locals(stmt: Stmt) -> int:
@@ -517,28 +535,6 @@ def _always_read(stmt: Stmt, domain: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
             pass
 
 
-@rewrite_expr(
-    law="A[max(i, j)]  =  select(i >= j, A[i], A[j])",
-    because="the greater one is one of both, and an element is read where its index is the one",
-)
-def extreme_index(expr: Expr, here: Here) -> Iterator[Expr]:
-    """Reads at clamped places of a buffer of which something is known: what repeats its border needs no clamp."""
-    if not isinstance(expr, Load) or all(buffer != expr.buffer for buffer, _ in here.known):
-        return
-    for axis, index in enumerate(expr.indices):
-        match index:
-            case Binary(op="max" | "min" as op, lhs=a, rhs=b):
-                either = [_with_index(expr, axis, e) for e in (a, b)]
-                yield Select(Binary("ge" if op == "max" else "le", a, b), either[0], either[1])
-                return
-            case _:
-                pass
-
-
-def _with_index(load: Load, axis: int, index: Expr) -> Load:
-    return replace(load, indices=(*load.indices[:axis], index, *load.indices[axis + 1 :]))
-
-
 @rewrite(
     law="A[i] = e; A[i] = f(A[i])  =  A[i] = f(e)   where f reads A[i] once, and no other element that may be A[i]",
     because="nobody looks at the element between the two stores; where the second is under a condition, f is a choice",
@@ -596,4 +592,4 @@ def used_extents(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield new
 
 
-CONTENTS_RULES = (forwarded, used_extents, extreme_index, chained)
+CONTENTS_RULES = (forwarded, used_extents, chained)

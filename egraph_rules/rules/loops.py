@@ -49,23 +49,63 @@ from ir.traverse import all_exprs, always_evaluated, free_vars, has_loads, loads
 Bounds = tuple[Expr, Expr]  # a start and an extent
 
 _MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save
+_MAX_CHOICES = 3  # loops of a nest that are shortened one by one: each makes twice as many programs
 
 
 @rewrite(
     law="for i in n: s  =  for i in a .. b: s   where s does nothing outside a .. b",
     because="an iteration in which every branch is empty changes nothing",
+    settles=lambda stmt, new, _: len(_bounds_in(stmt) ^ _bounds_in(new)) > 2,
 )
 def useful_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Leave out iterations at both ends for which the conditions in the body are false."""
+    """Leave out iterations at both ends for which the conditions in the body are false.
+
+    Where that is so at many levels of a nest, the outer ones go at once.
+    """
     if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _is_guarded(stmt.body):
         return
-    yield from here.once(("useful", here.contexts.identity(stmt)), lambda: list(_useful_part(stmt, here)))
+    own = _useful_part(stmt, here)
+    several = [*own, *(new for part in own for new in _further_in(part, here))]
+    yield from several[-_MAX_CHOICES : -_MAX_CHOICES + 1] or several[:1]
 
 
-def _useful_part(loop: For, here: Here) -> Iterator[Stmt]:
+def _further_in(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """What is in a loop with one more loop shortened each time, from the outside in."""
+    inside = here.iteration(stmt) if isinstance(stmt, For) else None
+    if isinstance(stmt, For) and inside is not None:
+        yield from (replace(stmt, body=body) for body in _useful_parts(stmt.body, inside))
+
+
+def _useful_parts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """A nest with one more loop shortened each time, from the outside in."""
+    match stmt:
+        case For() if stmt.kind != "vectorized" and _is_guarded(stmt.body):
+            own = _useful_part(stmt, here)
+            yield from own
+            yield from _further_in(own[0] if own else stmt, here)
+        case If(cond=cond, then=then, other=other) if other == SKIP:
+            inside = here.under(cond, True)
+            if inside is not None:
+                yield from (replace(stmt, then=arm) for arm in _useful_parts(then, inside))
+        case _:
+            pass
+
+
+def _bounds_in(stmt: Stmt) -> set[tuple[Var, Expr, Expr]]:
+    """Variables and bounds of the loops in a statement."""
+    return {(s.var, s.start, s.extent) for s in walk(stmt) if isinstance(s, For)}
+
+
+def _useful_part(loop: For, here: Here) -> list[Stmt]:
+    """The loop over the iterations that do something; none if that is no shorter."""
     domain = pb.loop_domain(loop.var, loop.start, loop.extent)
-    if pb.within_budget(lambda: domain.exact, False):
-        yield from _shortened(loop, here, lambda: here.domain.intersect(domain.may).intersect(_useful(loop.body)))
+
+    def found() -> list[Stmt]:
+        if not pb.within_budget(lambda: domain.exact, False):
+            return []
+        return list(_shortened(loop, here, lambda: here.domain.intersect(domain.may).intersect(_useful(loop.body))))
+
+    return here.once(("useful", here.contexts.identity(loop)), found)
 
 
 @rewrite(
@@ -358,7 +398,11 @@ def _everywhere(function: isl.PwAff) -> isl.PwAff | None:
     return isl.PwAff.from_aff(pieces[0][1]) if len(pieces) == 1 else None
 
 
-@rewrite(law="for i in 1: s  =  s with i = 0", because="the one iteration is the first")
+@rewrite(
+    law="for i in 1: s  =  s with i = 0",
+    because="the one iteration is the first",
+    settles=lambda _stmt, _new, instructs: not instructs,
+)
 def single_iteration(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Replace a loop of one iteration by its body."""
     if isinstance(stmt, For) and not has_loads(stmt.start) and here.constant(stmt.extent) == 1:

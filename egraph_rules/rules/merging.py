@@ -18,7 +18,7 @@ from egraph_rules.rules.cases import joined
 from ir.analysis.effects import Effects, Regions, clash, meeting
 from ir.nodes import Assert, Assume, Buffer, For, Seq, Stmt, Store
 from ir.presburger import sets as pb
-from ir.traverse import has_loads, seq, walk
+from ir.traverse import has_kind, has_loads, seq, walk
 
 
 @rewrite(
@@ -184,7 +184,7 @@ def _alike(first: For, second: For) -> bool:
 
 def _promises_only(loop: For) -> bool:
     """Whether a loop only assumes something, and vanishes after the search."""
-    return not any(isinstance(s, Store) for s in walk(loop)) and any(isinstance(s, Assume) for s in walk(loop))
+    return has_kind(loop, Assume) and not has_kind(loop, Store)
 
 
 def _disorder(loop: For, first: Effects, second: Effects) -> isl.Set:

@@ -91,7 +91,9 @@ def _commutative(law: Commutative) -> Rule:
 
 def _rules() -> Iterator[Rule]:
     yield from map(_commutative, COMMUTATIVE)
-    for law in (law for law in SPECIAL if not law.partial):
+    for law in SPECIAL:
+        if law.partial or (law.role == "absorbing" and law.name in ("lowest", "highest")):
+            continue  # programs compute no infinity by the policy of such laws: they are for what might be computed
         commutes = any(c.op == law.op and c.kinds == law.kinds and c.floats in law.floats for c in COMMUTATIVE)
         for side in law.sides:
             if side == "right" or not commutes:  # the other side follows where operands change places

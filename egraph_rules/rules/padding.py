@@ -1,4 +1,5 @@
-"""Accesses of padding: keeping an index inside its buffer where a guard did, so that the guard may go."""
+"""Accesses of padding: keeping an index inside its buffer where a guard did, so that the guard may go; reading a border
+that is repeated where it is, without clamping or wrapping the index."""
 
 from __future__ import annotations
 
@@ -6,9 +7,30 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from egraph_rules.authoring.proposal import Here, rewrite
-from ir.nodes import SKIP, Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Seq, Stmt, Store, const
-from ir.traverse import map_expr
+from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
+from ir.fold import shortened
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Binary,
+    Block,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    const,
+)
+from ir.presburger import readback
+from ir.presburger import sets as pb
+from ir.traverse import free_vars, map_expr, walk_expr
 
 
 @rewrite(
@@ -84,4 +106,86 @@ def _index(index: Expr, extent: Expr, guarded: Here, outside: Here) -> Expr:
     return Binary("floormod", index, extent) if possible else index
 
 
-PADDING_RULES = (reduce_index,)
+@rewrite_expr(
+    law="A[max(i, j)]  =  select(i >= j, A[i], A[j])   and so for min, abs, select, and % of two quotients",
+    because="the index is the one or the other, and an element is read where its index is the one",
+)
+def index_by_cases(expr: Expr, here: Here) -> Iterator[Expr]:
+    """Reads at clamped, mirrored or wrapped places of a buffer of which something is known: what has its border
+    repeated needs none of it."""
+    if not isinstance(expr, Load):
+        return
+    for axis, index in enumerate(expr.indices):
+        for part in walk_expr(index):
+            cases = _cases(part, here) if here.knows(expr.buffer) else None
+            if cases is not None:
+                cond, *either = cases
+                one, other = (_put(index, part, e, here.under(cond, k == 0)) for k, e in enumerate(either))
+                yield Select(cond, _with_index(expr, axis, one), _with_index(expr, axis, other))
+                return
+
+
+def _cases(expr: Expr, here: Here) -> tuple[Expr, Expr, Expr] | None:
+    """A condition, and what an index is where it holds and where it does not, without a choice between the two."""
+    match expr:
+        case Binary(op="max" | "min" as op, lhs=a, rhs=b):
+            return Binary("ge" if op == "max" else "le", a, b), a, b
+        case Unary(op="abs", operand=a):
+            return Binary("ge", a, const(0, a.dtype)), a, Unary("neg", a)
+        case Select(cond=cond, then=a, other=b):
+            return cond, a, b
+        case Binary(op="floormod", lhs=a, rhs=Const(value=n) as size) if a.dtype.is_signed and n > 0:
+            first, last = _range_of(Binary("floordiv", a, size), here)
+            if first is None or last is None or last != first + 1:
+                return None
+            less, more = (Binary("sub", a, const(q * int(n), a.dtype)) for q in (first, last))
+            return Binary("lt", less, size), less, more
+        case Binary(op="floormod", lhs=a, rhs=size) if a.dtype.is_signed:
+            return _of_one_wrap(a, size, here)
+        case _:
+            return None
+
+
+def _of_one_wrap(dividend: Expr, size: Expr, here: Here) -> tuple[Expr, Expr, Expr] | None:
+    """`_cases` of a remainder by a size that is no number, where it is the dividend or by one size less or more."""
+    zero, less = const(0, dividend.dtype), Binary("sub", dividend, size)
+    within = Binary("lt", dividend, size)
+    if here.truth(Binary("ge", dividend, zero)) and here.truth(Binary("lt", less, size)):
+        return within, dividend, less
+    more = Binary("add", dividend, size)
+    if here.truth(within) and here.truth(Binary("ge", more, zero)):
+        return Binary("ge", dividend, zero), dividend, more
+    return None
+
+
+def _range_of(expr: Expr, here: Here) -> tuple[int | None, int | None]:
+    """The least and the greatest value of an index; None where sets do not tell."""
+
+    def question() -> tuple[int | None, int | None]:
+        value = pb.affine(expr)
+        if value is None:
+            return None, None
+        values = here.domain.intersect(value.eq_set(pb.symbol("?")))
+        return pb.bounds(pb.forget(values, {*pb.dimensions(values)} - {"?"}))
+
+    return pb.within_budget(question, (None, None))
+
+
+def _put(index: Expr, part: Expr, new: Expr, here: Here | None) -> Expr:
+    """An index with something else for a part of it, as short as it is at a place."""
+    whole = map_expr(index, lambda e: new if e.same(part) else e)
+    number = None if here is None else here.constant(whole)
+    if number is not None:
+        return const(number, index.dtype)
+    value = pb.affine(whole)
+    if value is None:
+        return shortened(whole)
+    short = readback.expression(value, {v.name: v for v in free_vars(whole)})
+    return short if short.dtype is index.dtype else shortened(whole)
+
+
+def _with_index(load: Load, axis: int, index: Expr) -> Load:
+    return replace(load, indices=(*load.indices[:axis], index, *load.indices[axis + 1 :]))
+
+
+PADDING_RULES = (reduce_index, index_by_cases)

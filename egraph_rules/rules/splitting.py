@@ -53,6 +53,7 @@ from ir.traverse import (
     buffers_written,
     children,
     free_vars,
+    has_kind,
     has_loads,
     map_stmt,
     stmt_children,
@@ -114,7 +115,7 @@ def by_period(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 def _is_of_steps(loop: For, here: Here) -> bool:
     """Whether iterations read what others write, in several statements."""
     effects = here.effects(loop.body)
-    return any(b in effects.reads for b in effects.may) and any(isinstance(s, For) for s in walk(loop.body))
+    return any(b in effects.reads for b in effects.may) and has_kind(loop.body, For)
 
 
 def _periods(loop: For) -> Iterator[int]:

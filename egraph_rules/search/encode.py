@@ -17,11 +17,12 @@ from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Said
 from egraph_rules.contexts.facts import Priority
 from egraph_rules.contexts.repeated import Repeated
-from egraph_rules.contexts.values import MAX_FOLLOWED, MOST_FOLLOWED, Value
+from egraph_rules.contexts.values import MOST_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.phases import DEFAULT_BUDGET
 from egraph_rules.search.names import AuthorNames
 from egraph_rules.search.numbering import INT64_MAX, INT64_MIN, Numbering, Part, Tables
+from ir.analysis.contents import MAX_FOLLOWED
 from ir.analysis.evaluated import may_fail
 from ir.dtypes import DType
 from ir.nodes import (
@@ -52,7 +53,7 @@ from ir.nodes import (
     const,
 )
 from ir.transform.calls.tensorize import true_instances
-from ir.traverse import all_exprs, free_vars, substitute, walk, walk_expr
+from ir.traverse import all_exprs, free_vars, has_kind, substitute, walk_expr
 
 _MOST_ASKED = 8  # choices in an arm that might be taken for the other; each would have a context under each before it
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
@@ -178,7 +179,7 @@ class Expander(Struct, dict=True):
 
     def _is_outermost(self, facts: int, part: Part) -> bool:
         outermost = self.twins and isinstance(part.stmt, For) and not self.contexts.facts(facts).scope
-        return outermost and not any(isinstance(s, Assert) for s in walk(part.stmt))  # which names its own line
+        return outermost and not has_kind(part.stmt, Assert)  # which names its own line
 
     def _repeats(self, facts: int, part: Part, permissions: int) -> bool:
         """Whether a nest is another one but for its buffers; then that one says all of it."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ir.functions import functions_in
 from ir.naming import unused
 from ir.nodes import Alloc, Binary, Block, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
-from ir.traverse import accessed, map_stmt, shape_vars, substitute_expr, walk
+from ir.traverse import accessed, has_kind, map_stmt, shape_vars, substitute_expr, walk
 
 _Trace = frozenset[tuple[object, tuple[Expr, ...]]]
 
@@ -57,7 +57,7 @@ def restored(body: Stmt, func: PrimFunc) -> Stmt:
     of another. Sums that commute begin with what they add to, as people write them, if the function has none that ends
     with it.
     """
-    if any(isinstance(s, Block) for s in walk(body)):
+    if has_kind(body, Block):
         return body  # axes of blocks have names of their own
     uses: dict[_Axis, set[str]] = defaultdict(set)
     for loop in (s for s in walk(func.body) if isinstance(s, For)):

@@ -32,6 +32,8 @@ Regions = dict[Buffer, isl.Set]
 Value = Expr
 Contents = dict[tuple[Buffer, Value], isl.Set]
 
+# Elements known to equal others, these known to equal others, ...: of two buffers each may be told by the other.
+MAX_FOLLOWED = 8
 MAX_NODES = 60  # of a value; a larger one is nothing that anybody would compute again
 _PARAM, _SET = isl.dim_type.param, isl.dim_type.set
 
@@ -134,7 +136,7 @@ def coordinates(region: isl.Set) -> isl.Set:
 def touching(value: Value, rank: int, written: Mapping[Buffer, isl.Set]) -> isl.Set | None:
     """The elements at which a value reads something that is `written`; None if it reads none of these buffers."""
     found: isl.Set | None = None
-    if reads(value).isdisjoint(written):
+    if written.keys().isdisjoint(reads(value)):
         return None
     for load in loads(value):
         if load.buffer in written:

@@ -11,7 +11,8 @@ exist, never the reverse.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations_with_replacement, product
 from typing import Literal
@@ -137,6 +138,15 @@ class Statement(Struct, frozen=True, eq=False, dict=True):
     def buffers(self) -> frozenset[Buffer]:
         """Buffers read or written."""
         return self._buffers
+
+
+def users_of(statements: Iterable[Statement]) -> Mapping[Buffer, list[Statement]]:
+    """Of each buffer the statements that read or write it, in order; none of one that nobody does."""
+    found: dict[Buffer, list[Statement]] = defaultdict(list)
+    for statement in statements:
+        for buffer in statement.buffers():
+            found[buffer].append(statement)
+    return found
 
 
 class Dependence(Struct, frozen=True):
@@ -406,6 +416,49 @@ def _levels(
         everything.append((True, None))
     if presburger.steps() > last:
         return everything
+    if steady is None and first.position not in idle and second.position not in idle:
+        found = _levels_alike(_Instances(first), _Instances(second), a, b, shared, same_order)
+    else:
+        found = _asked_levels(first, second, a, b, shared, idle, steady)
+    return everything if found is None else found
+
+
+class _Instances:
+    """When a statement runs; equal ones run as often, whatever buffers they are about."""
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+        ranges = (*statement.loops, *statement.windows)
+        self._key = tuple(e for loop in ranges for e in (loop.var, loop.start, loop.extent)), statement.guards
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Instances) and self._key == other._key
+
+    __ne__ = object.__ne__
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@presburger.remembered
+def _levels_alike(
+    first: _Instances, second: _Instances, a: _Access, b: _Access, shared: int, several: bool
+) -> list[tuple[bool, int | None]] | None:
+    """`_levels` of two statements, asked once for all pairs that run alike; of `several` that are the same for one."""
+    one = first.statement
+    return _asked_levels(one, second.statement if several else one, a, b, shared, {}, None)
+
+
+def _asked_levels(
+    first: Statement,
+    second: Statement,
+    a: _Access,
+    b: _Access,
+    shared: int,
+    idle: Idle,
+    steady: SteadyElements | None,
+) -> list[tuple[bool, int | None]] | None:
+    same_order = first is not second
 
     def question() -> list[tuple[bool, int | None]]:
         primes = primed_loops(second)
@@ -429,7 +482,7 @@ def _levels(
             result.append((True, None))
         return result
 
-    return presburger.within_budget(question, everything)
+    return presburger.within_budget(question, None)
 
 
 class Relation(Struct, frozen=True):

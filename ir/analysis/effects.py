@@ -106,6 +106,11 @@ def subtract(left: Regions, right: Regions) -> Regions:
     return {b: r.subtract(right[b]) if b in right else r for b, r in left.items()}
 
 
+def overlapping(left: Regions, right: Regions) -> Regions:
+    """Those that have some location in common with the other one of their buffer."""
+    return {b: r for b, r in left.items() if b in right and not r.is_disjoint(right[b])}
+
+
 def restrict(regions: Regions, params: isl.Set) -> Regions:
     """Regions where a condition on variables holds."""
     return {b: r.intersect_params(params) for b, r in regions.items()}
@@ -463,6 +468,18 @@ def stored_places(stmt: Stmt) -> dict[Buffer, set[tuple[Expr, ...]]]:
     return {b: places for b, places in found.items() if not any(_mentions(i, bound) for i in places)}
 
 
+def within_reach(stmt: Stmt) -> Regions:
+    """Where a statement can store, whatever conditions and ranges of loops inside of it are: these may be changed."""
+    bound = {s.var.name for s in walk(stmt) if isinstance(s, (For, Let))}
+    found: Regions = {}
+    for store in walk(stmt):
+        if isinstance(store, Store):
+            spot = pb.point(store.indices)
+            spot = pb.whole(len(store.indices)) if spot is None else pb.forget(spot, bound)
+            found[store.buffer] = found[store.buffer].union(spot) if store.buffer in found else spot
+    return found
+
+
 def steady_buffers(loop: For) -> set[Buffer]:
     """The buffers of which each access in a loop names the same element in all iterations, such as accumulators.
 
@@ -529,7 +546,7 @@ def _established_by_loop(sets: LoopSets, var: Var, body: Effects, scope: Mapping
     for (buffer, value), region in held.joined(*left).items():
         changed = get(body.may, buffer).intersect_params(sets.may).subtract(region)
         kept = region.subtract(sets.other(changed, order, sets.may, late))
-        read = {b: r for b, r in body.may.items() if b in held.reads(value)} if held.is_function(value) else {}
+        read = {b: body.may[b] for b in held.reads(value) if b in body.may} if held.is_function(value) else {}
         spoiled = held.touching(value, len(buffer.shape), sets.others(read, order, sets.may, late)) if read else None
         out[buffer, value] = pb.forget(kept if spoiled is None else kept.subtract(spoiled), (sets.name,))
     return out
@@ -589,7 +606,10 @@ def _inside(value: Expr) -> isl.Set:
 
 def _alloc(buffer: Buffer, body: Effects) -> Effects:
     def drop(regions: Regions) -> Regions:
-        return {b: r for b, r in regions.items() if b != buffer}
+        if buffer in regions:
+            regions = {**regions}
+            del regions[buffer]
+        return regions
 
     return Effects(
         reads=drop(body.reads),

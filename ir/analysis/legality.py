@@ -9,7 +9,9 @@ Transformations", 1995). What is not quasi-affine widens the answer to the safe 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import assert_never, cast
 
 import islpy as isl
@@ -360,16 +362,18 @@ def carried(loop: For, known: isl.Set) -> Violation | None:
     """Two iterations of a loop that touch one element, at least one of them writing it, if there are such."""
     found = [_Moved.of(event, event, {}, known) for event in events(loop)]
     budget = Violation("the proof that iterations are independent needs too many steps", ())
+    by_buffer: dict[Buffer, list[tuple[int, _Access]]] = defaultdict(list)
+    for k, moved in enumerate(found):
+        for access in _accesses(moved.new):
+            by_buffer[access.load.buffer].append((k, access))
 
     def question() -> Violation | None:
-        for k, first in enumerate(found):
-            for second in found[k:]:
-                for x in _accesses(first.new):
-                    for y in _accesses(second.new):
-                        if x.load.buffer == y.load.buffer and (x.write or y.write) and not _at_its_own(loop.var, x, y):
-                            meeting = _meeting(loop, first, second, x, y)
-                            if meeting is not None:
-                                return meeting
+        for accesses in by_buffer.values():
+            for (first, x), (second, y) in product(accesses, accesses if any(a.write for _, a in accesses) else ()):
+                if first <= second and (x.write or y.write) and not _at_its_own(loop.var, x, y):
+                    meeting = _meeting(loop, found[first], found[second], x, y)
+                    if meeting is not None:
+                        return meeting
         return None
 
     return pb.within_budget(question, budget, _OPERATIONS)

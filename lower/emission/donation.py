@@ -28,7 +28,8 @@ def donated_buffers(
         LowerError: a name is no parameter that the function writes.
     """
     if isinstance(donate, bool):
-        return tuple(b for b in func.buffers if donate and b in written and b not in fresh)
+        given = {*written} - {*fresh} if donate else ()
+        return tuple(b for b in func.buffers if b in given)
     names = [donate] if isinstance(donate, str) else list(donate)
     for name in names:
         _check(func, name, [b.name for b in written])

@@ -207,7 +207,7 @@ class _Emitter:
         self.program = program
         self.translate = ExactTranslator if program.policy.exact else Translator
         self.plan = schedule
-        self.func = program.func
+        self.func, self.parameters = program.func, frozenset(program.func.buffers)
         self.given = self.func.with_origin(
             lambda f: replace(f, params=tuple(program.flat.get(p.name, p) for p in f.params))
         )
@@ -229,9 +229,9 @@ class _Emitter:
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
         self.told = facts
         self.facts = None if program.checks else facts  # a check may not rest on what it checks
-        params = {*self.func.buffers, *program.raw}
         copies = program.raw if any(b.name in program.spoiled for b in self.func.buffers) else ()
-        self.finite = Finite(program.statements, params, program.spoiled | {b.name for b in copies}, program.policy)
+        known = {*self.parameters, *program.raw}
+        self.finite = Finite(program.statements, known, program.spoiled | {b.name for b in copies}, program.policy)
 
     @cached_property
     def optional(self) -> tuple[Buffer, ...]:
@@ -477,7 +477,7 @@ class _Emitter:
         scan = None if node.scan is None else mapped_scan(node.scan, self.expansion.expr)
         bounds = self._bounds(scope, node)
         node = ArrayStatement(resolved, node.axes, scan)
-        passed_on = statement.buffer not in self.func.buffers and statement.buffer in self.readers
+        passed_on = statement.buffer not in self.parameters and statement.buffer in self.readers
         writer = StatementWriter(
             job, node, bounds, scope, self.names, self.finite, self.target, self.program.policy, self.only,
             behind, passed_on, followed, statement.position in self.pinned, self.facts,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ir.analysis.conditions import negate
 from ir.analysis.coverage import reads_before_writing
-from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences
+from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, users_of
 from ir.analysis.steady_elements import SteadyElements
 from ir.dtypes import DType
 from ir.floats import Floats
@@ -169,7 +169,8 @@ class Program(Struct):
         """Those of them that are never read before they are written: callers may leave them out."""
         if self.source is not None:
             return self._own(self.source.optional)
-        return tuple(b for b in self.written if not reads_before_writing(self.statements, b, 0, self.unwritten))
+        users, steady = users_of(self.statements), self.unwritten
+        return tuple(b for b in self.written if not reads_before_writing(users[b], b, 0, steady))
 
     def _own(self, buffers: Iterable[Buffer]) -> tuple[Buffer, ...]:
         """The parameters of these names."""

@@ -134,13 +134,19 @@ def usual_sizes(func: PrimFunc) -> dict[str, int]:
     found = {var: min(SIZES[0], int(var.dtype.max)) for var in names.values()}
     for size in SIZES:
         values = {var: min(size, int(var.dtype.max)) for var in names.values()}
-        machine = Machine(True, np.random.default_rng(0))
-        machine.scalars.update(values)
-        with suppress(InterpretError):
-            if all(machine.holds(claim) for claim in claims):
-                found = _grown(func, claims, values)
-                break
+        values = _grown(func, claims, values)
+        if _hold(claims, values):
+            found = values
+            break
     return {var.name: n for var, n in found.items()}
+
+
+def _hold(claims: list[Expr], values: dict[Var, int]) -> bool:
+    machine = Machine(True, np.random.default_rng(0))
+    machine.scalars.update(values)
+    with suppress(InterpretError):
+        return all(machine.holds(claim) for claim in claims)
+    return False
 
 
 def _grown(func: PrimFunc, claims: list[Expr], values: dict[Var, int]) -> dict[Var, int]:

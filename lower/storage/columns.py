@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ir.analysis.coverage import reads_before_writing
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.dependence import Loop, Statement, users_of
 from ir.dtypes import DType
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
 from ir.traverse import free_vars
@@ -30,10 +30,11 @@ _MOST = 8  # columns: each is one more array that a step hands to the next
 def in_columns(program: Program) -> None:
     """Let loops work on the columns of parameters whose last dimension is indexed by numbers alone."""
     fixed = read_by_bounds(program.statements)
+    users = users_of(program.statements)
     for buffer in program.func.buffers:
-        users = [s for s in program.statements if buffer in s.buffers()]
-        if buffer not in fixed and len(buffer.shape) > 1 and _again_and_again(users, buffer):
-            _split(program, buffer, users)
+        if buffer not in fixed and len(buffer.shape) > 1 and _again_and_again(users[buffer], buffer):
+            _split(program, buffer, users[buffer])
+            users = users_of(program.statements)
 
 
 def _again_and_again(users: Sequence[Statement], buffer: Buffer) -> bool:

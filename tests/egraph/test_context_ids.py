@@ -86,7 +86,10 @@ def test_within_a_binding_each_place_has_its_own_id(contexts: Contexts) -> None:
 def test_what_is_known_is_kept_where_there_are_such_elements_and_such_values() -> None:
     region = isl.Set("[i] -> { [x] : i >= 0 and (x <= -2 or 3 <= x <= 5 or (x >= 8 and i > 3) or (i < 9 and x = 6)) }")
     box, domain = isl.Set("{ [x] : 0 <= x < 8 }"), isl.Set("[i] -> { : 0 <= i < 4 }")
-    kept = there(region, box, domain)
+    found: dict[int, isl.Set] = {}
+    kept = there(region, box, domain, found)
     assert kept.is_equal(region.intersect(box).intersect_params(domain))
     assert kept.n_basic_set() == 1 < region.n_basic_set()
-    assert there(domain, box, domain) is domain  # what has few pieces stays as it is
+    assert there(domain, box, domain, found) is domain  # what has few pieces stays as it is
+    inner = isl.Set("[i] -> { : i = 0 }")
+    assert there(kept, box, inner, found) is kept  # and what has been looked at further out

@@ -269,6 +269,79 @@ CASES = {
         C[i] = A[i] * A[i + 2]
 """,
     ),
+    "wrapped and mirrored reads of borders that are there": Case(
+        'A: T.Buffer((6, 18), "float32"), B: T.Buffer((18,), "float32"), C: T.Buffer((6, 16), "float32")',
+        """
+    T.assume(B[0] == B[2])
+    for i in range(6):
+        T.assume(A[i, 0] == A[i, 16] and A[i, 17] == A[i, 1])
+    for i, j in T.grid(6, 16):
+        C[i, j] = A[i, (j + 15) % 16 + 1] * A[i, (j + 1) % 16 + 1] * B[T.abs(j - 1) + 1]
+""",
+        """
+    for i, j in T.grid(6, 16):
+        C[i, j] = B[j] * (A[i, j] * A[i, j + 2])
+""",
+    ),
+    "wrapped reads around any size, and choices of an index": Case(
+        'n: T.int32, A: T.Buffer((n + 2,), "int32"), C: T.Buffer((n,), "int32")',
+        """
+    T.assume(n >= 2)
+    T.assume(A[0] == A[n] and A[n + 1] == A[1])
+    for i in range(n):
+        C[i] = A[i if i >= 1 else n] - A[(i + 1) % n + 1]
+""",
+        """
+    for i in T.serial(n):
+        C[i] = A[i] - A[i + 2]
+""",
+    ),
+    "identities that padding on data has none of": Case(
+        'I: T.Buffer((4, 16), "int32"), L: T.Buffer((4,), "int32"), C: T.Buffer((4, 8), "int32")',
+        """
+    for b, p in T.grid(4, 16):
+        T.assume(p < L[b] or I[b, p] == -1)
+    for b, k in T.grid(4, 8):
+        C[b, k] = 0
+        for p in range(16):
+            if p < L[b]:
+                C[b, k] = C[b, k] + T.Cast("int32", I[b, p] == k)
+""",
+        """
+    for b, k in T.grid(4, 8):
+        C[b, k] = 0
+        for p in T.serial(16):
+            C[b, k] = C[b, k] + T.cast(I[b, p] == k, "int32")
+""",
+    ),
+    "a softmax over rows of any length whose padding is minus infinity": Case(
+        'A: T.Buffer((4, 16), "float32"), L: T.Buffer((4,), "int32"), M: T.Buffer((4,), "float32"), '
+        'C: T.Buffer((4,), "float32")',
+        """
+    for b in range(4):
+        T.assume(L[b] >= 1)
+        for p in range(16):
+            T.assume(p < L[b] or A[b, p] == T.float32("-inf"))
+    for b in range(4):
+        M[b] = T.float32("-inf")
+        for p in range(16):
+            if p < L[b]:
+                M[b] = T.max(M[b], A[b, p])
+        C[b] = 0.0
+        for p in range(16):
+            if p < L[b]:
+                C[b] = C[b] + T.exp(A[b, p] - M[b])
+""",
+        """
+    for b in T.serial(4):
+        M[b] = T.float32("-inf")
+        for p in T.serial(16):
+            M[b] = T.max(M[b], A[b, p])
+        C[b] = 0.0
+        for p in T.serial(16):
+            C[b] = C[b] + T.exp(A[b, p] - M[b])
+""",
+    ),
     "a maximum that starts at zero covers one with zero": Case(
         'A: T.Buffer((8, 16), "float32"), C: T.Buffer((8,), "float32")',
         """

@@ -252,6 +252,32 @@ def test_the_least_finite_number_is_neutral_among_finite_ones_only() -> None:
     assert guards(optimize(func, floats=["reassociate", "no_signed_zeros"]).best) == 1
 
 
+@pytest.mark.parametrize("step", ["T.exp(A[b, p] - M[b])", "B[b, p] * M[b]"])
+def test_infinity_that_is_written_out_is_no_number_where_nothing_is_computed(step: str) -> None:
+    """Of an empty row the maximum is minus infinity, of which nothing is computed."""
+    text = f"""
+@T.prim_func
+def f(A: T.Buffer((2, 4), "float32"), B: T.Buffer((2, 4), "float32"), L: T.Buffer((2,), "int32"),
+      M: T.Buffer((2,), "float32"), C: T.Buffer((2,), "float32")):
+    for b, p in T.grid(2, 4):
+        T.assume(p < L[b] or (A[b, p] == {_LOWEST} and B[b, p] == 0.0))
+    for b in range(2):
+        M[b] = {_LOWEST}
+        for p in range(4):
+            if p < L[b]:
+                M[b] = T.max(M[b], A[b, p])
+        C[b] = 0.0
+        for p in range(4):
+            if p < L[b]:
+                C[b] = C[b] + {step}
+"""
+    best = optimize(parse(text).funcs[0]).best
+    rows = np.array([[1.0, 2.0, -np.inf, -np.inf], [-np.inf] * 4], np.float32)
+    zeros = np.zeros(2, np.float32)
+    found = interpret(best, rows, np.isfinite(rows).astype(np.float32), np.array([2, 0], np.int32), zeros, zeros)[-1]
+    assert found[1] == 0.0, to_script(best)
+
+
 def test_a_quotient_of_padding_may_divide_by_zero() -> None:
     """What is known to be absorbed may still fault."""
     func = Case("int32", "0", "B[0] + A[i, j] * (1 // W[i, j])").program()

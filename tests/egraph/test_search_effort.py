@@ -279,6 +279,33 @@ def test_programs_that_store_twice_in_a_row_are_not_priced_beside_one_that_does_
     assert any(body == twice for _, body in ranking.programs)
 
 
+def nest(levels: int) -> PrimFunc:
+    """Loops with a guard at each level."""
+    shape = f"({'4, ' * levels})"
+    lines = ["@T.prim_func", f'def f(A: T.Buffer({shape}, "float32"), B: T.Buffer({shape}, "float32")):']
+    for k in range(levels):
+        lines += [f"{' ' * 4 * (2 * k + 1)}for i{k} in range(4):", f"{' ' * 4 * (2 * k + 2)}if i{k} < 3:"]
+    place = ", ".join(f"i{k}" for k in range(levels))
+    return parse("\n".join([*lines, f"{' ' * 4 * (2 * levels + 1)}B[{place}] = A[{place}] + 1.0"])).funcs[0]
+
+
+def test_nests_with_a_guard_at_each_level_do_not_double_the_work_per_level() -> None:
+    few, many = (optimize(nest(levels)) for levels in (4, 8))
+    assert [s.extent for s in walk(many.best.body) if isinstance(s, For)] == [const(3, DType.INT32)] * 8
+    assert not any(isinstance(s, If) for s in walk(many.best.body))
+    assert many.report.questions < 3 * few.report.questions  # 16 times as many, were each shortened or not by itself
+
+
+def test_each_stage_more_of_a_chain_takes_as_much_work() -> None:
+    def chain(stages: int) -> PrimFunc:
+        params = ", ".join(f'A{k}: T.Buffer((16,), "float32")' for k in range(stages + 1))
+        lines = [f"    for i in range(16):\n        A{k + 1}[i] = A{k}[i] + {k}.0" for k in range(stages)]
+        return parse("\n".join(["@T.prim_func", f"def f({params}):", *lines])).funcs[0]
+
+    asked = [optimize(chain(stages)).report.questions for stages in (12, 24, 36)]
+    assert asked[2] - asked[1] <= asked[1] - asked[0]
+
+
 RECURRENCES = {
     "by choice": """
         if a[i] == b[j]:

@@ -162,6 +162,22 @@ def test_a_parameter_that_guards_is_as_large_as_assumptions_let_it_be() -> None:
     }
 
 
+def test_sizes_that_assumptions_tie_to_each_other_are_those_of_whole_tiles() -> None:
+    body = """
+T.assume(k >= 1 and t >= 1 and n > (k - 1) * t and n <= k * t)
+for i, j in T.grid(k, t):
+    T.assume(i * t + j < n or A[i, j] == 0.0)
+R[0] = 0.0
+for i, j in T.grid(k, t):
+    if i * t + j < n:
+        R[0] = R[0] + A[i, j]
+"""
+    params = 'A: T.Buffer((k, t), "float32"), R: T.Buffer((1,), "float32"), n: T.int32, k: T.int32, t: T.int32'
+    func = read(params, body)
+    assert usual_sizes(func) == {"n": 65536, "k": 256, "t": 256}
+    assert "if" not in to_script(optimize(func).best)
+
+
 # What a search returns ------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.effects import read_regions
-from ir.analysis.stages import accesses
 from ir.fold import folded
 from ir.nodes import (
     SKIP,
@@ -41,7 +40,9 @@ from ir.presburger.facts import learned, proven
 from ir.program.edit import forget_regions
 from ir.transform.stages.restrict import as_dtype, equals, is_simple
 from ir.traverse import (
+    buffers_accessed,
     free_vars,
+    has_kind,
     has_loads,
     map_expr,
     map_stmt,
@@ -49,7 +50,6 @@ from ir.traverse import (
     stmt_children,
     stmt_exprs,
     substitute_expr,
-    walk,
     walk_expr,
 )
 
@@ -65,7 +65,7 @@ def compacted(body: Stmt, buffer: Buffer, region: isl.Set | None, known: isl.Set
         return Alloc(buffer, body)
     shape = tuple(old if a is None else a.extent for old, a in zip(buffer.shape, axes, strict=True))
     small = replace(buffer, shape=shape)
-    return Alloc(small, _Rewriter(buffer, small, axes, _touching(body, buffer)).stmt(body, known, {}))
+    return Alloc(small, _Rewriter(buffer, small, axes).stmt(body, known, {}))
 
 
 def trimmed(stmt: Alloc, known: isl.Set) -> Stmt | None:
@@ -77,7 +77,7 @@ def trimmed(stmt: Alloc, known: isl.Set) -> Stmt | None:
     around; bounds are numbers, since those that depend on them say nothing of where no load runs.
     """
     buffer = stmt.buffer
-    if any(isinstance(s, Block | CallStmt | Evaluate) for s in walk(stmt.body)):
+    if has_kind(stmt.body, Block, CallStmt, Evaluate):
         return None
     read = _read(stmt.body, buffer, known)
     if read is None:
@@ -91,7 +91,7 @@ def trimmed(stmt: Alloc, known: isl.Set) -> Stmt | None:
         return None
     shape = tuple(old if a is None else a.extent for old, a in zip(buffer.shape, axes, strict=True))
     small = replace(buffer, shape=shape)
-    moved = _Rewriter(buffer, small, axes, _touching(body, buffer)).stmt(body, known, {})
+    moved = _Rewriter(buffer, small, axes).stmt(body, known, {})
     return replace(stmt, buffer=small, body=moved)
 
 
@@ -103,7 +103,7 @@ def _read(stmt: Stmt, buffer: Buffer, known: isl.Set) -> isl.Set | None:
         exprs = [*stmt.indices, map_expr(stmt.value, lambda e: Undef(e.dtype) if e.same(own) else e)]
     found = [read_regions(e, known).get(buffer) for e in exprs]
     for part in stmt_children(stmt):
-        if any(accesses(s, buffer) for s in walk(part)):
+        if buffer in buffers_accessed(part):
             inside = _read(part, buffer, known.intersect(learned(stmt, part)))
             name = stmt.var.name if isinstance(stmt, For | Let) else None
             found.append(inside if inside is None or name is None else pb.forget(inside, (name,)))
@@ -183,21 +183,15 @@ def _axis(
     return _Axis(low, first, extent) if is_simple(first) and is_simple(extent) else None
 
 
-def _touching(stmt: Stmt, buffer: Buffer) -> set[int]:
-    found = {k for s in stmt_children(stmt) for k in _touching(s, buffer)}
-    return found | {id(stmt)} if found or accesses(stmt, buffer) else found
-
-
 class _Rewriter(Struct, frozen=True, eq=False):
     """Shifts the indices of one buffer; differences that are constant are computed."""
 
     old: Buffer
     new: Buffer
     axes: Sequence[_Axis | None]
-    touching: set[int]  # statements with an access in them, by identity
 
     def stmt(self, stmt: Stmt, known: isl.Set, values: Mapping[Var, Expr]) -> Stmt:
-        if id(stmt) not in self.touching:
+        if self.old not in buffers_accessed(stmt):
             return stmt
         expr = self._mapper(known, values)
         match stmt:
