@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ir.analysis.conditions import conjunction, negate
 from ir.analysis.dependence import Loop, Statement, common_loops, dependences
 from ir.floats import Floats
+from ir.fold import fold
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
 from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
@@ -191,9 +192,9 @@ def line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
 
 
 def _negated(e: Expr | None) -> Expr | None:
-    if isinstance(e, Const):
+    if isinstance(e, Const) and e.dtype.is_float:
         return const(-e.value, e.dtype)
-    return None if e is None else Unary("neg", e)
+    return None if e is None else fold(Unary("neg", e))
 
 
 def _sum(op: Literal["add", "sub"], a: Expr | None, b: Expr | None) -> Expr | None:

@@ -79,6 +79,11 @@ SCANS = {
         "s = T.alloc_buffer((1,), 'int32')\ns[0] = 0\n"
         "for i in range(20):\n    P[i] = s[0]\n    if A[i] > 0.0:\n        s[0] = s[0] + 1",
     ),
+    "unsigned signs": (
+        'A: T.Buffer((20,), "uint8"), B: T.Buffer((20,), "uint8")',
+        "B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = A[i] - T.uint8(2) * (A[i - 1] - B[i - 1])\n"
+        "for i in T.serial(1, 20):\n    A[i] = T.Select(i % 3 == 1, A[i], B[i] - A[i - 1])",
+    ),
     "rows": (TABLES, "for i in range(6):\n    B[i, 0] = A[i, 0]\n    for j in T.serial(1, 9):\n        B[i, j] = B[i, j - 1] + A[i, j]"),
     "columns": (TABLES, "for i in T.serial(1, 6):\n    for j in range(9):\n        B[i, j] = B[i - 1, j] + A[i, j]"),
     "row accumulators": (
