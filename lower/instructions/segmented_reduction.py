@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from math import inf, prod
 
+from msgspec.structs import replace
+
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement
@@ -279,7 +281,7 @@ def bounded(
         if choice != "ranges":
             over.pop(loop, None)
         if choice == "mask":
-            masked[loop] = box
+            masked[loop] = replace(box, effects=True)
         elif choice == "one":
             one.add(loop)
     kept = {o for s in statements for k in s.loops if k not in {*boxes, *masked, *over, *one} for o in s.loops}

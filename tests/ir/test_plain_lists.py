@@ -386,6 +386,14 @@ def the_same_rows_again(n: Any) -> Any:
     return np.array(a)
 
 
+def an_array_becomes_a_tuple(n: Any) -> Any:
+    a = np.zeros(n)
+    b = (1.0,) * n
+    for _ in range(n):
+        a = b[1:] + b[:1]
+    return a[0]
+
+
 def times_a_list(n: Any) -> Any:
     a = [0] * n
     a[0] = 1
@@ -478,7 +486,7 @@ def another_array_in_a_branch(n: Any) -> Any:
         (fewer_items, "as many items as there are"), (a_row_of_two_names, "x[:]"),
         (one_after_the_other, "np.array(x)"), (a_named_row_is_replaced, "row = x[i][:]"), (a_row_in_two_places, "x[:]"),
         (a_named_row_is_replaced_in_the_next_step, "row = x[i][:]"), (a_copy_with_the_same_rows, "[row[:] for row in x]"),
-        (the_same_rows_again, "x[:]"),
+        (the_same_rows_again, "x[:]"), (an_array_becomes_a_tuple, "two names"),
         (handed_on_as_none, "as in best = 0"),
     ],
 )  # fmt: skip
