@@ -256,7 +256,14 @@ class StatementWriter(StoreWriter):
             code = call("reduce_rows", COMBINERS[op], term, starts, stops, size, least)
         else:
             summed = {a.var for a in rest if a in job.reduced()}
-            terms = self._reduced(op, scan.term, inside, tuple(a for a in rest if a.var in summed))
+            size = self.accessor.length(along.extent)
+
+            def counted() -> Value:
+                self.helpers.add("in_ranges")
+                return Value(call("in_ranges", starts, stops, size), (along,))
+
+            with self.translator.under(counted):
+                terms = self._reduced(op, scan.term, inside, tuple(a for a in rest if a.var in summed))
             axes = (along, *(a for a in terms.axes if a is not along))
             if len(axes) > len(terms.axes):  # an axis of one position is none to expressions
                 terms = Value(call("jnp.broadcast_to", terms.code, self._extents(axes)), axes)
