@@ -319,16 +319,24 @@ class Translator:
         """An operand, or a harmless number where the operation on it does not count."""
         value = self.expr(expr)
         fixed = not value.axes and not has_loads(expr)
-        if not expr.dtype.is_float or fixed or not self.derivatives:
+        return value if fixed else self.harmless(value, expr.dtype, number)
+
+    def harmless(
+        self, value: Value, dtype: DType, number: int, masks: Sequence[Value] = (), within: Sequence[Axis] | None = None
+    ) -> Value:
+        """A value, or a harmless number where the operation on it does not count: `masks` say where it does, besides
+        what is translated `under` conditions, of which only those count that vary along axes `within`, if given."""
+        if not dtype.is_float or not self.derivatives or self._counts_somewhere(value):
             return value
-        if self._counts_somewhere(value):
-            return value
+        one = literal(number, dtype)
+        for mask in masks:
+            value = self.select(mask, value, one, dtype)
         for ask, holds, _ in self._taken:
             with self.under(None):
                 cond = ask()
-            if cond is not None:
-                one = literal(number, expr.dtype)
-                value = self.select(cond, *((value, one) if holds else (one, value)), expr.dtype)
+            known = cond is None or any(cond.code == m.code for m in masks)
+            if cond is not None and not known and (within is None or {*cond.axes} <= {*within}):
+                value = self.select(cond, *((value, one) if holds else (one, value)), dtype)
         return value
 
     def _counts_somewhere(self, value: Value) -> bool:

@@ -19,6 +19,7 @@ from ir.traverse import loads, stmt_children, substitute_expr
 from lower.analysis.linear_forms import Linear, linear
 from lower.distribute.grid import tidied
 from lower.distribute.stages import Node, Stage, Steps
+from lower.instructions.recurrence import tame
 
 
 class Going(Struct, frozen=True):
@@ -107,6 +108,8 @@ def going(stage: Stage, loop: For, dim: int) -> Going | None:
     if parts is None:
         return None
     op, term, factor = parts
+    if factor is not None and not tame(factor, loop):
+        return None
     first = linear(loop.start).const + offset.const
     return Going(stage, store, loop, dim, op, term, factor, first, first + linear(loop.extent).const)
 

@@ -642,10 +642,8 @@ class _Emitter:
     def _loop_bounds(
         self, node: SequentialLoop, scope: Scope, child: Scope
     ) -> tuple[JaxExpr, JaxExpr, tuple[JaxExpr, JaxExpr] | None]:
-        """Code of the first and one-past-last value; records what is known of the variable inside.
-
-        Besides what they can ever be, as numbers while tracing, if that is known.
-        """
+        """Code of the first and one-past-last value, and what they can ever be, as numbers while tracing, if that is
+        known; records what is known of the variable inside."""
         loop = node.loop
         if self.phase is not None and node.phases:
             low, stop = self.phase.low, self.phase.stop
@@ -670,6 +668,8 @@ class _Emitter:
                 high = call("jnp.where", every(taken), high, low)
             if used <= self.static and not by_data:
                 ends = low, high
+            elif box is not None and box.effects and ends is not None:  # of which what is done inside makes use
+                low, high = call("jnp.maximum", low, ends[0]), call("jnp.minimum", high, ends[1])
             return low, high, ends or self._ends_by_facts(start, stop, scope)
         assert ends is not None
         child.boxed = child.boxed | {loop.var}

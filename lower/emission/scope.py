@@ -43,6 +43,7 @@ RESERVED = {
     "response",
     "response_in_parts",
     "Fraction",
+    "in_ranges",
     "reduce_ranges",
     "reduce_rows",
     "cholesky_factor",

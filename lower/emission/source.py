@@ -17,7 +17,7 @@ from lower.instructions.cholesky import CHOLESKY
 from lower.instructions.convolution import BANDED_SOURCE
 from lower.instructions.filters import FILTER_HELPERS
 from lower.instructions.scans import HELPERS
-from lower.instructions.segmented_reduction import REDUCE_RANGES, REDUCE_ROWS
+from lower.instructions.segmented_reduction import IN_RANGES, REDUCE_RANGES, REDUCE_ROWS
 from lower.instructions.sliding_windows import WINDOWS
 from lower.program.build import call, code, dotted
 from lower.program.nodes import (
@@ -48,6 +48,7 @@ LIBRARY = {
     **HELPERS,
     **FILTER_HELPERS,
     **EXACT_HELPERS,
+    "in_ranges": IN_RANGES,
     "reduce_ranges": REDUCE_RANGES,
     "reduce_rows": REDUCE_ROWS,
     "cholesky_factor": CHOLESKY,

@@ -8,7 +8,9 @@ from math import prod
 from msgspec.structs import replace
 
 from egraph_rules.cost.operations import ScanForm, ScanSize
+from ir.analysis.conditions import negate
 from ir.analysis.dependence import Loop, Tile
+from ir.dtypes import DType
 from ir.nodes import Buffer, Call, Const, Expr, Load
 from ir.traverse import free_vars, loads, results_of, substitute_expr
 from lower.analysis.linear_forms import atom, linear, to_expr
@@ -254,7 +256,14 @@ class StatementWriter(StoreWriter):
             code = call("reduce_rows", COMBINERS[op], term, starts, stops, size, least)
         else:
             summed = {a.var for a in rest if a in job.reduced()}
-            terms = self._reduced(op, scan.term, inside, tuple(a for a in rest if a.var in summed))
+            size = self.accessor.length(along.extent)
+
+            def counted() -> Value:
+                self.helpers.add("in_ranges")
+                return Value(call("in_ranges", starts, stops, size), (along,))
+
+            with self.translator.under(counted):
+                terms = self._reduced(op, scan.term, inside, tuple(a for a in rest if a.var in summed))
             axes = (along, *(a for a in terms.axes if a is not along))
             if len(axes) > len(terms.axes):  # an axis of one position is none to expressions
                 terms = Value(call("jnp.broadcast_to", terms.code, self._extents(axes)), axes)
@@ -353,13 +362,7 @@ class StatementWriter(StoreWriter):
         dtype = self.job.buffer.dtype
         low = to_expr(axis.low, axis.var)
         first = self.translator.expr(substitute_expr(scan.previous, {axis.var: low}))
-        given = (scan.term,) if scan.factor is None else (scan.factor, scan.term)
-        parts = [self.translator.expr(e) for e in given]
-        restart = None
-        if scan.restart is not None:
-            restart, value = map(self.translator.expr, scan.restart)
-            same = value.code == parts[-1].code
-            parts[-1] = value if same else self.translator.select(restart, value, parts[-1], dtype)
+        restart, parts = self._parts(scan, dtype)
         apart = parts if restart is None else [*parts, restart]
         axes = union(self.translator.order, (axis,), *(p.axes for p in (first, *apart)))
         along = axes.index(axis)
@@ -398,6 +401,22 @@ class StatementWriter(StoreWriter):
         self.scope.add(assign_each((products, sums), scanned))
         grown = self.translator.binary("mul", Value(Name(products), axes), first, dtype)
         return form, self.translator.binary("add", grown, Value(Name(sums), axes), dtype)
+
+    def _parts(self, scan: Recurrence, dtype: DType) -> tuple[Value | None, list[Value]]:
+        """Where a recurrence begins anew, if it does; the factor of each step, if there is one, and its term."""
+        given = (scan.term,) if scan.factor is None else (scan.factor, scan.term)
+        if scan.restart is None:
+            return None, [self.translator.expr(e) for e in given]
+        cond, value = scan.restart
+        anew = self.translator.expr(cond)
+        with self.translator.under(lambda: anew, holds=False, case=negate(cond)):
+            factors = [self.translator.expr(e) for e in given[:-1]]
+            term = None if value.same(scan.term) else self.translator.expr(scan.term)
+        if term is None:
+            return anew, [*factors, self.translator.expr(value)]
+        with self.translator.under(lambda: anew, case=cond):
+            begun = self.translator.expr(value)
+        return anew, [*factors, self.translator.select(anew, begun, term, dtype)]
 
     def _step(
         self, scan: Recurrence, parts: Sequence[Value], restart: Value | None, axes: tuple[Axis, ...]

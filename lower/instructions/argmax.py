@@ -170,18 +170,21 @@ def _comparison(
 def _first_hit(
     test: Statement, kept: Sequence[Statement], loops: Sequence[Loop], boxes: Sequence[Box]
 ) -> tuple[str, Expr, tuple[Expr, ...]] | None:
-    """Conditions of which one does not hold any more once they all have: the first place where the others do."""
+    """Conditions of which one does not hold any more once they all have: the first place where the others do.
+
+    That one must be the same in all iterations until then, and in all after that: it may not depend on the loops.
+    """
     conditions = conjuncts(test.store.value)
     stored = {Load(s.buffer, s.store.indices): s.store.value for s in kept}
+    inner = {loop.var for loop in loops}
     bounds = Bounds({o.var: b for o, b in zip(loops, boxes, strict=True)}, frozenset(), frozenset())
 
     def after(e: Expr) -> Expr:
         return stored.get(e, e) if isinstance(e, Load) else e
 
-    known = [c for c in conditions if _reads(c, kept)]
-    ends = (map_expr(c, after) for c in known)
-    rest = [c for c in conditions if c not in known]
-    if not rest or not any(_never(c, bounds) for c in ends):
+    steady = [c for c in conditions if free_vars(c).isdisjoint(inner)]
+    rest = [c for c in conditions if c not in steady]
+    if not rest or not any(_never(map_expr(c, after), bounds) for c in steady):
         return None
     return "gt", Cast(DType.INT32, conjunction(rest)), ()
 

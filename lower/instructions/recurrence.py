@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from ir.analysis.conditions import conjunction, negate
 from ir.analysis.dependence import Loop, Statement, common_loops, dependences
 from ir.floats import Floats
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
+from ir.fold import fold
+from ir.nodes import Binary, Buffer, Const, Expr, For, Load, Select, Store, Unary, Var, const
 from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
@@ -67,7 +68,7 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
         term = Unary("neg", term) if op == "sub" else term
         return Recurrence(loop, "add" if op == "sub" else op, term, None, previous, restart)
     form = line(value, previous)
-    if form is None or form[0] is None or not _tame(form[0], loop):
+    if form is None or form[0] is None or not tame(form[0], loop):
         return None
     zero = const(0, store.value.dtype)
     return Recurrence(loop, "add", zero if form[1] is None else form[1], form[0], previous, restart)
@@ -153,8 +154,8 @@ def _reads(expr: Expr, buffer: Buffer) -> bool:
     return any(load.buffer == buffer for load in loads(expr))
 
 
-def _tame(factor: Expr, loop: Loop) -> bool:
-    """Whether products of a factor never leave the numbers: a sequential run need not form them."""
+def tame(factor: Expr, loop: Loop | For) -> bool:
+    """Whether products of a factor in steps of a loop never leave the numbers: a sequential run need not form them."""
     if factor.dtype.is_integer:
         return True
     ranges: dict[Var, Bounds] = {}
@@ -191,9 +192,9 @@ def line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
 
 
 def _negated(e: Expr | None) -> Expr | None:
-    if isinstance(e, Const):
+    if isinstance(e, Const) and e.dtype.is_float:
         return const(-e.value, e.dtype)
-    return None if e is None else Unary("neg", e)
+    return None if e is None else fold(Unary("neg", e))
 
 
 def _sum(op: Literal["add", "sub"], a: Expr | None, b: Expr | None) -> Expr | None:

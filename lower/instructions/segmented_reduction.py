@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from math import inf, prod
 
+from msgspec.structs import replace
+
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement
@@ -60,24 +62,40 @@ def reduce_ranges(op, x, first, stop, nothing):
     return loop_between(0, more, (0, size.bit_length() - levels), lambda _, state: climb_on(state), state)[3]
 '''
 
+IN_RANGES = '''
+def in_ranges(first, stop, size):
+    """Whether each of some positions is in one of some ranges."""
+    first, stop = (jnp.clip(bound, 0, size).ravel() for bound in jnp.broadcast_arrays(first, stop))
+    some = (first < stop).astype(jnp.int32)
+    return jnp.cumsum(jnp.zeros(size + 1, jnp.int32).at[first].add(some).at[stop].add(-some))[:size] > 0
+'''
+
 REDUCE_ROWS = '''
 def reduce_rows(op, term, first, stop, size, nothing):
-    """term(i, p) for first[i] <= p < stop[i] combined by op, for each i: all p at once unless two ranges overlap."""
+    """term(i, p) for first[i] <= p < stop[i] combined by op, for each i: all p at once unless two ranges overlap.
+
+    Where p is in no range, it is taken at a place that is in one, so that its derivative is a number.
+    """
     first, stop = (jnp.clip(bound, 0, size) for bound in jnp.broadcast_arrays(first, stop))
     total = jnp.full(first.shape, nothing)
     if total.size == 0 or size == 0:
         return total
     rows, stop = jnp.arange(total.size, dtype=jnp.int32), jnp.maximum(first, stop)
+    some = jnp.argmax(first < stop).astype(jnp.int32)
+
+    def at(inside, row, p):
+        return term(jnp.where(inside, row, some), jnp.where(inside, p, jnp.minimum(first[some], size - 1)))
 
     def at_once():
         p = jnp.arange(size, dtype=jnp.int32)
         begun = prefix_sums(jnp.zeros(size + 1, jnp.float32).at[first].add(1.0))[:size].astype(jnp.int32)
-        return reduce_ranges(op, term(jnp.maximum(begun - 1, 0), p), first, stop, nothing)
+        row = jnp.maximum(begun - 1, 0)
+        return reduce_ranges(op, at((first[row] <= p) & (p < stop[row]), row, p), first, stop, nothing)
 
     def one_by_one():
         def step(k, total):
             p = first + k
-            return op(total, jnp.where(p < stop, term(rows, jnp.minimum(p, size - 1)), nothing))
+            return op(total, jnp.where(p < stop, at(p < stop, rows, p), nothing))
 
         return loop_between(0, jnp.max(stop - first), (0, size), step, total)
 
@@ -279,7 +297,7 @@ def bounded(
         if choice != "ranges":
             over.pop(loop, None)
         if choice == "mask":
-            masked[loop] = box
+            masked[loop] = replace(box, effects=True)
         elif choice == "one":
             one.add(loop)
     kept = {o for s in statements for k in s.loops if k not in {*boxes, *masked, *over, *one} for o in s.loops}

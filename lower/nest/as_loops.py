@@ -157,12 +157,12 @@ class _Loops:
         return For(var, const(phase.low, var.dtype), const(phase.stop - phase.low, var.dtype), body)
 
     def _loop(self, node: SequentialLoop, place: _Place) -> Stmt:
-        """A loop that stays one; over its box where its own bounds depend on what comes within."""
+        """A loop that stays one; over its box where its own bounds depend on what comes within, or go beyond it."""
         loop = node.loop
         start, extent = self.expansion.expr(loop.start), self.expansion.expr(loop.extent)
-        boxed = self._unseen(place.seen, start, extent)
-        if boxed:
-            box = place.boxes.get(loop, self.plan.boxes[loop])
+        box = place.boxes.get(loop, self.plan.boxes.get(loop))
+        boxed = box is not None and (box.effects or self._unseen(place.seen, start, extent))
+        if boxed and box is not None:
             start, extent = to_expr(box.low, loop.var), to_expr(box.extent, loop.var)
         return For(loop.var, start, extent, self._nodes(node.body, place.inside(loop, boxed=boxed)))
 

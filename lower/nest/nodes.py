@@ -16,11 +16,15 @@ from lower.nest.normalize import Place, relocated, relocated_expr
 
 
 class Box(Struct, frozen=True):
-    """Static bounds of a loop variable: `low <= var < low + extent`; `exact` when they are the loop's own."""
+    """Static bounds of a loop variable: `low <= var < low + extent`; `exact` when they are the loop's own.
+
+    Those of a loop that has none are of its `effects`: it may run beyond them, where it does nothing that is defined.
+    """
 
     low: Linear
     extent: Linear
     exact: bool
+    effects: bool = False
 
 
 def extreme(

@@ -289,6 +289,12 @@ def banded(x: Array, w: Array, width: int, precision: str = "highest") -> Array:
     return sum(w[k] * x[..., k : k + last] for k in range(len(w)))
 
 
+def in_ranges(first: Array, stop: Array, size: int) -> Array:
+    at = np.arange(size)[:, None]
+    first, stop = (np.ravel(b) for b in np.broadcast_arrays(first, stop))
+    return np.any((first <= at) & (at < stop), axis=1)
+
+
 def reduce_ranges(op: Any, x: Array, first: Array, stop: Array, nothing: Array) -> Array:
     first, stop = (np.clip(b, 0, x.shape[0]) for b in np.broadcast_arrays(first, stop))
     total = np.full(first.shape + x.shape[1:], nothing, x.dtype)
@@ -396,8 +402,9 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         truncdiv, as_number, prefix_sums, linear_scan, restarted_scan, in_turn, pairwise_sums, doubling_sums,
-        filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, reduce_ranges,
-        reduce_rows, cholesky_factor, loop_between, chosen, first_best, first_true, last_best, rounded, late,
+        filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, in_ranges,
+        reduce_ranges, reduce_rows, cholesky_factor, loop_between, chosen, first_best, first_true, last_best,
+        rounded, late,
         added, subtracted, multiplied, divided, lesser, greater, as_bfloat16, as_float16, sticky,
         integer_einsum,
     )

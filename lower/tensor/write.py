@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
-from ir.nodes import Cast, Expr, Load, Var
+from ir.nodes import Cast, Const, Expr, Load, Var
 from ir.program.calls import fresh
 from ir.traverse import free_vars, loads
 from lower.analysis.deciding import cheaper
@@ -139,6 +139,7 @@ class SumWriter:
         self.equal: dict[int, Term] = {}
         self.only: set[int] = set()
         self.hidden: list[Term] = []
+        self.masks: list[Value] = []  # under which a part of the term is written
         self.names: dict[Term, int] = {}
 
     def _taken_apart(self, expr: Expr, leaves: list[Expr]) -> Term:
@@ -304,7 +305,14 @@ class SumWriter:
         match term:
             case Term(op="Leaf", number=number):
                 return self._leaf(self.values[number])
-            case Term(op="Add" | "Sub" | "Mul" | "Div" as op, args=(a, b)):
+            case Term(op="Div", args=(a, b)):
+                lhs, rhs = self._write(a), self._write(b)
+                if any(self._varies(t) for t in b.walk()):
+                    rhs = self.translator.harmless(
+                        rhs, self.dtype, 1, self.masks, union(self.order, lhs.axes, rhs.axes)
+                    )
+                return self.translator.binary("div", lhs, rhs, self.dtype)
+            case Term(op="Add" | "Sub" | "Mul" as op, args=(a, b)):
                 return self.translator.binary(op.lower(), self._write(a), self._write(b), self.dtype)
             case Term(op="Neg", args=(a,)):
                 return self.translator.negated(self._write(a), self.dtype)
@@ -313,7 +321,10 @@ class SumWriter:
                 while a.op == "Where":  # one choice by all conditions
                     mask = self.translator.binary("and", mask, self._write(a.args[0]), DType.BOOL)
                     a = a.args[1]
-                return self.translator.select(mask, self._write(a), literal(0, self.dtype), self.dtype)
+                self.masks.append(mask)
+                value = self._write(a)
+                self.masks.pop()
+                return self.translator.select(mask, value, literal(0, self.dtype), self.dtype)
             case Term(op="Flag", args=(m,)):
                 mask = self._write(m)
                 return Value(method(mask.code, "astype", dtype_code(self.dtype)), mask.axes)
@@ -329,6 +340,12 @@ class SumWriter:
                 return self._contraction(term)
             case other:
                 raise TypeError(f"no such term: {other.op}")
+
+    def _varies(self, term: Term) -> bool:
+        """Whether a term is a leaf that is more than a number that is written out."""
+        return term.op == "Leaf" and not (
+            term.number < len(self.leaves) and isinstance(self.leaves[term.number], Const)
+        )
 
     def _leaf(self, value: Value) -> Value:
         """A leaf with its axes in the order that the translator has at present."""

@@ -57,6 +57,24 @@ def cheapest_path(cost):
     return best[n - 1][m - 1], np.array(best)
 
 
+@program(lambda r: (r.integers(0, 9, (4, 3)),))
+def rows_trade_places(A):
+    rows = [[A[i, j] for j in range(3)] for i in range(4)]
+    pairs = []
+    for i in range(4):
+        pairs.append((i, A[i, 0]))
+    for i in range(3):
+        last = rows[i]
+        rows[i + 1] = [last[j] + A[i, j] for j in range(3)]
+        if A[i, 0] < A[i + 1, 0]:
+            rows[i], rows[3 - i] = rows[3 - i], rows[i]
+            pairs[i], pairs[i + 1] = pairs[i + 1], pairs[i]
+    for k, row in enumerate(rows):
+        rows[k] = [2 * v for v in row]
+    rows[0] = rows[2][::-1]
+    return np.array(rows), np.array(pairs)
+
+
 @program(V)
 def integers_that_become_floats(x):
     kept = [0] * len(x)
@@ -325,6 +343,57 @@ def test_quotients_of_floats_are_those_of_numpy(x: float, y: float, dtype: Any) 
 # What is refused ----------------------------------------------------------------------------------------------------
 
 
+def one_after_the_other(n: Any) -> Any:
+    a = [0.5] * n
+    a[1] = 1.5
+    b = a.copy()
+    return np.array(b[1:] + b[:1])
+
+
+def a_named_row_is_replaced(n: Any) -> Any:
+    a = [[0] * n for _ in range(n)]
+    row = a[1]
+    a[0], a[1] = a[1], a[0]
+    return row[0] + a[0][0]
+
+
+def a_row_in_two_places(n: Any) -> Any:
+    a = [[0] * n for _ in range(n)]
+    a[0], b = a[1], 1
+    return np.array(a), b
+
+
+def a_named_row_is_replaced_in_the_next_step(n: Any) -> Any:
+    a = [[i] * n for i in range(n)]
+    row, total = a[0], 0
+    for i in range(n):
+        total += row[0]
+        a[i] = [9] * n
+    return total
+
+
+def a_copy_with_the_same_rows(n: Any) -> Any:
+    a = [[0] * n for _ in range(n)]
+    b = a[:]
+    b[0][0] = 1
+    return np.array(a)
+
+
+def the_same_rows_again(n: Any) -> Any:
+    a = [[1, 2], [3, 4]]
+    b = [row for row in a]
+    b[0][0] = n
+    return np.array(a)
+
+
+def an_array_becomes_a_tuple(n: Any) -> Any:
+    a = np.zeros(n)
+    b = (1.0,) * n
+    for _ in range(n):
+        a = b[1:] + b[:1]
+    return a[0]
+
+
 def times_a_list(n: Any) -> Any:
     a = [0] * n
     a[0] = 1
@@ -415,6 +484,9 @@ def another_array_in_a_branch(n: Any) -> Any:
         (appended_again_and_again, "x.copy()"),
         (times_a_list, "np.array(x)"), (the_same_row, "[[0] * m for _ in range(n)]"), (compared_lists, "np.array(x)"),
         (fewer_items, "as many items as there are"), (a_row_of_two_names, "x[:]"),
+        (one_after_the_other, "np.array(x)"), (a_named_row_is_replaced, "row = x[i][:]"), (a_row_in_two_places, "x[:]"),
+        (a_named_row_is_replaced_in_the_next_step, "row = x[i][:]"), (a_copy_with_the_same_rows, "[row[:] for row in x]"),
+        (the_same_rows_again, "x[:]"), (an_array_becomes_a_tuple, "two names"),
         (handed_on_as_none, "as in best = 0"),
     ],
 )  # fmt: skip

@@ -241,11 +241,23 @@ def f(A: T.Buffer((45, 3), "float32"), F: T.Buffer((45, 3), "float32"), B: T.Buf
     for j in T.serial(3):
         B[2, j] = A[2, j]
     for i, j in T.grid(40, 3):
-        B[i + 3, j] = B[i + 2, j] * F[i + 3, j] + A[i + 3, j]
+        B[i + 3, j] = B[i + 2, j] * T.tanh(F[i + 3, j]) + A[i + 3, j]
 """
     )
     kernel = check(func, line, {"A": P("x"), "B": P("x"), "F": P("x")})
     assert {shape for _, shape in exchanges(kernel, *[np.ones((45, 3), "float32")] * 3)} == {"f32[8,1,3]"}
+
+
+def test_factors_of_a_recurrence_whose_products_leave_the_numbers(line: Mesh) -> None:
+    func = func_of(
+        """
+def f(A: T.Buffer((45,), "float32"), B: T.Buffer((45,), "float32")):
+    for i in T.serial(44):
+        A[i + 1] = A[i] * B[i] + A[i + 1]
+"""
+    )
+    (found,) = compile(func, mesh=line, shardings=BOTH)(np.zeros(45, "float32"), np.full(45, 1e30, "float32"))
+    assert not np.any(found)
 
 
 def test_signs_of_zeros_cross_devices(line: Mesh) -> None:

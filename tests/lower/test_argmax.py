@@ -106,6 +106,8 @@ OTHERS = {
     "equal ones of some": (ROW, START + "for i in range(20):\n    if A[i] >= M[0] and A[i] < 2:\n        M[0] = A[i]\n        P[0] = i"),
     "kept twice": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > M[r]:\n        M[r] = A[r, i]\n        P[r] = i\n        P[0] = r"),
     "may pass again": (ROWS, "for r in range(6):\n    P[r] = -1\n    for i in range(9):\n        if P[r] < 2 and A[r, i] > 1:\n            P[r] = i"),
+    "a flag that looks at the step": (ROWS, "for r in range(6):\n    P[r] = -5\n    for i in range(9):\n        if P[r] + 1 < i and A[r, i] > 0:\n            P[r] = i"),
+    "a flag that lags behind": (ROWS, "for r in range(6):\n    P[r] = -1\n    for i in range(9):\n        if P[r] < i - 3 and A[r, i] > 0:\n            P[r] = i"),
     "a flag that may not change": (ROWS, "for r in range(6):\n    for i in range(9):\n        if M[r] != 2 and A[r, i] > 0:\n            M[r] = A[r, i]\n            P[r] = i"),
     "another place": (ROWS, "for r in range(6):\n    P[r] = 3\n    for i in range(9):\n        if A[r, i] > A[r, P[r]]:\n            P[r] = 8 - i"),
     "found with a part": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > M[r] and A[r, i] > P[r]:\n        M[r] = A[r, i]\n        P[r] = i"),

@@ -13,6 +13,7 @@ from jax import lax
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
+from forced import alternatives
 from ir import parse
 from ir.errors import LowerError
 from ir.semantics.interpret import interpret_with_undef
@@ -20,6 +21,7 @@ from lower import compile
 from lower.emission.function import emit_function
 from lower.emission.in_place_conditional import BETWEEN, GIVEN
 from lower.runtime.kernel import Kernel
+from lowered import assert_agrees, read
 from profiles import some
 
 MASKS = replace(CPU, name="masks", step=1e4, scalar=1e4)
@@ -69,6 +71,19 @@ for i in T.serial({N}):
     if k < {N - 1}:
         X[k + 1] = X[k + 1] + X[k] % 3""",
 }
+
+
+@pytest.mark.parametrize("target", [CPU, MASKS], ids=lambda target: target.name)
+def test_a_loop_that_stays_one_runs_no_further_than_where_it_does_something(target: Target) -> None:
+    func = read(
+        'X: T.Buffer((24,), "int32"), Y: T.Buffer((24,), "int32"), P: T.Buffer((24,), "int32")',
+        "for i in T.serial(P[0], P[1]):\n    if i >= 2:\n        Y[P[i]] = X[i - 2] * 2",
+    )
+    X, Y, P = (np.arange(k, k + 24, dtype=np.int32) % 24 for k in (5, 0, 0))
+    for P[0], P[1] in ((0, 6), (1, 24), (7, 7), (3, 2)):
+        P[2:] = (7, 11) * 11
+        for emitted in (e for _, e in alternatives(func, target)):
+            assert_agrees(func, Kernel(emitted, jax.devices()[0]), {"X": X, "Y": Y, "P": P})
 
 
 @pytest.mark.parametrize("target", [CPU, MASKS, PHASES], ids=lambda target: target.name)

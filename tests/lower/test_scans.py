@@ -3,6 +3,8 @@
 # ruff: noqa: E501, ISC004
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -78,6 +80,11 @@ SCANS = {
         'A: T.Buffer((20,), "float32"), P: T.Buffer((20,), "int32")',
         "s = T.alloc_buffer((1,), 'int32')\ns[0] = 0\n"
         "for i in range(20):\n    P[i] = s[0]\n    if A[i] > 0.0:\n        s[0] = s[0] + 1",
+    ),
+    "unsigned signs": (
+        'A: T.Buffer((20,), "uint8"), B: T.Buffer((20,), "uint8")',
+        "B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = A[i] - T.uint8(2) * (A[i - 1] - B[i - 1])\n"
+        "for i in T.serial(1, 20):\n    A[i] = T.Select(i % 3 == 1, A[i], B[i] - A[i - 1])",
     ),
     "rows": (TABLES, "for i in range(6):\n    B[i, 0] = A[i, 0]\n    for j in T.serial(1, 9):\n        B[i, j] = B[i, j - 1] + A[i, j]"),
     "columns": (TABLES, "for i in T.serial(1, 6):\n    for j in range(9):\n        B[i, j] = B[i - 1, j] + A[i, j]"),
@@ -348,3 +355,21 @@ def test_random_accumulations(func: PrimFunc) -> None:
 @given(accumulations())
 def test_many_random_accumulations(func: PrimFunc) -> None:
     small(func)
+
+
+@pytest.mark.parametrize("target", [EAGER, TURNS], ids=lambda target: target.name)
+@pytest.mark.parametrize(
+    "step",
+    [
+        "T.Select(A[i] > 0.0, T.log(A[i]), B[i - 1]) + 0.5",
+        "T.Select(A[i] > 0.0, B[i - 1] + T.sqrt(A[i]), 0.25)",
+        "T.Select(A[i] == 0.0, A[i - 1], T.tanh(1.0 / A[i]) * B[i - 1] + 1.0 / A[i])",
+    ],
+)
+def test_what_a_recurrence_does_not_look_at_where_it_begins_anew_has_no_derivative(step: str, target: Target) -> None:
+    emitted = emit_function(read(VECTORS, f"B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = {step}"), target=target)
+    space: dict[str, Any] = {}
+    exec(emitted.source, space)
+    A = np.where(np.arange(20) % 3 == 1, 0.0, np.linspace(0.5, 2.0, 20)).astype(np.float32)
+    first, last = (jax.grad(lambda a, k=k: space["f"](a)[0][k])(A) for k in (1, 18))
+    assert np.isfinite(first).all() and np.isfinite(last).all() and np.any(last)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
+from forced import alternatives
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.nodes import Buffer, Const
@@ -251,3 +252,19 @@ def test_derivatives_go_backward(start: str, step: str, form: str, overlap: int)
     of_v, of_x = jax.jacrev(results, (0, 1))(V, X)
     np.testing.assert_allclose(of_v @ dV + of_x @ dX, forward, rtol=1e-3, atol=1e-2)
     assert np.abs(forward).max() > 0.1
+
+
+@pytest.mark.parametrize("update", ["B[i] + 1.0 / A[k]", "T.max(B[i], C[i] / A[k])", "B[i] + T.sqrt(A[k]) * C[i]"])
+def test_what_is_in_no_range_has_no_derivative(update: str) -> None:
+    func = read(
+        'A: T.Buffer((12,), "float32"), C: T.Buffer((4,), "float32"), R: T.Buffer((5,), "int32"), B: T.Buffer((4,), "float32")',
+        f"for i in T.serial(4):\n    for k in T.serial(R[i], R[i + 1]):\n        B[i] = {update}",
+    )
+    A = np.array([0, *range(1, 10), 0, 0], np.float32)
+    C, R, B = np.ones(4, np.float32), np.array([1, 3, 3, 6, 10], np.int32), np.zeros(4, np.float32)
+    for decision, emitted in alternatives(func, EAGER):
+        if not emitted.forward_only:
+            space: dict[str, Any] = {}
+            exec(emitted.source, space)
+            found = jax.grad(lambda a, f=space["f"]: f(a, C, R, B)[0].sum())(A)
+            assert np.isfinite(found).all() and not np.any(found[A == 0]), decision

@@ -154,3 +154,22 @@ def test_gradients(pair: tuple[Callable[..., Any], Callable[..., Any], list[np.n
     found, expected = (jax.grad(weighed(f), argnums=places)(*inputs) for f in (ours, reference))
     for have, want in zip(found, expected, strict=True):
         np.testing.assert_allclose(have, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("condition", "place", "term"),
+    [
+        ("A[i] != 0.0", "0", "C[j] / A[i]"),
+        ("A[i] != 0.0", "0", "C[i] / A[i] * C[j]"),
+        ("A[i] > 0.0 and C[j] < 3.0", "i", "(C[j] - A[i]) / A[i]"),
+        ("A[i] != 0.0", "i", "C[j] * C[i] / A[i]"),
+    ],
+)
+def test_quotients_that_a_sum_does_not_look_at_have_no_derivative(condition: str, place: str, term: str) -> None:
+    body = f"for i, j in T.grid(4, 4):\n    if {condition}:\n        B[{place}] = B[{place}] + {term}"
+    ours = function(f"{array('A', 4)}, {array('C', 4)}, {array('B', 4)}", body)
+    A, C = np.array([0.0, 1.5, -2.0, 0.0], np.float32), np.arange(4, dtype=np.float32)
+    found = jax.grad(lambda a: ours(a, C, C)[0].sum())(A)
+    near = jax.grad(lambda a: ours(a, C, C)[0].sum())(np.where(A == 0, np.float32(-1e-3), A))
+    assert np.isfinite(found).all() and not np.any(found[A == 0])
+    np.testing.assert_allclose(found[1:3], near[1:3], rtol=1e-5)

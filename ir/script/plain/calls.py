@@ -338,7 +338,7 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
     match name:
         case "copy":
             arguments(read, node, "copy", 0, 0, (), np.copy)
-            return _copied(read, owner)
+            return read.caller.copied(owner, node) if stands_for_list(read, owner) else _copied(read, owner)
         case "astype":
             dtype = made.dtype_at(read, only(read, node, "astype", np.astype))
             return Elementwise(owner.shape, lambda i: read.numbers.convert(read.element(owner, i), dtype, node))

@@ -22,7 +22,7 @@ from ir.script.plain.program import Again, CellType, Key, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.lists import Listed, depth, is_list
-from ir.script.plain.tuples import MAX_ITEMS
+from ir.script.plain.tuples import MAX_ITEMS, check_new_item, check_own_rows, stands_for_list
 from ir.traverse import can_fault, stmt_exprs, walk
 
 _Place = tuple[Number, Number]  # of an item of one `for`: which one, counted from zero, and how many there are
@@ -147,6 +147,7 @@ class Comprehensions(Struct, frozen=True):
             head = ast.comprehension(target, value.args[0], [], 0)
             return self.array(ast.copy_location(ast.ListComp(item, [head]), value), Stands(key, 1))
         array = self._items(value)
+        check_own_rows(read, array, value)
         if isinstance(array, tuple):
             return self.arrays.table(array, None, value, Stands(key, 1))
         source = read.program.listed.get(array.buffer) if isinstance(array, View) else None
@@ -236,6 +237,8 @@ class Comprehensions(Struct, frozen=True):
         if isinstance(value, tuple):
             value = self.read.caller.table(value, None, node)
         if isinstance(value, (View, Elementwise)) and value.shape:
+            if stands is not None and stands_for_list(self.read, value):
+                check_new_item(self.read, value, node)
             return value
         return self.read.as_number(value, node)
 

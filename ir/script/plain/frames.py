@@ -86,6 +86,7 @@ class Frame(Struct):
     arrays: set[str] = field(default_factory=lambda: set[str]())  # names that would be cells, and are arrays
     held: dict[Key, Number] = field(default_factory=lambda: dict[Key, Number]())  # what cells were given last
     first: frozenset[ast.expr] = frozenset()  # conditions that hold in the first step of their loop
+    nodes: Sequence[ast.stmt] = ()  # the statements
     results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
     enclosing: Callable[[str, ast.AST], Value] | None = None  # what names mean in the function around this one
 

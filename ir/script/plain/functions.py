@@ -148,5 +148,5 @@ def frame_of(function: Function, path: tuple[int, ...], exact: bool, within: Fun
     home = within if inner else function
     assert home is not None
     frame = Frame(home, read.source, Numbers(read.source, exact), path, read.locals, read.cells, results=read.results,
-                  first=read.first, enclosing=function.enclosing if inner else None)  # fmt: skip
+                  first=read.first, nodes=read.body, enclosing=function.enclosing if inner else None)  # fmt: skip
     return Opened(frame, read.body, read.params, read.positional)

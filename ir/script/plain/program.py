@@ -10,6 +10,7 @@ import islpy as isl
 from msgspec import Struct, field
 
 import ir.presburger.sets as pb
+from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
 from ir.errors import Span
 from ir.naming import unused
@@ -242,6 +243,10 @@ class Program(Struct):
         found = self.excluded(cond)
         del self.facts[facts:]
         return found
+
+    def differ(self, one: Sequence[Expr], other: Sequence[Expr]) -> bool:
+        """Whether two places are known to be different ones."""
+        return self.excluded(conjunction([Binary("eq", *_agreed(a, b)) for a, b in zip(one, other, strict=True)]))
 
     def at_most(self, low: Number, high: Number, typer: Typer) -> bool:
         """Whether one integer is known to be at most another."""

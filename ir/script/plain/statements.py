@@ -34,8 +34,8 @@ from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.stores import ArrayStores
-from ir.script.plain.syntax.lists import Listed
-from ir.script.plain.tuples import MAX_ITEMS, stands_for_list, taken_apart
+from ir.script.plain.syntax.lists import Listed, copies
+from ir.script.plain.tuples import MAX_ITEMS, check_item, check_own_rows, taken_apart, traded
 from ir.script.scope import Source
 from ir.traverse import buffers_written, walk
 
@@ -271,7 +271,9 @@ class Body(Struct, dict=True):
             case ast.Subscript(value=owner, slice=index):
                 truths = self.arrays.truths(index)
                 if truths is None:
-                    self.store(self._view(owner, index, target), value, target)
+                    part = self._view(owner, index, target)
+                    check_item(self.read, part, value, target, node)
+                    self.store(part, value, target)
                 else:
                     self.arrays.store_where(truths, self.arrays.target(owner, target), value, target)
             case _:
@@ -283,6 +285,9 @@ class Body(Struct, dict=True):
         targets = [p.value if isinstance(p, ast.Starred) else p for p in parts]
         names = [p.id if isinstance(p, ast.Name) else "item" for p in targets]
         items = [self._settled(n, v, node) for n, v in zip(names, values, strict=True)]  # before any is assigned
+        if any(isinstance(v, View) and v.buffer in self.program.listed for v in items):
+            rows = [self._view(t.value, t.slice, t) if isinstance(t, ast.Subscript) else None for t in targets]
+            items = traded(self.read, rows, items, node)
         return [*zip(targets, items, strict=True)]
 
     def _view(self, owner: ast.expr, index: ast.expr, node: ast.expr) -> View:
@@ -374,13 +379,8 @@ class Body(Struct, dict=True):
         if len(targets) > 1:
             found = self._settled("value", found, node)
         for target in targets:
-            if (
-                isinstance(target, ast.Subscript)
-                and isinstance(value, (ast.Name, ast.Subscript))
-                and stands_for_list(self.read, found)
-            ):
-                hint = "copy it, as in x[:], or swap items one by one"
-                raise self.read.error("unsupported", "an item that is a list, and has another name too", node, hint)
+            if isinstance(target, ast.Name) and copies(value):
+                check_own_rows(self.read, found, node)
             self._assign(target, found, node)
 
     def _right(self, targets: list[ast.expr], value: ast.expr) -> Value:

@@ -6,9 +6,12 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ir.dtypes import DType
+from ir.nodes import Expr, Var
+from ir.printing.printer import to_script
 from ir.script.plain.arrays import Elementwise, View, is_number, same, shown_shape
 from ir.script.plain.frames import Value, shown
-from ir.script.plain.promotion import Number, interval_of
+from ir.script.plain.promotion import Number, Weak, interval_of
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -29,6 +32,86 @@ def check_no_list(read: Evaluator, values: Sequence[Value], node: ast.AST) -> No
     if any(stands_for_list(read, value) for value in values):
         hint = "make arrays of lists first, as in np.array(x), or loop over the items"
         raise read.error("dtype-mismatch", "an operator of a list", node, hint)
+
+
+def lists_in(read: Evaluator, value: Value) -> bool:
+    """Whether a value is a list of lists."""
+    stands = read.program.listed.get(value.buffer) if isinstance(value, View) else None
+    if stands is None or not isinstance(value, View):
+        return False
+    return len(value.buffer.shape) - len(value.shape) < stands.depth - 1
+
+
+def check_own_rows(read: Evaluator, value: Value, node: ast.AST) -> None:
+    """Refuse another list of the same lists: what is stored to a row of one would change the other's."""
+    if lists_in(read, value):
+        hint = "copy the rows too, as in [row[:] for row in x]"
+        raise read.error("unsupported", "rows of a copy of a list of lists are the same lists", node, hint)
+
+
+def check_new_item(read: Evaluator, value: Value, node: ast.AST) -> None:
+    """Refuse an item of a list that is a list or array with another name: what is stored to one would change both."""
+    bindings = read.frame.bindings.values()
+    if not isinstance(value, View) or not value.shape:
+        return
+    if not value.whole or any(isinstance(b, View) and b.buffer == value.buffer for b in bindings):
+        hint = "copy it, as in x[:], or swap items one by one"
+        raise read.error("unsupported", "an item that is a list, and has another name too", node, hint)
+
+
+def check_item(read: Evaluator, row: View, value: Value, node: ast.Subscript, stmt: ast.AST) -> None:
+    """Refuse an item of a list that has another name, and one in the place of an item that a name, which is read later,
+    stands for."""
+    if not row.shape or row.buffer not in read.program.listed or isinstance(node.slice, ast.Slice):
+        return
+    check_new_item(read, value, node)
+    for name, bound in read.frame.bindings.items():
+        if not isinstance(bound, View) or bound.buffer != row.buffer or bound.whole or not bound.shape:
+            continue
+        other = len(bound.shape) == len(row.shape) and read.program.differ(_place(read, bound), _place(read, row))
+        if not other and _read_after(read.frame.nodes, name, node, stmt):
+            hint = f"copy it first, as in {name} = x[i][:]"
+            raise read.error("unsupported", f"`{name}` stands for the item that is replaced here", node, hint)
+
+
+def _read_after(nodes: Sequence[ast.stmt], name: str, node: ast.expr, stmt: ast.AST) -> bool:
+    """Whether a name may be read after a place in a statement, and before it is given another value.
+
+    Loops around the place that give it no value may read it in their next step.
+    """
+    last = stmt if isinstance(stmt, (ast.stmt, ast.expr)) else node
+    end = (last.end_lineno or last.lineno, last.end_col_offset or last.col_offset)
+    parts = [part for stmt in nodes for part in ast.walk(stmt)]
+    names = [p for p in parts if isinstance(p, ast.Name) and p.id == name]
+    loads = [p for p in names if isinstance(p.ctx, ast.Load)]
+    around = [p for p in parts if isinstance(p, (ast.For, ast.While)) and _within(node, p)]
+    steady = [p for p in around if all(n in loads or not _within(n, p) for n in names)]
+    return any((p.lineno, p.col_offset) >= end or any(_within(p, loop) for loop in steady) for p in loads)
+
+
+def _within(part: ast.expr, loop: ast.For | ast.While) -> bool:
+    return (loop.lineno, loop.col_offset) <= (part.lineno, part.col_offset) <= (loop.end_lineno or 0, 1 << 30)
+
+
+def traded(read: Evaluator, targets: Sequence[View | None], items: Sequence[Value], node: ast.AST) -> list[Value]:
+    """Items that take each other's places in lists, copied before any of them is stored; others as they are."""
+    there = [k for k, (t, v) in enumerate(zip(targets, items, strict=True)) if t is not None and isinstance(v, View)]
+    old = [_spelled(read, items[k]) for k in there]
+    new = [_spelled(read, targets[k]) for k in there]
+    if sorted(old) != sorted(new):
+        return [*items]
+    return [read.caller.copied(v, node) if k in there and isinstance(v, View) else v for k, v in enumerate(items)]
+
+
+def _spelled(read: Evaluator, value: Value | None) -> str:
+    assert isinstance(value, View)
+    return f"{value.buffer.name}[{', '.join(map(to_script, _place(read, value)))}]"
+
+
+def _place(read: Evaluator, view: View) -> tuple[Expr, ...]:
+    """Where elements of a view are, in the same names for all views of as many dimensions."""
+    axes = (Var(f"_{k}", DType.INT32) for k in range(len(view.shape)))
+    return read.place(view, tuple(Weak(axis, 0, DType.INT32.max >> 1) for axis in axes))
 
 
 def item_of(read: Evaluator, items: tuple[Value, ...], index: ast.expr, node: ast.AST) -> Value:

@@ -91,7 +91,7 @@ def carry_on(body: Body, node: ast.For) -> None:
     """What names stand for after a step, in the arrays of the next one.
 
     Raises:
-        ParseError: a new array has another shape or dtype.
+        ParseError: a new array has another shape or dtype, or what a name stands for is none.
         Again: another name stands for one of these arrays as it was before the step.
     """
     names = body.program.learned.carried.get(body.key_of(node), ())
@@ -104,7 +104,9 @@ def carry_on(body: Body, node: ast.For) -> None:
     found: dict[str, Array] = {}
     for name, view in carriers.items():
         array = body.frame.bindings[name]
-        assert isinstance(array, (View, Elementwise))
+        if not isinstance(array, (View, Elementwise)):
+            message = f"`{name}` stands for an array before a step of the loop, and for something else after it"
+            raise body.read.error("rebinding", message, node, "give the two two names")
         _check_alike(body, name, view, array, node)
         moved = isinstance(array, View) and array is not view and array.buffer in buffers
         found[name] = body.arrays.kept(name, array, node) if moved else array

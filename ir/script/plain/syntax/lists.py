@@ -65,8 +65,7 @@ def _groups(names: dict[str, _Name]) -> dict[str, str]:
     """Names of lists that become arrays, each with one of those that it shares its lists with."""
     linked: dict[str, set[str]] = {name: {name} for name in names}
     for name, known in names.items():
-        for value in known.values:
-            other = value.id if isinstance(value, ast.Name) else None
+        for other in {o for value in known.values for o in _held(value, names)}:
             if other in linked and linked[other] is not linked[name]:
                 linked[name] |= linked[other]
                 for member in linked[name]:
@@ -115,6 +114,36 @@ def _names(node: ast.FunctionDef) -> dict[str, _Name]:
     for arg in (a for a in ast.walk(node.args) if isinstance(a, ast.arg)):
         names.setdefault(arg.arg, _Name()).otherwise = True
     return names
+
+
+def _held(value: ast.expr, names: dict[str, _Name]) -> set[str]:
+    """Names of which a value holds the same lists: the list itself, or lists in it."""
+
+    def of_lists(name: str) -> bool:
+        return name in names and any(depth(v) > 1 for v in names[name].values)
+
+    match value:
+        case ast.Name(id=name):
+            return {name}
+        case ast.ListComp(elt=ast.Name() | ast.Subscript() as item) if not copies(item):
+            parts = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+            own = isinstance(item, ast.Name) and item.id in names and any(map(is_list, names[item.id].values))
+            return {n for n in parts if of_lists(n)} | ({item.id} if own and isinstance(item, ast.Name) else set())
+        case _ if copies(value):
+            return {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and of_lists(n.id)}
+        case _:
+            return set()
+
+
+def copies(value: ast.expr) -> bool:
+    """Whether an expression is a list of the same items, or of some of them."""
+    match value:
+        case ast.Subscript(slice=ast.Slice()) | ast.Call(func=ast.Attribute(attr="copy"), args=[]):
+            return True
+        case ast.Call(func=ast.Name(id="list")):
+            return True
+        case _:
+            return False
 
 
 def _is_name(value: ast.expr) -> bool:
