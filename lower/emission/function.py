@@ -548,7 +548,7 @@ class _Emitter:
         self.report.append(f"loop {loop.var.name} stays a loop: {node.reason}")
         where = (self.plan, self.target, self.program.policy)
         several = None if self.phase else together(node, *where, ends == (low, high), bool(scope.loop_vars))
-        known = (lambda b: self.expanded.get(b, b) in own, self.plan.nodes, self.func.buffers)
+        known = ([b for b in self.program.depth if self.expanded.get(b, b) in own], self.plan.nodes, self.func.buffers)
         end = early_end(node, *known) if several is None and self.phase is None else None
         self._body(node.body if end is None else end.body, own, child)
         for buffer in carried:

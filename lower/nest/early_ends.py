@@ -27,11 +27,11 @@ class EarlyEnd(Struct, frozen=True):
 
 
 def early_end(
-    node: SequentialLoop, own: Callable[[Buffer], bool], nodes: Iterable[Node], params: Collection[Buffer]
+    node: SequentialLoop, own: Collection[Buffer], nodes: Iterable[Node], params: Collection[Buffer]
 ) -> EarlyEnd | None:
     """When a loop, one of all `nodes`, does nothing more; None where that is not known.
 
-    `own` tells the buffers that each step has.
+    Each step has its `own` buffers.
     """
     private = _private(node, nodes, params)
     first, *rest = node.body
@@ -46,7 +46,7 @@ def early_end(
     for part in rest:
         for inner in inner_statements([part]):
             guarded = taken in inner.statement.guards and inner.statement.buffer != buffer
-            anew = own(inner.statement.buffer) or (inner is part and _anew(inner, private, read))
+            anew = inner.statement.buffer in own or (inner is part and _anew(inner, private, read))
             if not guarded and not (anew and inner.statement.buffer != buffer):
                 return None
             read |= _read(inner)

@@ -33,7 +33,7 @@ def swaps_sometimes(x):
 
 @program(V)
 def converges(x):
-    for step in range(9):  # noqa: B007 - it is returned
+    for step in range(9):
         new = np.empty_like(x)
         for i in range(6):
             new[i] = 0.5 * x[i] + 0.1

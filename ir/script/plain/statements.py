@@ -237,8 +237,8 @@ class Body(Struct, dict=True):
     def _assign_name(self, name: str, value: Value, node: ast.AST) -> None:
         cell = self.frame.bindings.get(name)
         stays = name not in self.frame.arrays and not isinstance(cell, Cell)
-        array = isinstance(value, (View, Elementwise)) and bool(value.shape)
-        plain = not array and not isinstance(value, (Named, tuple))
+        array = value if isinstance(value, (View, Elementwise)) and value.shape else None
+        plain = array is None and not isinstance(value, (Named, tuple))
         if (
             not plain
             and isinstance(cell, Cell)
@@ -252,8 +252,8 @@ class Body(Struct, dict=True):
             self.frame.bindings[name] = self._settled(name, value, node)
             self.frame.assigned |= self.frame.late & {name}
             return
-        if array and isinstance(cell, Cell) and not cell.start and self._is_first(name, cell, value, node):
-            self.program.learned.arrays[cell.key] = value.shape, self.read.dtype_of(value, node)
+        if array is not None and isinstance(cell, Cell) and not cell.start and self._is_first(name, cell, array, node):
+            self.program.learned.arrays[cell.key] = array.shape, self.read.dtype_of(array, node)
             raise Again
         if not isinstance(cell, Cell) or not plain:
             message = f"`{name}` changes in a loop or branch, so that it must be a number"
