@@ -38,7 +38,6 @@ from lower.emission.source import Module, Piece, names
 from lower.emission.statement import StatementWriter, make_job
 from lower.emission.store import updated
 from lower.nest.backgrounds import Backgrounds
-from lower.nest.early_ends import EarlyEnd, early_end
 from lower.nest.expansion import Expansion
 from lower.nest.nodes import (
     ArrayStatement,
@@ -91,6 +90,7 @@ from lower.program.passes import (
     STORING,
 )
 from lower.program.stores_in_turn import Steps, helpers_of
+from lower.restructure.early_ends import EarlyEnd, early_end
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import own_locals
 from lower.restructure.statement_fusion import merged
@@ -548,7 +548,7 @@ class _Emitter:
         self.report.append(f"loop {loop.var.name} stays a loop: {node.reason}")
         where = (self.plan, self.target, self.program.policy)
         several = None if self.phase else together(node, *where, ends == (low, high), bool(scope.loop_vars))
-        known = ([b for b in self.program.depth if self.expanded.get(b, b) in own], self.plan.nodes, self.func.buffers)
+        known = ([b for b in self.program.depth if self.expanded.get(b, b) in own], self.plan.nodes, self.program)
         end = early_end(node, *known) if several is None and self.phase is None else None
         self._body(node.body if end is None else end.body, own, child)
         for buffer in carried:

@@ -195,6 +195,26 @@ ENDING = {
                 else:
                     B[i] = B[i] * 2.0 + A[T.min(k, 5)]
     K[()] = T.cast(B[2] > B[3], "int32")""",
+    "in a branch": """K[()] = 0
+    for i in T.serial(6):
+        B[i] = A[i]
+        if K[()] < 3:
+            done[()] = False
+            for k in T.serial({steps}):
+                if not done[()]:
+                    done[()] = B[i] > 9.0
+                    B[i] = B[i] * 2.0 + 1.0
+            K[()] = K[()] + 1""",
+    "elements in a branch": """K[()] = 1
+    for i in T.serial(6):
+        stop = T.alloc_buffer((), "bool")
+        B[i] = A[i]
+        if A[i] > 0.7:
+            stop[()] = False
+            for k in T.serial({steps}):
+                if not stop[()]:
+                    stop[()] = B[i] > 9.0
+                    B[i] = B[i] * 2.0 + 1.0""",
     "within others": """K[()] = 0
     B[0] = A[0]
     for i in T.serial(6):
