@@ -9,6 +9,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -65,10 +67,17 @@ def __dir__() -> list[str]:
     return __all__
 
 
+def _interrupted(*_: object) -> None:
+    print("interrupted", file=sys.stderr, flush=True)
+    os._exit(130)
+
+
 def _command() -> int:
-    """Run the command line, which Ctrl-C ends also while it loads."""
+    """Run the command line, which Ctrl-C ends also while it loads: what loads is no place for an exception."""
+    before = signal.signal(signal.SIGINT, _interrupted)
     try:
-        return importlib.import_module("lower.commands.cli").main()
+        main = importlib.import_module("lower.commands.cli").main
+        return main(loaded=lambda: signal.signal(signal.SIGINT, before))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130

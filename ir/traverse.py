@@ -9,7 +9,9 @@ from typing import Any, assert_never, cast
 
 from msgspec.structs import force_setattr, replace
 
+from ir.dtypes import DType
 from ir.nodes import (
+    SKIP,
     Alloc,
     AnyExpr,
     Assert,
@@ -173,6 +175,17 @@ def stmt_children(stmt: Stmt) -> tuple[Stmt, ...]:
             return (b,) if init is None else (init, b)
         case other:
             assert_never(other)
+
+
+ANY_STEPS = DType.INT32.max  # the extent of a loop that takes as many steps as it takes until it ends early
+
+
+def ends_early(loop: For) -> If | None:
+    """The body of `for k in n: if c: S`, which does nothing more once `c` is false; None for other loops."""
+    body = loop.body
+    if isinstance(body, If) and body.other == SKIP and loop.var not in free_vars(body.cond):
+        return body
+    return None
 
 
 def walk(stmt: Stmt) -> Iterator[Stmt]:

@@ -109,6 +109,26 @@ def test_kernels_may_take_what_is_written_too() -> None:
     assert testing.check_kernel(both, ROW_SUM, examples=5) == 5
 
 
+def test_a_kernel_is_compared_with_what_a_function_under_jit_ran() -> None:
+    @loopsat.jit
+    def sums(A):
+        found = np.zeros(len(A), A.dtype)
+        for i in range(len(A)):
+            for j in range(A.shape[1]):
+                found[i] += A[i, j]
+        return found
+
+    with pytest.raises(LoopsatError, match="has not been called"):
+        testing.check_kernel(lambda A: A.sum(1), sums)
+    A = np.ones((3, 4), np.float32)
+    assert testing.check_kernel(lambda A: A.sum(1), sums, given={"A": A}) == 1
+    sums(A)
+    assert testing.check_kernel(lambda A: A.sum(1), sums, examples=5) == 5
+    assert testing.check_kernel(sums, sums, examples=5) == 5
+    with pytest.raises(testing.DifferenceError):
+        testing.check_kernel(lambda A: A.sum(1) + A[:, 0] / 64, sums)
+
+
 def test_given_inputs_are_the_only_ones() -> None:
     inputs: Inputs = {"n": 1, "A": np.zeros((1, 2, 4), "float32"), "B": np.zeros(1, "float32")}
     assert testing.check_kernel(with_padding, ROW_SUM, given=inputs) == 1

@@ -45,6 +45,7 @@ _KEPT = frozenset(("optimization_barrier", "scan", "while", "cond"))  # not merg
 _PARTS = ("slice", "dynamic_slice", "rev", "transpose")
 _INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
+_ENDLESS = 1 << 20  # steps of a loop that may end before: nobody waits for so many
 _LINE = 16  # elements of a cache line
 _UNROLLED = 32  # elements of a row up to which it is reduced in the code that computes it
 _COPIES = 15  # of one computation in another that XLA makes before it stores what is computed
@@ -518,9 +519,10 @@ class _Block(Struct):
         body = p["body_jaxpr"].jaxpr
         ends = {e.primitive.name for e in p["cond_jaxpr"].jaxpr.eqns}
         bounds = [o.number for o in operands[first + second :][:2]]  # of `fori_loop`: the first step and the last
-        if len(bounds) == 2 and None not in bounds:
-            steps = max(float(bounds[1] or 0) - float(bounds[0] or 0), 0.0)
-        else:  # it goes through a part of what it reads, each time another one; others halve what is left, or soon end
+        known = len(bounds) == 2 and None not in bounds
+        steps = max(float(bounds[1] or 0) - float(bounds[0] or 0), 0.0) if known else 0.0
+        if not known or (steps > _ENDLESS and len(p["cond_jaxpr"].jaxpr.eqns) > 1):
+            # it goes through a part of what it reads, each time another one; others halve what is left, or soon end
             longest = max((o.size for o in operands[first:][:second] if o.stored), default=0)
             steps = min(float(self.target.default_extent), max(longest / self.times, 1.0))
         steps = log2(steps) if ends & _REDUCTIONS else steps

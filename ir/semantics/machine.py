@@ -49,6 +49,7 @@ from ir.nodes import (
 from ir.printing.printer import to_script
 from ir.program.calls import size_arguments
 from ir.sections import Section, passed
+from ir.traverse import ends_early
 
 Array = npt.NDArray[np.generic]
 T = TypeVar("T")
@@ -279,11 +280,15 @@ class Machine(Struct):
         return allocate
 
     def _loop(self, loop: For) -> Run:
-        name, body = self._name(loop.var), self._run_of(loop.body)
+        name = self._name(loop.var)
         first, extent = (
             self._integer_of(loop.start, "the start of a loop"),
             self._integer_of(loop.extent, "the extent of a loop"),
         )
+
+        ending = ends_early(loop)
+        goes_on = None if ending is None else self._condition_of(ending.cond)
+        step = self._run_of(loop.body if ending is None else ending.then)
 
         def iterate() -> None:
             start = first()
@@ -294,7 +299,9 @@ class Machine(Struct):
             scalars = self.scalars
             for value in range(start, stop):
                 scalars[name] = value
-                body()
+                if goes_on is not None and not goes_on():
+                    break
+                step()
             scalars.pop(name, None)
 
         return iterate

@@ -10,7 +10,7 @@ from ir.nodes import Expr, For, If, Let, PrimFunc, Stmt
 from ir.semantics.inputs import Inputs
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.machine import Machine, Memory, Undefined
-from ir.traverse import stmt_children
+from ir.traverse import ANY_STEPS, stmt_children
 
 
 def estimated_steps(func: PrimFunc, inputs: Inputs) -> float:
@@ -31,7 +31,7 @@ def _steps(stmt: Stmt, machine: Machine, longest: int) -> float:
     match stmt:
         case For(var=var, start=start, extent=extent, body=body):
             first, times = _value(start, machine), _value(extent, machine)
-            times = longest if times is None else max(int(times), 0)
+            times = longest if times is None or times == ANY_STEPS else max(int(times), 0)
             machine.scalars[var] = (0 if first is None else int(first)) + max(times - 1, 0) // 2
             return 1.0 + times * _steps(body, machine, longest)
         case Let(var=var, value=value, body=body):

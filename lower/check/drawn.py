@@ -27,6 +27,7 @@ from lower.array.instances import computed
 from lower.check.kernels import Array, Reference, compare, reference, written
 from lower.nest.normalize import normalize
 from lower.runtime.callable import Kernel
+from lower.runtime.jit import JitFunction
 
 _FAR = 3  # one in so many inputs is around 1000, of several magnitudes, and so on
 _WORK = 300_000  # of the search for those that satisfy assumptions, in expressions
@@ -47,7 +48,7 @@ class _Failure(Struct, frozen=True):
 @exclusive
 def check_kernel(
     kernel: Callable[..., Any],
-    func: Written,
+    func: Written | JitFunction[Any],
     *,
     given: Inputs | None = None,
     sizes: Mapping[str, Scalar] | None = None,
@@ -64,12 +65,16 @@ def check_kernel(
     small numbers, then some of each kind of `ir.semantics.inputs.SPREADS`, such as floats around 1000. With `given`
     inputs by name, these are the only ones.
 
+    Of a function under `loopsat.jit` it is the program of these inputs, or of its last call if there are none.
+
     Raises:
         DifferenceError: a result is wrong; with the smallest inputs found.
         LoopsatError: the kernel takes or returns something else, or `func` promises nothing on any inputs drawn.
     """
     __tracebackhide__ = True
-    hint = "decorate it with @T.prim_func, or give f.specialize(*arguments).func of a function under loopsat.jit"
+    if isinstance(func, JitFunction):
+        func = (func.specialization if given is None else func.specialize(**given)).func
+    hint = "decorate it with @T.prim_func, or with @loopsat.jit"
     expect(func, PrimFunc, "a kernel is compared with a function", hint)
     if not callable(kernel):
         raise KindError("arguments", f"a kernel can be called, found {type(kernel).__name__}")

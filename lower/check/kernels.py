@@ -278,7 +278,7 @@ def compare(func: PrimFunc, expected: Reference, found: Mapping[str, object], in
     """Each written buffer against the reference; what was `found` may lack buffers that kept their contents."""
     dtypes = {b.name: b.dtype for b in func.buffers}
     return [
-        _difference(name, dtypes[name], results, np.asarray(found.get(name, inputs[name])))
+        _difference(name, dtypes[name], results, np.asarray(found[name] if name in found else inputs[name]))
         for name, results in expected.buffers.items()
     ]
 

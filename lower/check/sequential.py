@@ -50,8 +50,9 @@ from ir.nodes import (
 from ir.program.blocks import lower_blocks
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.machine import Machine
-from ir.traverse import buffers_written, has_loads, map_stmt, results_of
+from ir.traverse import buffers_written, ends_early, has_loads, map_stmt, results_of
 
+_FEW = 1 << 10  # steps of a loop that has derivatives backward, though it may end before
 Array = Any  # a JAX array or tracer
 Memory = dict[Buffer, Array]
 Scope = Mapping[Var, Array]
@@ -172,6 +173,17 @@ class _Sequential(Struct, frozen=True):
             after = self.statement(loop.body, inside, {**scope, loop.var: var}, None)
             return tuple(after[b] for b in changed)
 
+        ending = ends_early(loop)
+        if ending is not None and not (isinstance(loop.extent, Const) and loop.extent.value <= _FEW):
+            zero = jnp.zeros_like(count)
+
+            def more(state: tuple[Array, tuple[Array, ...]]) -> Array:
+                inside = {**memory, **dict(zip(changed, state[1], strict=True))}
+                return (state[0] < count) & self.value(ending.cond, inside, scope)
+
+            first_state = (zero, tuple(memory[b] for b in changed))
+            _, ended = lax.while_loop(more, lambda s: (s[0] + 1, step(*s)), first_state)
+            return {**memory, **dict(zip(changed, ended, strict=True))}
         found = lax.fori_loop(jnp.zeros_like(count), count, step, tuple(memory[b] for b in changed))
         return {**memory, **dict(zip(changed, found, strict=True))}
 

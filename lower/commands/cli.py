@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -55,8 +55,8 @@ class _Command(Protocol):
     def run(self, options: argparse.Namespace) -> int | None: ...
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status."""
+def main(arguments: Sequence[str] | None = None, loaded: Callable[[], object] = lambda: None) -> int:
+    """Run a command and return its exit status; `loaded` is called once it has been imported."""
     parser = _parser()
     if "_ARGCOMPLETE" in os.environ:
         argcomplete.autocomplete(parser)
@@ -75,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = options.command.replace("-", "_")
         with waiting("loading"):
             command = cast("_Command", importlib.import_module(f"lower.commands.{name}"))
+        loaded()
         status = command.run(options) or 0
         sys.stdout.flush()
         return status

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
 from ir.analysis.dependence import Statement
-from ir.nodes import Const, Expr
+from ir.nodes import Buffer, Const, Expr, Var
 from ir.printing.printer import to_script
 from lower.analysis.linear_forms import linear, to_expr
 from lower.array.values import Translator, Value
@@ -33,6 +34,21 @@ def loop_described(node: SequentialLoop) -> str:
 def extent_described(expr: Expr) -> str:
     """An extent of an array as it stands in documentation."""
     return str(expr.value) if isinstance(expr, Const) else text_of(_EXTENTS.expr(expr).code)
+
+
+def parameters_described(params: Iterable[Var | Buffer], name: Callable[[Var | Buffer], str]) -> list[str]:
+    """Parameters with their dtypes and shapes."""
+
+    def shape(param: Var | Buffer) -> str:
+        return f"[{', '.join(map(extent_described, param.shape))}]" if isinstance(param, Buffer) else ""
+
+    return [f"{name(p)}: {p.dtype}{shape(p)}" for p in params]
+
+
+def listed(head: str, texts: Iterable[str]) -> list[str]:
+    """Lines of documentation under a head, if there are any."""
+    found = [f"    {text}" for text in texts]
+    return ["", head, *found] if found else []
 
 
 _EXTENTS = Translator((), lambda load: Value(Name(load.buffer.name)), lambda v: Value(Name(v.name), static=True))

@@ -22,21 +22,20 @@ from lower.array.access import ZERO, Bounds
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import Finite, outside_unless
 from lower.array.integer_facts import Facts
-from lower.array.job import Job
 from lower.array.values import Translator, Value, dtype_code
 from lower.array.views import Axis
 from lower.emission.assumptions import assumptions_of, demanded
 from lower.emission.cse_barrier import read_apart
 from lower.emission.derivatives import has_derivatives, same_derivatives
-from lower.emission.descriptions import described, extent_described, loop_described
+from lower.emission.descriptions import described, listed, loop_described, parameters_described
 from lower.emission.donation import Donate, donated_buffers
 from lower.emission.emitted import Emitted
-from lower.emission.in_place_conditional import by_element
+from lower.emission.in_place_conditional import Stepping, by_element, condition_of, looped
 from lower.emission.layout_barrier import pinned
 from lower.emission.rows import is_large
 from lower.emission.scope import Names, Scope
 from lower.emission.source import Module, Piece, names
-from lower.emission.statement import StatementWriter
+from lower.emission.statement import StatementWriter, make_job
 from lower.emission.store import updated
 from lower.nest.backgrounds import Backgrounds
 from lower.nest.expansion import Expansion
@@ -91,6 +90,7 @@ from lower.program.passes import (
 )
 from lower.program.register_rotation import Handed
 from lower.program.registers import Step
+from lower.restructure.early_ends import EarlyEnd, early_end
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import own_locals
 from lower.restructure.statement_fusion import merged
@@ -314,33 +314,23 @@ class _Emitter:
     ) -> tuple[str, ...]:
         """The contract of the call; derivatives are those of `derived`, which may be another function of the module."""
         optional = self.optional
-        kinds: list[str] = []
-        for p in self.given.params:
-            shape = f"[{', '.join(extent_described(d) for d in p.shape)}]" if isinstance(p, Buffer) else ""
-            kinds.append(f"{self.names.of(p)}: {p.dtype}{shape}")
         written = ", ".join(self.names.of(b) for b in self.program.written)
         how = f"in place of {', '.join(donated)}, whose arrays are gone then" if donated else "as new arrays"
         lines = [f'"""Return ({written}{"," if len(self.program.written) == 1 else ""}) {how}.', ""]
-        lines += kinds
+        lines += parameters_described(self.given.params, self.names.of)
         if optional:
             left_out = ", ".join(self.names.of(b) for b in optional)
             lines += ["", f"May be left out (what is never written is then zero): {left_out}."]
-        if assumptions:
-            what = "what it checks" if checked else "what it does not check"
-            lines += ["", f"Rests on {what}:", *(f"    {text}" for text in assumptions)]
+        lines += listed(f"Rests on what it {'checks' if checked else 'does not check'}:", assumptions)
         if derived is not self:
             lines += ["", "Its derivatives are those of the program as it was written."]
-        if derived.forward_only:
-            lines += ["", "It has derivatives forward only, since nothing bounds these loops:"]
-            lines += [f"    {text}" for text in derived.forward_only]
+        lines += listed("It has derivatives forward only, since nothing bounds these loops:", derived.forward_only)
         if self.program.policy.precision != HIGHEST:
             lines += ["", f"Products of float32 arrays are taken in precision {self.program.policy.precision}."]
         in_place = self.donation(True)
         if in_place and not donated:
-            lines += [
-                "",
-                f"Updated in place, if callers can spare the arrays: donate_argnames={names(in_place)} of jit.",
-            ]
+            how = f"donate_argnames={names(in_place)} of jit"
+            lines += ["", f"Updated in place, if callers can spare the arrays: {how}."]
         return (*lines, '"""')
 
     def _prologue(self, read: Collection[str]) -> list[JaxStmt]:
@@ -556,7 +546,11 @@ class _Emitter:
         child.defined = {n: c for n, c in scope.defined.items() if n != self.names.of(loop.var)}
         low, high, ends = self._loop_bounds(node, scope, child)
         self.report.append(f"loop {loop.var.name} stays a loop: {node.reason}")
-        self._body(node.body, own, child)
+        where = (self.plan, self.target, self.program.policy)
+        several = None if self.phase else together(node, *where, ends == (low, high), bool(scope.loop_vars))
+        known = ([b for b in self.program.depth if self.expanded.get(b, b) in own], self.plan.nodes, self.program)
+        end = early_end(node, *known) if several is None and self.phase is None else None
+        self._body(node.body if end is None else end.body, own, child)
         for buffer in carried:
             scope.written(self.names.of(buffer))
         if not child.stmts or not carried:
@@ -564,31 +558,39 @@ class _Emitter:
         variable, names = self.names.of(loop.var), [self.names.of(b) for b in carried]
         step, large = self.names.fresh(f"{variable}_step"), [*map(self.names.of, filter(is_large, carried))]
         rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
+        lanes = [] if end is None or end.goes_on is not None else [self.expanded.get(end.taken, end.taken)]
         registers = self._in_registers(rows.body, carried, child, variable, low)
-        state, body = [*names, *rows.names, *registers.names], registers.body
+        more = [self.names.fresh("goes_on") for _ in lanes]
+        state, body = [*names, *rows.names, *registers.names, *more], registers.body
         if (dtype := loop.var.dtype) not in (DType.INT32, DType.INT64):  # JAX counts as wide as ends are
             body.insert(0, assign(variable, call(f"jnp.{dtype}", Name(variable))))
             if not all(isinstance(e, Literal) for e in (low, high)):
                 low, high = (call(f"jnp.{max(dtype, DType.INT32, key=lambda d: d.bits)}", e) for e in (low, high))
-        scope.add(with_state(step, [variable], state, body, [*map(Name, names), *rows.then, *registers.then]))
-        first = [*map(Name, names), *rows.first, *registers.first]
+        on = [call("jnp.any", Name(self.names.of(b))) for b in lanes]
+        results = [*map(Name, names), *rows.then, *registers.then, *on]
+        scope.add(with_state(step, [variable], state, body, results))
+        first = [*map(Name, names), *rows.first, *registers.first, *(call("jnp.bool_", True) for _ in more)]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
-        where = (self.plan, self.target, self.program.policy)
-        several = None if self.phase else together(node, *where, ends == (low, high), bool(scope.loop_vars))
+        floats = any(b.dtype.is_float for b in carried)
         if several is not None:
             self.report.append(f"loop {loop.var.name}: {steps_described(several)} are compiled as one")
-            result = call("lax.fori_loop", low, high, step, given, unroll=several)
-        elif ends not in (None, (low, high)) and any(b.dtype.is_float for b in carried):
-            self.helpers |= {"with_all_given", "loop_between"}
-            result = call("loop_between", low, high, ends, step, given)
-        else:
-            if ends is None and any(b.dtype.is_float for b in carried):
-                self.forward_only.append(loop_described(node))
-            result = call("lax.fori_loop", low, high, step, given)
+        goes_on = None if end is None else self._goes_on(node, end, state, scope)
+        found = looped(Stepping(low, high, ends, step, given, floats), node, several, goes_on)
+        self.helpers |= found.helpers
+        if not found.bounded:
+            self.forward_only.append(loop_described(node))
         if len(state) > len(names):  # what was handed on is of no use afterwards
-            scope.add(Assign(Tuple((*map(Name, names), Starred(Name("_")))), result))
+            scope.add(Assign(Tuple((*map(Name, names), Starred(Name("_")))), found.call))
         else:
-            scope.add(assign_each(names, result))
+            scope.add(assign_each(names, found.call))
+
+    def _goes_on(self, node: SequentialLoop, end: EarlyEnd, state: Sequence[str], scope: Scope) -> str:
+        """The name of a function that says of a state whether there is more to be done."""
+        name, child = self.names.fresh(f"{self.names.of(node.loop.var)}_goes_on"), scope.child()
+        cond = Name(state[-1]) if end.goes_on is None else self._scalar(self.expansion.expr(end.goes_on), child)
+        scope.add(condition_of(name, state, child.stmts, cond))
+        self.report.append(f"loop {node.loop.var.name} ends where nothing more is to be done")
+        return name
 
     def _in_registers(
         self, body: Sequence[JaxStmt], carried: Sequence[Buffer], child: Scope, variable: str, low: JaxExpr
@@ -690,11 +692,3 @@ class _Emitter:
 def _slices(section: Section) -> tuple[JaxExpr, ...]:
     """Where a section is."""
     return tuple(between(low, stop) for low, stop in section.ranges)
-
-
-def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box], guards: Iterable[Expr]) -> Job:
-    """The statement as a job over array axes."""
-    axes = tuple(Axis(loop.var, box.low, box.extent) for loop, box in zip(loops, boxes, strict=True))
-    store = statement.store
-    op, value = (None, store.value) if statement.update is None else statement.update
-    return Job(store.buffer, store.indices, value, op, (*guards, *statement.guards), axes)

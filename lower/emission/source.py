@@ -11,7 +11,7 @@ from ir.naming import lengthened
 from lower.array.exact_values import EXACT_HELPERS
 from lower.array.moving_windows import WINDOWS_AT
 from lower.array.values import AS_NUMBER, TRUNCDIV
-from lower.emission.in_place_conditional import BETWEEN, CHOSEN, GIVEN
+from lower.emission.in_place_conditional import BETWEEN, BETWEEN_UNTIL, CHOSEN, GIVEN, UNTIL
 from lower.instructions.argmax import FIRST_BEST, FIRST_TRUE, LAST_BEST
 from lower.instructions.cholesky import CHOLESKY
 from lower.instructions.convolution import BANDED_SOURCE
@@ -54,6 +54,8 @@ LIBRARY = {
     "cholesky_factor": CHOLESKY,
     "with_all_given": GIVEN,
     "loop_between": BETWEEN,
+    "loop_until": UNTIL,
+    "loop_between_until": BETWEEN_UNTIL,
     "chosen": CHOSEN,
     "first_best": FIRST_BEST,
     "first_true": FIRST_TRUE,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 from msgspec.structs import replace
 
 from egraph_rules.cost.operations import ScanForm, ScanSize
 from ir.analysis.conditions import negate
-from ir.analysis.dependence import Loop, Tile
+from ir.analysis.dependence import Loop, Statement, Tile
 from ir.dtypes import DType
 from ir.nodes import Buffer, Call, Const, Expr, Load
 from ir.traverse import free_vars, loads, results_of, substitute_expr
@@ -40,7 +40,7 @@ from lower.instructions.argmax import tested
 from lower.instructions.recurrence import counts_exactly
 from lower.instructions.scans import CUMULATIVE, LONG, form_of
 from lower.instructions.triangular_solve import triangular
-from lower.nest.nodes import Factor, Filter, Pick, Recurrence, Solve, Span
+from lower.nest.nodes import Box, Factor, Filter, Pick, Recurrence, Solve, Span
 from lower.program.build import as_expr, assign_each, call, dotted, method
 from lower.program.build import code as template
 from lower.program.nodes import Assign, Attribute, JaxExpr, Lambda, Literal, Name, Subscript, Tuple
@@ -513,3 +513,11 @@ def _all_of(g: Group) -> bool:
         return g.dims == 1 and g.size.equals(1)
     (axis,) = g.axes[:1]
     return g.dims == 1 and len(g.axes) == 1 and axis.low.equals(0) and axis.extent.equals(g.size)
+
+
+def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box], guards: Iterable[Expr]) -> Job:
+    """The statement as a job over array axes."""
+    axes = tuple(Axis(loop.var, box.low, box.extent) for loop, box in zip(loops, boxes, strict=True))
+    store = statement.store
+    op, value = (None, store.value) if statement.update is None else statement.update
+    return Job(store.buffer, store.indices, value, op, (*guards, *statement.guards), axes)

@@ -581,10 +581,10 @@ class ValueWriter:
         if mask is None or not any(free_vars(g) & over for g in guards):
             return [] if mask is None else [(conjunction(guards), mask)]
         groups: dict[frozenset[Var], list[Expr]] = {}
-        for guard in guards:
-            groups.setdefault(frozenset(a.var for a in self.translator.expr(guard).axes), []).append(guard)
-        parts = ((conjunction(g), self._mask(g)) for g in groups.values())
-        return [(cond, part) for cond, part in parts if part is not None]
+        with self.translator.under(None):  # they say what counts, and are looked at where nothing does
+            for guard in guards:
+                groups.setdefault(frozenset(a.var for a in self.translator.expr(guard).axes), []).append(guard)
+            return [(conjunction(g), part) for g in groups.values() if (part := self._mask(g)) is not None]
 
     def _known(self, load: Load) -> Known | None:
         return self.recall.loaded(load, self.job)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ir.analysis.dependence import Loop
 from ir.nodes import Binary, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import free_vars, shape_vars
+from ir.traverse import ANY_STEPS, free_vars, shape_vars
 from lower.analysis.linear_forms import Bound, linear, number
 from lower.nest.nodes import (
     Box,
@@ -55,6 +55,9 @@ def _box(loop: Loop, around: Mapping[Var, Box], static: frozenset[Var], program:
     low = extreme(start, around, static, ranges, upper=False)
     high = extreme(stop, around, static, ranges, upper=True)
     if low is None or high is None:
+        return None
+    extent = high - low
+    if extent.is_const and extent.const == ANY_STEPS:  # no array has such an axis
         return None
     return Box(low, high - low, exact=low.equals(start) and high.equals(stop))
 

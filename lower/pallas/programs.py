@@ -20,7 +20,7 @@ from lower.array.access import Bounds
 from lower.array.calls import without_bodies
 from lower.array.job import MAX_TAPS, Job, settle, unrolled
 from lower.array.views import Axis
-from lower.emission.function import make_job
+from lower.emission.statement import make_job
 from lower.nest.nodes import ArrayStatement, Node, Plan, SequentialLoop, Versions
 from lower.nest.normalize import moved, normalize
 from lower.nest.tiles import INSTANCES

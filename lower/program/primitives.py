@@ -322,6 +322,18 @@ def loop_between(low: Array, high: Array, ends: Any, step: Any, state: Any) -> A
     return fori_loop(low, high, step, state)
 
 
+def loop_until(goes_on: Any, low: Array, high: Array, step: Any, state: Any) -> Any:
+    for i in range(int(low), int(high)):
+        if not goes_on(state):
+            break
+        state = step(np.int32(i), state)
+    return state
+
+
+def loop_between_until(goes_on: Any, low: Array, high: Array, ends: Any, step: Any, state: Any) -> Any:
+    return loop_until(goes_on, low, high, step, state)
+
+
 def chosen(test: Array, fast: Any, exact: Any, state: Any, by_element: bool = False) -> Any:
     return fast(state) if test else exact(state)
 
@@ -403,10 +415,9 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
     for f in (
         truncdiv, as_number, prefix_sums, linear_scan, restarted_scan, in_turn, pairwise_sums, doubling_sums,
         filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, in_ranges,
-        reduce_ranges, reduce_rows, cholesky_factor, loop_between, chosen, first_best, first_true, last_best,
-        rounded, late,
-        added, subtracted, multiplied, divided, lesser, greater, as_bfloat16, as_float16, sticky,
-        integer_einsum,
+        reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until, chosen, first_best,
+        first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser, greater, as_bfloat16,
+        as_float16, sticky, integer_einsum,
     )
 }  # fmt: skip
 BUILTINS: Mapping[str, Any] = {

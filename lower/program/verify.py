@@ -56,7 +56,8 @@ _ELSEWHERE = frozenset(
     for word in ("broadcasted_iota", "axis_index", "all_gather", "psum_scatter", "psum", "pmax", "pmin", "slice_in_dim")
 )
 _Scope = Mapping[str, _Known | None]  # names, with what functions take and give
-_STEPS = {"lax.fori_loop": (2, 3), "loop_between": (3, 4), "chosen": (1, 3)}  # where a step and its state stand
+_STEPS = {"lax.fori_loop": (2, 3), "loop_between": (3, 4), "chosen": (1, 3),
+          "loop_until": (3, 4), "loop_between_until": (4, 5)}  # fmt: skip # where a step and its state stand
 
 
 class IllFormedError(Exception):

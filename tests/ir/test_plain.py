@@ -455,14 +455,6 @@ def test_functions_compute_what_python_does(function: Any, args: tuple[Any, ...]
 # What is outside of the language is refused where it stands ---------------------------------------------------------------
 
 
-@refused("unsupported", A)
-def while_loop(A):
-    i = 0
-    while A[0] < 3:
-        i += 1
-    return i
-
-
 @refused("unknown-function", A)
 def prints(A):
     print(A[0])
@@ -514,25 +506,6 @@ def maybe(A):
 
 
 @refused("rebinding", A)
-def swaps_sometimes(A):
-    B = np.zeros_like(A)
-    for t in range(3):
-        if A[0] > t:
-            A, B = B, A
-    return A
-
-
-@refused("rebinding", A)
-def swaps_until(A):
-    B = np.zeros_like(A)
-    for t in range(3):
-        if A[0] > t:
-            break
-        A, B = B, A
-    return A
-
-
-@refused("rebinding", A)
 def another_part_each_time(A):
     B = A.copy()
     for t in range(3):
@@ -545,12 +518,6 @@ def raises(A):
     if A[0] > 3:
         raise ValueError("x")
     return A[0]
-
-
-@refused("slice", A)
-def slices(A):
-    k = int(A[2])
-    return A[:k].sum()
 
 
 @refused("dtype-mismatch", A)
@@ -636,14 +603,6 @@ def writes_within(A):
 def takes(A):
     A[0] = 2.0
     return 1.0
-
-
-@refused("unsupported", A)
-def while_of_data(A):
-    x = A[0]
-    while x > 1.0:
-        x = x / 2.0
-    return x
 
 
 @refused("unsupported", A)

@@ -328,7 +328,7 @@ def some_of_another(m):
     return m
 
 
-@refused("rebinding", "its elements change too", V)
+@refused("rebinding", "elements change of an array that `v` may stand for", V)
 def changed_and_renamed(v):
     for i in range(3):
         v[0] = i

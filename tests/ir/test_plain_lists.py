@@ -468,18 +468,9 @@ def appended_in_turns(n: Any) -> Any:
     return np.array(out)
 
 
-def another_array_in_a_branch(n: Any) -> Any:
-    x = np.zeros(n)
-    if x.sum() < 1:
-        for _ in range(3):
-            x = x + 1
-    return x
-
-
 @pytest.mark.parametrize(
     ("function", "text"),
     [
-        (another_array_in_a_branch, "x[:] = ..."),
         (appended_if, "greatest size"), (appended_until, "greatest size"), (appended_in_turns, "A[:] = B"),
         (appended_again_and_again, "x.copy()"),
         (times_a_list, "np.array(x)"), (the_same_row, "[[0] * m for _ in range(n)]"), (compared_lists, "np.array(x)"),

@@ -162,11 +162,18 @@ def half(v):
     return v
 
 
+def either(v, w, x):
+    if v[0] > x:
+        return v
+    w = w + x
+    return w
+
+
 def defined(text: str) -> Any:
     """The function of a text, whose source Python can show."""
     name = f"<random {hash(text)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    namespace: dict[str, Any] = {"np": np, "half": half}
+    namespace: dict[str, Any] = {"np": np, "half": half, "either": either}
     exec(compile(text, name, "exec"), namespace)
     return namespace["f"]
 
@@ -230,4 +237,55 @@ def test_random_functions_compute_what_python_does(text: str, seed: int) -> None
 @pytest.mark.fuzz
 @given(functions(), st.integers(0, 100))
 def test_many_random_functions_compute_what_python_does(text: str, seed: int) -> None:
+    check(text, seed)
+
+
+ARRAYS = ("A", "B", "y", "z")
+
+
+@st.composite
+def renamings(draw: st.DrawFn, depth: int, loop: bool) -> list[str]:
+    """Statements that give names other arrays, and change elements of those."""
+    lines: list[str] = []
+    for _ in range(draw(st.integers(1, 3))):
+        a, b, c = (draw(st.sampled_from(ARRAYS)) for _ in range(3))
+        at = draw(st.integers(0, 3))
+        inner = [f"if {b}[{at}] > x:", f"if {b}.sum() > {c}.sum():", "for _ in range(2):"]
+        values = [b, b, f"{b} + {c}", f"{b}.copy()", f"M[{at}]", f"{b}[::-1]", "np.zeros(4)", f"either({b}, {c}, x)"]
+        kinds = ["name", "name", "element", "swap", "update"] + ["block", "block"] * (depth < 3) + ["exit"] * loop
+        kind = draw(st.sampled_from(kinds))
+        if kind == "name":
+            lines.append(f"{draw(st.sampled_from(ARRAYS[1:]))} = {draw(st.sampled_from(values))}")
+        elif kind == "element":
+            lines.append(f"{draw(st.sampled_from(ARRAYS[1:]))}[{at}] = {b}[1] / 2 + 1")
+        elif kind == "swap":
+            lines.append("y, z = z, y")
+        elif kind == "update":
+            lines.append(draw(st.sampled_from(("B += 1", "y[:] = z", "z *= 0.5"))))
+        elif kind == "exit":
+            lines += [inner[0], f"    {draw(st.sampled_from(('break', 'continue', 'return B, y, z')))}"]
+        else:
+            head = draw(st.sampled_from(inner))
+            lines += [head, *indented(draw(renamings(depth + 1, loop or head is inner[2])))]
+            if head is not inner[2] and draw(st.booleans()):
+                lines += ["else:", *indented(draw(renamings(depth + 1, loop)))]
+    return lines
+
+
+@st.composite
+def renaming_functions(draw: st.DrawFn) -> str:
+    start = [f"{n} = {draw(st.sampled_from(('A + 1', 'A * 1', 'M[1]', 'B')))}" for n in ("y", "z")]
+    lines = ["M = M.copy()", "B = A.copy()", *start, *draw(renamings(0, False)), *draw(renamings(0, False))]
+    return "\n".join(["def f(A, M, I, F, x, k):", *indented([*lines, "return B, y, z"])]) + "\n"
+
+
+@given(renaming_functions(), st.integers(0, 3))
+@few(10)
+def test_names_of_arrays_change_as_in_python(text: str, seed: int) -> None:
+    check(text, seed)
+
+
+@pytest.mark.fuzz
+@given(renaming_functions(), st.integers(0, 100))
+def test_many_names_of_arrays_change_as_in_python(text: str, seed: int) -> None:
     check(text, seed)

@@ -468,6 +468,36 @@ def steps_of_slices(x, n):
     return sieve, sieve.sum(), x, total
 
 
+@program(lambda r: (r.random(6), np.array([-9, -7, -6, -5, -1, 0, 1, 4, 6, 9])))
+def parts_between_places_of_any_sign(x, places):
+    found = np.zeros((len(places), 3))
+    y = x.copy()
+    for q, k in enumerate(places):
+        found[q, 0] = x[k:].sum()
+        found[q, 1] = x[1:k:2].sum()
+        for j in places:
+            found[q, 2] += x[k:j].sum() * len(x[j:k]) - x[j:k].size
+        y[k:] += 1
+        y[1:k] *= 2
+    return found, y
+
+
+@program(lambda r: (np.frombuffer(b"12,-7,,305", np.uint8),))
+def whole_numbers_of_text(text):
+    total = 0
+    value, sign = 0, 1
+    for c in text:
+        if ord("0") <= c <= ord("9"):
+            value = 10 * value + int(c) - ord("0")
+        elif c == ord("-"):
+            sign = -1
+        else:
+            total, value, sign = total + sign * value, 0, 1
+    for k in range(4)[::-1]:
+        total = total * 2 + k
+    return total, sign * value
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)

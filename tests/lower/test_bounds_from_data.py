@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
 from forced import alternatives
-from ir import parse
+from ir import PrimFunc, parse
 from ir.errors import LowerError
 from ir.semantics.interpret import interpret_with_undef
 from lower import compile
@@ -176,3 +176,114 @@ def chain(A: T.Buffer((8,), "float32"), L: T.Buffer((1,), {dtype}), B: T.Buffer(
     for way in (jax.grad(last), jax.jit(jax.grad(last)), of_several):
         with pytest.raises(LowerError, match=r"no derivative backward(.|\n)*0 <= i < L\[0\] \(<string>:6\)"):
             way(A)
+
+
+def ending(steps: int, body: str, dtype: str = "float32") -> PrimFunc:
+    return parse(f"""
+@T.prim_func
+def f(A: T.Buffer((6,), "{dtype}"), B: T.Buffer((6,), "{dtype}"), K: T.Buffer((), "int32")):
+    done = T.alloc_buffer((), "bool")
+    {body.format(steps=steps)}
+""").funcs[0]
+
+
+ENDING = {
+    "one truth": """K[()] = 0
+    B[0] = A[0]
+    done[()] = False
+    for k in T.serial({steps}):
+        if not done[()]:
+            if B[0] > 9.0:
+                done[()] = True
+            else:
+                B[0] = B[0] * 2.0 + A[T.min(k, 5)]
+                K[()] = K[()] + 1
+    for i in T.serial(1, 6):
+        B[i] = B[0]""",
+    "all elements": """for i in T.serial(6):
+        B[i] = A[i]
+        done[()] = False
+        for k in T.serial({steps}):
+            if not done[()]:
+                if B[i] > 9.0:
+                    done[()] = True
+                else:
+                    B[i] = B[i] * 2.0 + A[T.min(k, 5)]
+    K[()] = T.cast(B[2] > B[3], "int32")""",
+    "in a branch": """K[()] = 0
+    for i in T.serial(6):
+        B[i] = A[i]
+        if K[()] < 3:
+            done[()] = False
+            for k in T.serial({steps}):
+                if not done[()]:
+                    done[()] = B[i] > 9.0
+                    B[i] = B[i] * 2.0 + 1.0
+            K[()] = K[()] + 1""",
+    "elements in a branch": """K[()] = 1
+    for i in T.serial(6):
+        stop = T.alloc_buffer((), "bool")
+        B[i] = A[i]
+        if A[i] > 0.7:
+            stop[()] = False
+            for k in T.serial({steps}):
+                if not stop[()]:
+                    stop[()] = B[i] > 9.0
+                    B[i] = B[i] * 2.0 + 1.0""",
+    "within others": """K[()] = 0
+    B[0] = A[0]
+    for i in T.serial(6):
+        done[()] = False
+        for k in T.serial({steps}):
+            if not done[()]:
+                if B[0] > T.cast(i * 3, "float32"):
+                    done[()] = True
+                else:
+                    B[0] = B[0] * 2.0 + A[i]
+                    K[()] = K[()] + 1
+        B[i] = B[0] + 1.0""",
+}
+
+
+@pytest.mark.parametrize("body", ENDING.values(), ids=ENDING.keys())
+@pytest.mark.parametrize("steps", [40, 2**31 - 1])
+def test_loops_end_where_their_steps_do_nothing_more(steps: int, body: str) -> None:
+    func = ending(steps, body)
+    kernel = compile(func)
+    assert steps < 100 or "_until(" in kernel.source
+    A = np.linspace(0.5, 1.0, 6, dtype=np.float32)
+    for (want, _), have in zip(interpret_with_undef(func, A=A), kernel(A=A), strict=True):
+        np.testing.assert_allclose(np.asarray(have), want, rtol=1e-6)
+
+    def last(A: jax.Array) -> jax.Array:
+        return kernel(A=A)[0][5]
+
+    slope = [(last(A + e) - last(A - e)) / 2e-3 for e in 1e-3 * np.eye(6, dtype=np.float32)]
+    np.testing.assert_allclose(jax.jacfwd(last)(A), slope, rtol=2e-2, atol=2e-2)
+    if steps < 100:
+        np.testing.assert_allclose(jax.grad(last)(A), slope, rtol=2e-2, atol=2e-2)
+        return
+    with pytest.raises(LowerError, match="no derivative backward"):
+        jax.grad(last)(A)
+
+
+def test_a_loop_that_goes_on_counting_takes_all_steps() -> None:
+    body = """K[()] = 0
+    done[()] = False
+    for k in T.serial({steps}):
+        if not done[()]:
+            done[()] = A[T.min(k, 5)] > 3
+        K[()] = K[()] + 1
+    for i in T.serial(6):
+        B[i] = A[i]"""
+    func = ending(40, body, "int32")
+    A = np.arange(6, dtype=np.int32)
+    (_, (count, _)) = interpret_with_undef(func, A=A)
+    assert compile(func)(A=A)[1] == count == 40
+
+
+def test_a_loop_of_many_steps_that_does_not_end_early_is_lowered() -> None:
+    func = ending(10**7, "K[()] = 1\n    for k in T.serial({steps}):\n        K[()] = K[()] * 3 % 1009")
+    assert "fori_loop(0, 10000000" in compile(func).source
+    with pytest.raises(LowerError, match=r"loopsat.bound\(LIMIT\)"):
+        compile(ending(2**31 - 1, "K[()] = 1\n    for k in T.serial({steps}):\n        K[()] = K[()] * 3 % 1009"))

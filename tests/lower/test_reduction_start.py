@@ -69,3 +69,19 @@ APART = {
 @pytest.mark.parametrize("body", APART.values(), ids=APART.keys())
 def test_what_is_not_among_the_elements_stays_apart(body: str) -> None:
     source(MATRIX.format("int32"), body)
+
+
+def test_conditions_are_counted_as_they_are() -> None:
+    """What keeps operands harmless where a condition fails is no part of the condition."""
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((40,), "float64"), U: T.Buffer((40,), "float64"), N: T.Buffer((), "int64")):
+    N[()] = 0
+    for i in T.serial(40):
+        if A[i] <= 0 or U[i] < T.exp(-2.0 * A[i]):
+            N[()] = N[()] + 1
+""").funcs[0]
+    rng = np.random.default_rng(0)
+    A, U = rng.normal(size=40), rng.random(40)
+    wanted = np.count_nonzero((A <= 0) | (np.exp(-2 * A) > U))
+    assert np.asarray(compile(func)(A, U)[0]) == interpret(func, A, U)[0] == wanted

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.nodes import Buffer, Cast, Const, Expr
 from ir.presburger.polynomials import Polynomial, polynomial, written
@@ -73,7 +74,7 @@ def _widens(cast: Cast) -> bool:
 
 
 class Slicing(Struct):
-    """Subscripts of arrays. Bounds of slices that are not numbers must be proven not to be negative."""
+    """Subscripts of arrays."""
 
     source: Source
     numbers: Numbers
@@ -140,8 +141,9 @@ class Slicing(Struct):
         if isinstance(bound, int) and bound < 0:
             return self.numbers.binary("add", extent, bound, node)
         if not self.at_most(0, bound):
-            hint = "say that it is not, as in loopsat.assume(0 <= k), or loop over the elements"
-            raise self.source.error("slice", "a bound of the slice may be negative", node, help=hint)
+            from_end = self.numbers.binary("max", self.numbers.binary("add", bound, extent, node), 0, node)
+            bound = self.numbers.select(self.numbers.binary("lt", bound, 0, node), from_end, bound, node)
+            bound = replace(bound, low=0) if isinstance(bound, Weak) else bound
         return bound if self.at_most(bound, extent) else self.numbers.binary("min", bound, extent, node)
 
 

@@ -20,7 +20,7 @@ from ir.script.plain.functions import Function, Inner, Opened, defaults_of, name
 from ir.script.plain.library import made, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import ABSENT, arguments, keyword, only, values, without_usual
-from ir.script.plain.library.arranged import ARRANGED, flattened, size_of
+from ir.script.plain.library.arranged import ARRANGED, extents_of, flattened, size_of
 from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE
 from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.promotion import Number, Weak
@@ -192,10 +192,15 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             if isinstance(value, tuple):
                 return len(value)
             if isinstance(value, (View, Elementwise)) and value.shape:
-                return value.shape[0]
+                return extents_of(read, value.shape[:1], node)[0]
             if isinstance(value, Selection):
                 return selected.counted(read, value, node)
             raise read.error("not-an-array", f"`{shown(node.args[0])}` has no length", node)
+        case "ord":
+            value = read.value(only(read, node, name))
+            if not isinstance(value, Named) or not isinstance(value.value, str) or len(value.value) != 1:
+                raise read.error("arguments", "ord takes a text of one character", node, 'write it, as in ord("a")')
+            return ord(value.value)
         case "tuple" | "list":
             return _items_of(read, only(read, node, name), node)
         case "min" | "max":
@@ -327,7 +332,7 @@ def _size(read: Evaluator, name: str, value: Value, node: ast.Call) -> Value:
     shape = (*shape, *value.shape) if isinstance(value, (View, Elementwise)) else shape
     if name == "np.ndim":
         return len(shape)
-    return shape if name == "np.shape" else size_of(read, shape, node)
+    return extents_of(read, shape, node) if name == "np.shape" else size_of(read, shape, node)
 
 
 def _copied(read: Evaluator, array: Array) -> Elementwise:

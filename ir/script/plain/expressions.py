@@ -36,7 +36,7 @@ from ir.script.plain.comparisons import compared
 from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, shown, used
 from ir.script.plain.library import names as library
 from ir.script.plain.library import selected
-from ir.script.plain.library.arranged import flattened, one_of, size_of
+from ir.script.plain.library.arranged import extents_of, flattened, one_of, size_of
 from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.syntax.lists import Listed
@@ -225,24 +225,29 @@ class Evaluator(Struct):
         hint = "compare the operands, as in `x != 0`, or write `a if c else b`"
         raise self.error("dtype-mismatch", "`and` and `or` of numbers", node, hint)
 
+    def _unassigned(self, name: str, node: ast.AST, before: str) -> ParseError:
+        return self.error(
+            "unassigned", f"`{name}` may be read before it is assigned", node, f"assign {name} before {before}"
+        )
+
     def name(self, name: str, node: ast.AST) -> Value:
         """What a name means here."""
         bound = self.frame.bindings.get(name)
         if isinstance(bound, Cell):
             if bound.start is not None and name not in self.frame.stored and bound.depth == self.program.depth:
                 return bound.start
-            if bound.buffer is None or not (name in self.frame.assigned or name in self.frame.results):
-                message = f"`{name}` may be read before it is assigned"
-                raise self.error("unassigned", message, node, f"assign {name} before the loop or branch")
+            if bound.buffer is None or not self.frame.has(name):
+                raise self._unassigned(name, node, "the loop or branch")
             held = self.frame.held.get(bound.key)
             return held if isinstance(held, (bool, int, float)) else self.read(bound)
         if isinstance(bound, Growing):
             return () if bound.buffer is None else used(bound, bound.buffer)
         if bound is not None:
+            if name in self.frame.late and not self.frame.has(name):
+                raise self._unassigned(name, node, "the loop or branch")
             return bound
         if name in self.frame.locals:
-            message = f"`{name}` may be read before it is assigned"
-            raise self.error("unassigned", message, node, f"assign {name} before it is used")
+            raise self._unassigned(name, node, "it is used")
         if self.frame.enclosing is not None:
             return self.frame.enclosing(name, node)
         try:
@@ -298,7 +303,7 @@ class Evaluator(Struct):
     def _of_array(self, array: Array, node: ast.Attribute) -> Value:
         match node.attr:
             case "shape":
-                return array.shape
+                return extents_of(self, array.shape, node)
             case "ndim":
                 return len(array.shape)
             case "size":

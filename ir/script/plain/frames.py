@@ -83,10 +83,12 @@ class Frame(Struct):
     bindings: dict[str, Binding] = field(default_factory=lambda: dict[str, Binding]())
     stored: set[str] = field(default_factory=lambda: set[str]())  # cells that hold a value on some path
     assigned: frozenset[str] = frozenset()  # cells that hold a value on every path to here
+    late: frozenset[str] = frozenset()  # names that loops and branches give arrays first
     arrays: set[str] = field(default_factory=lambda: set[str]())  # names that would be cells, and are arrays
     held: dict[Key, Number] = field(default_factory=lambda: dict[Key, Number]())  # what cells were given last
     first: frozenset[ast.expr] = frozenset()  # conditions that hold in the first step of their loop
     nodes: Sequence[ast.stmt] = ()  # the statements
+    order: Mapping[ast.AST, int] = field(default_factory=lambda: dict[ast.AST, int]())  # of loops and branches
     results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
     enclosing: Callable[[str, ast.AST], Value] | None = None  # what names mean in the function around this one
 
@@ -102,6 +104,10 @@ class Frame(Struct):
         """What cells hold that a loop assigns is not known within it, nor after it."""
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.held = {key: value for key, value in self.held.items() if key[1] not in names}
+
+    def has(self, name: str) -> bool:
+        """Whether a name that changes holds something here, whatever path was taken."""
+        return name in self.assigned or name in self.results
 
     def outer(self, name: str) -> object:
         """What a name that the function does not assign means to it; `KeyError` if nothing."""

@@ -34,6 +34,7 @@ class _Read(Struct, frozen=True):
     cells: dict[int, list[str]]
     results: frozenset[str]
     first: frozenset[ast.expr]
+    order: Mapping[ast.AST, int]  # which is which of its loops and branches, of which several may have one place
 
 
 class Inner(Struct, frozen=True, eq=False):
@@ -72,7 +73,9 @@ def _reading(node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr
     body = body or [ast.copy_location(ast.Pass(), node)]
     positional = len(params) - len(args.kwonlyargs)
     names, cells = local_names(body, params), cells_of(body, params)
-    return _Read(source, params, positional, body, names, cells, whole.results, whole.first)
+    nodes = (n for s in body for n in ast.walk(s) if isinstance(n, (ast.For, ast.If)))
+    order = {n: k for k, n in enumerate(nodes)}
+    return _Read(source, params, positional, body, names, cells, whole.results, whole.first, order)
 
 
 def inner_function(
@@ -148,5 +151,6 @@ def frame_of(function: Function, path: tuple[int, ...], exact: bool, within: Fun
     home = within if inner else function
     assert home is not None
     frame = Frame(home, read.source, Numbers(read.source, exact), path, read.locals, read.cells, results=read.results,
-                  first=read.first, nodes=read.body, enclosing=function.enclosing if inner else None)  # fmt: skip
+                  first=read.first, nodes=read.body, order=read.order,
+                  enclosing=function.enclosing if inner else None)  # fmt: skip
     return Opened(frame, read.body, read.params, read.positional)

@@ -14,8 +14,9 @@ from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
 from ir.errors import Span
 from ir.naming import unused
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Var, const, seq
+from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Store, Var, const, seq
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.plain.sharing import Loops, Sharing
 from ir.script.values import Typer
 from ir.traverse import has_loads, node_count, substitute_expr
 
@@ -62,6 +63,9 @@ class Learned(Struct):
 
     cells: dict[Key, CellType] = field(default_factory=lambda: dict[Key, CellType]())
     carried: dict[Key, list[str]] = field(default_factory=lambda: dict[Key, list[str]]())
+    arrays: dict[Key, tuple[tuple[Number, ...], DType]] = field(
+        default_factory=lambda: dict[Key, tuple[tuple[Number, ...], DType]]()
+    )  # of names that loops and branches give some first
     grown: dict[Key, Grown] = field(default_factory=lambda: dict[Key, Grown]())
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0
@@ -134,6 +138,9 @@ class Program(Struct):
     used: set[str] = field(default_factory=lambda: set[str]())  # all names so far
     listed: dict[Buffer, Stands] = field(default_factory=lambda: dict[Buffer, Stands]())
     lines: _Lines = field(default_factory=_Lines)
+    sharing: Sharing = field(default_factory=Sharing)
+    heads: int = 0  # of loops so far
+    loops: Loops = ()  # around the list that is open
     facts: list[isl.Set] = field(default_factory=lambda: list[isl.Set]())
     conditions: list[Expr] = field(default_factory=lambda: list[Expr]())  # of the expression that is being read
     depth: int = 0  # of loops and branches
@@ -156,15 +163,17 @@ class Program(Struct):
     def emit(self, stmt: Stmt) -> None:
         """Write a statement."""
         self.lines.done.append(stmt)
+        if isinstance(stmt, Store):
+            self.sharing.store(stmt.buffer, self.loops, stmt.span)
 
     @contextmanager
     def nested(self) -> Generator[_Lines]:
         """A list of statements of its own, which ends with the names bound in it."""
-        outer, taken, facts = self.lines, self.taken, len(self.facts)
+        outer, taken, facts, loops = self.lines, self.taken, len(self.facts), self.loops
         self.lines = _Lines()
         self.depth += 1
         yield self.lines
-        self.lines, self.taken = outer, taken
+        self.lines, self.taken, self.loops = outer, taken, loops
         self.depth -= 1
         del self.facts[facts:]
 
@@ -198,6 +207,7 @@ class Program(Struct):
     def alloc(self, name: str, shape: tuple[Expr, ...], dtype: DType, span: Span | None) -> Buffer:
         """A buffer for the rest of the list."""
         buffer = Buffer(self.fresh(name, alone=True), shape, dtype, span=span)
+        self.sharing.born[buffer] = self.loops
         self.lines.wraps.append((len(self.lines.done), Alloc(buffer, seq(), span)))
         return buffer
 
@@ -205,6 +215,8 @@ class Program(Struct):
         """The head of a loop with a variable of that name; facts about it hold in the list that is open."""
         var = Var(self.fresh(name), extent.dtype, span)
         self.facts.append(pb.loop_domain(var, start, extent).may)
+        self.heads += 1
+        self.loops = (*self.loops, self.heads)
         return For(var, start, extent, seq(), span=span)
 
     # What is known ---------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from ir.script.plain.library.selected import alike
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.loops.growing import appended, check_steady, opened, steps_of
 from ir.script.plain.loops.iterables import Items, Iterables, named_by
-from ir.script.plain.loops.turns import carry_in, carry_on, rotated, states_of
+from ir.script.plain.loops.turns import carry_in, carry_on, changed, rotated, states_of
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Weak, interval_of
@@ -49,6 +49,7 @@ class Body(Struct, dict=True):
     program: Program
     sizes: frozenset[Var]
     callers: tuple[Function, ...] = ()
+    born: int = 0  # how many buffers there were before the call
     level: int = 0  # the depth at which names may be given other arrays: of the function, or of the body of a loop
     carriers: dict[tuple[Key, str], View] = field(default_factory=lambda: dict[tuple[Key, str], View]())
 
@@ -97,7 +98,7 @@ class Body(Struct, dict=True):
         opened = frame_of(function, path, self.frame.numbers.exact, self.home)
         given = arguments_of(self.read, function, opened, args, named, node)
         short = len(opened.body) == 1 and isinstance(opened.body[0], ast.Return)
-        inner = Body(opened.frame, self.program, self.sizes, (*self.callers, function))
+        inner = Body(opened.frame, self.program, self.sizes, (*self.callers, function), len(self.program.sharing.born))
 
         def run() -> Value:
             bound = dict(zip(opened.params, given, strict=True))
@@ -201,6 +202,12 @@ class Body(Struct, dict=True):
         """Allocate the cells that live in a list of statements."""
         for name in self.frame.cells.get(id(nodes), ()):
             key = (self.frame.path, name)
+            if key in self.program.learned.arrays:
+                self.frame.bindings[name] = self.arrays.array(name, *self.program.learned.arrays[key], nodes[0])
+                self.frame.arrays.add(name)
+                self.frame.late |= {name}
+                self.frame.assigned -= {name}
+                continue
             kind = self.program.learned.cells.get(key)
             buffer = None if kind is None else self.program.alloc(name, (), kind.dtype, None)
             self.frame.held.pop(key, None)
@@ -230,8 +237,8 @@ class Body(Struct, dict=True):
     def _assign_name(self, name: str, value: Value, node: ast.AST) -> None:
         cell = self.frame.bindings.get(name)
         stays = name not in self.frame.arrays and not isinstance(cell, Cell)
-        array = isinstance(value, (View, Elementwise)) and bool(value.shape)
-        plain = not array and not isinstance(value, (Named, tuple))
+        array = value if isinstance(value, (View, Elementwise)) and value.shape else None
+        plain = array is None and not isinstance(value, (Named, tuple))
         if (
             not plain
             and isinstance(cell, Cell)
@@ -243,7 +250,11 @@ class Body(Struct, dict=True):
         stays = stays or (not plain and name in self.frame.arrays and self.program.depth == self.level)
         if stays:
             self.frame.bindings[name] = self._settled(name, value, node)
+            self.frame.assigned |= self.frame.late & {name}
             return
+        if array is not None and isinstance(cell, Cell) and not cell.start and self._is_first(name, cell, array, node):
+            self.program.learned.arrays[cell.key] = array.shape, self.read.dtype_of(array, node)
+            raise Again
         if not isinstance(cell, Cell) or not plain:
             message = f"`{name}` changes in a loop or branch, so that it must be a number"
             hint = f"store into the elements of one array, as in {name}[:] = ..., or swap arrays at a loop's own level"
@@ -260,6 +271,11 @@ class Body(Struct, dict=True):
         self.frame.assigned |= {name}
         self.frame.stored.add(name)
         self.frame.hold(cell.key, number)
+
+    def _is_first(self, name: str, cell: Cell, array: View | Elementwise, node: ast.AST) -> bool:
+        """Whether what branches and loops give a name first are arrays, of one size throughout a call."""
+        known = cell.key in self.program.learned.cells or cell.key in self.program.learned.arrays
+        return not known and name not in self.frame.stored and all(self.arrays.settled(e, node) for e in array.shape)
 
     def _assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:
         match target:
@@ -319,20 +335,22 @@ class Body(Struct, dict=True):
         for node in nodes:
             self._statement(node)
 
-    def _list(self, nodes: list[ast.stmt], first: Callable[[], None] | None = None) -> Stmt:
-        """A nested list of statements, whose names end with it."""
-        outer = dict(self.frame.bindings)
+    def _branch(self, node: ast.If, nodes: list[ast.stmt], cond: Expr, loop: ast.For | None) -> Stmt:
+        """One way of a branch, whose names end with it; those of arrays stand for what it made them.
+
+        A branch that is all of a step of a `loop` makes them what they are in its next step.
+        """
+        outer, given, level = dict(self.frame.bindings), self.bound_arrays(), self.level
         with self.program.nested() as lines:
-            if first is not None:
-                first()
+            self.program.assume(cond)
+            self.level = self.program.depth
             self._open_cells(nodes)
             self._statements(nodes)
-        for name in self.bound_arrays():
-            if name in outer and self.frame.bindings[name] is not outer[name]:
-                message = f"`{name}` stands for another array after a loop in a branch"
-                hint = f"store into the elements of one array, as in {name}[:] = ..."
-                raise self.read.error("rebinding", message, nodes[0], hint)
-        self.frame.bindings = outer
+            if loop is None:
+                changed(self, node, given)
+            carry_on(self, loop or node)
+        self.level = level
+        self.frame.bindings = outer if loop is None else {**outer, **{n: self.frame.bindings[n] for n in given}}
         return lines.stmt()
 
     def _statement(self, node: ast.stmt) -> None:
@@ -485,19 +503,24 @@ class Body(Struct, dict=True):
 
     # Branches and loops ----------------------------------------------------------------------------------------------
 
-    def _if(self, node: ast.If) -> None:
+    def _if(self, node: ast.If, loop: ast.For | None = None) -> None:
+        """A branch, which may be all of a step of a loop."""
         cond = self.read.condition(node.test)
         if isinstance(cond, bool):
             self._open_cells(node.body if cond else node.orelse)
             self._statements(node.body if cond else node.orelse)
+            if loop is not None:
+                carry_on(self, loop)
             return
         entry, held = self.frame.assigned, dict(self.frame.held)
         negated = self.frame.numbers.typer.unary("not", cond, node.test)
         self.program.branches += 1
-        then = self._list(node.body, lambda: self.program.assume(cond))
+        if loop is None:
+            carry_in(self, node)
+        then = self._branch(node, node.body, cond, loop)
         after, self.frame.assigned = self.frame.assigned, entry
         once, self.frame.held = self.frame.held, held
-        other = self._list(node.orelse, lambda: self.program.assume(negated)) if node.orelse else SKIP
+        other = self._branch(node, node.orelse, negated, None) if node.orelse else SKIP
         self.program.branches -= 1
         self.frame.held = in_both(once, self.frame.held)
         self.frame.assigned = after if node.test in self.frame.first else self.frame.assigned & after
@@ -559,7 +582,7 @@ class Body(Struct, dict=True):
             since = index if isinstance(first, int) and first == 0 else numbers.binary("sub", index, first, node.iter)
             with steps_of(self, node, count if steps is None else None, since):
                 body = self.step(node, lambda: items.item(index))
-            moved = states_of(self, node, lambda: items.item(index), given, there, body)
+            moved = states_of(self, node, lambda: items.item(index), given, there)
         if steps is not None:
             items = replace(items, count=steps(body))
             head = replace(head, extent=numbers.convert(items.count, dtype, node.iter))
@@ -585,12 +608,23 @@ class Body(Struct, dict=True):
             self.frame.forget(node)
             self._open_cells(node.body)
             self._assign(node.target, item(), node.target)
-            self._statements(node.body)
-            carry_on(self, node)
+            if (guard := self.guard_of(node)) is not None:
+                self._if(guard, node)
+            else:
+                self._statements(node.body)
+                carry_on(self, node)
         self.level = level
         self.frame.forget(node)
         self.frame.bindings = {**outer, **{name: self.frame.bindings[name] for name in given}}
         return lines.stmt()
 
-    def key_of(self, node: ast.For) -> Key:
-        return self.frame.path, f"{node.lineno}:{node.col_offset}"
+    def guard_of(self, node: ast.For) -> ast.If | None:
+        """The branch that all of a step is, if it does nothing in loops that were left."""
+        match node.body:
+            case [ast.If(orelse=[]) as guard] if guard.test in self.frame.first:
+                return guard
+            case _:
+                return None
+
+    def key_of(self, node: ast.For | ast.If) -> Key:
+        return self.frame.path, f"{node.lineno}:{node.col_offset}:{self.frame.order.get(node, '')}"

@@ -126,6 +126,7 @@ def _once(
     outputs = [w.buffer for _, w in program.lines.wraps if isinstance(w, Alloc) and w.buffer.name in results]
     program.lines.wraps = [(k, w) for k, w in program.lines.wraps if not (isinstance(w, Alloc) and w.buffer in outputs)]
     params_and_outputs = (*parameters, *outputs)
+    program.sharing.check()
     whole_body = _without_unread(program.lines.stmt())
     func = PrimFunc(function.__name__, params_and_outputs, whole_body, span=frame.source.span(place))
     return Plain(_narrowed(func), tuple(results), returned)

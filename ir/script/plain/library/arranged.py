@@ -46,9 +46,19 @@ def _arrays(read: Evaluator, value: Value, node: ast.Call) -> list[Array]:
     raise read.error("not-an-array", "a tuple of arrays is expected", node, "as in (A, B)")
 
 
+def extents_of(read: Evaluator, shape: Sequence[Number], node: ast.AST) -> tuple[Number, ...]:
+    """What Python says that a shape is: nothing is left between bounds that pass each other."""
+
+    def least(extent: Number) -> Number:
+        known = read.program.at_most(0, extent, read.numbers.typer)
+        return extent if known else read.numbers.binary("max", extent, 0, node)
+
+    return tuple(map(least, shape))
+
+
 def size_of(read: Evaluator, shape: Sequence[Number], node: ast.AST) -> Number:
     total: Number = 1
-    for extent in shape:
+    for extent in extents_of(read, shape, node):
         total = extent if same(total, 1) else read.numbers.binary("mul", total, extent, node)
     return total
 

@@ -63,9 +63,16 @@ class Iterables(Struct, frozen=True):
                 case "np.ndindex" | "np.ndenumerate":
                     return self._places(node, name == "np.ndenumerate")
                 case "reversed":
-                    return self._reversed(node)
+                    if len(node.args) != 1 or node.keywords:
+                        raise self.read.error("arguments", "reversed takes a range or an array", node)
+                    return self._reversed(node.args[0], node)
                 case _:
                     return self._range(node)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call) and self._called(node.value) in _RANGES:
+            if ast.unparse(node.slice) == "::-1":
+                return self._reversed(node.value, node)
+            hint = "give the range other bounds"
+            raise self.read.error("unsupported", f"`{shown(node)}` is a part of a range", node, hint)
         return self._value(node)
 
     def step(self, items: Items, k: Number, node: ast.AST) -> Value:
@@ -263,12 +270,10 @@ class Iterables(Struct, frozen=True):
     def _size(self, node: ast.Call) -> Callable[[Value], Number]:
         return lambda value: self._fixed(self.read.as_number(value, node), node)
 
-    def _reversed(self, node: ast.Call) -> Items:
-        if len(node.args) != 1 or node.keywords:
-            raise self.read.error("arguments", "reversed takes a range or an array", node)
-        inner = self.of(node.args[0])
+    def _reversed(self, iterable: ast.expr, node: ast.expr) -> Items:
+        inner = self.of(iterable)
         if not inner.ordered:
-            message = f"`{shown(node.args[0])}` cannot be reversed, in Python either"
+            message = f"`{shown(iterable)}` cannot be reversed, in Python either"
             raise self.read.error("arguments", message, node, "reverse each array, as in zip(x[::-1], y[::-1])")
         numbers = self.read.numbers
         last = numbers.binary("sub", inner.count, 1, node)

@@ -15,7 +15,6 @@ from ir.script.plain.frames import Binding, Named, Value
 from ir.script.plain.loops.iterables import Items
 from ir.script.plain.program import Again
 from ir.script.plain.promotion import Number, Weak
-from ir.traverse import buffers_written
 
 if TYPE_CHECKING:
     from ir.script.plain.statements import Body
@@ -46,7 +45,6 @@ def states_of(
     item: Callable[[], Value],
     given: Mapping[str, Binding],
     there: Sequence[Binding],
-    written: Stmt,
 ) -> Cycle | None:
     """What names of arrays stand for after each step, until it is as it was; None where nothing changes.
 
@@ -58,17 +56,20 @@ def states_of(
     if alike(body.bound_arrays(), given):
         return None
     states = [given]
+    turns = body.guard_of(node) is None  # else it is not known after which step it ends
     while (found := place_of(states, now := {name: body.frame.bindings[name] for name in given})) is None:
         for name, array in now.items():
-            if any(array is other for other in there) and len(states) < MAX_STATES:
-                continue
             start = given[name]
+            if array is start and not turns:
+                continue
+            if turns and any(array is other for other in there) and len(states) < MAX_STATES:
+                continue
             if isinstance(start, (tuple, Named)):
                 message = f"`{name}` is another {'tuple' if isinstance(start, tuple) else 'object'} after each step"
                 hint = f"give each item a name, or assign it alone everywhere, as in {name} = (a, b)"
                 raise body.read.error("rebinding", message, node, hint)
-            if not isinstance(start, View) or start.buffer in buffers_written(written):
-                message = f"`{name}` stands for a new array after each step of the loop, and its elements change too"
+            if not isinstance(start, View):
+                message = f"`{name}` stands for a new array after each step of the loop"
                 hint = f"store into the elements of one array, as in {name}[:] = ..., or swap two that are there"
                 raise body.read.error("rebinding", message, node, hint)
             body.program.learned.carry(body.key_of(node), name)
@@ -79,15 +80,57 @@ def states_of(
     return Cycle(found, len(states) - found)
 
 
-def carry_in(body: Body, node: ast.For) -> None:
-    """Arrays that take what names stand for from each step of a loop to the next, with what they stand for now."""
+def changed(body: Body, node: ast.If, given: Mapping[str, Binding]) -> None:
+    """What names of arrays stand for after a branch, where they stood for `given` before it.
+
+    Raises:
+        ParseError: a name stands for a tuple or an object.
+        Again: a name stands for another array, which the next translation copies into one for both ways.
+    """
+    carried = body.program.learned.carried.get(body.key_of(node), ())
+    for name, start in given.items():
+        if body.frame.bindings[name] is start or name in carried:
+            continue
+        if not isinstance(start, (View, Elementwise)):
+            hint = "give each item a name of its own"
+            raise body.read.error("rebinding", f"`{name}` is another object after a branch", node, hint)
+        body.program.learned.carry(body.key_of(node), name)
+        raise Again
+
+
+def carry_in(body: Body, node: ast.For | ast.If) -> None:
+    """Arrays that take what names stand for from each step of a loop to the next, with what they stand for now.
+
+    So do branches, after which names may stand for what they did before, and for what others stand for too.
+    """
     for name in body.program.learned.carried.get(body.key_of(node), ()):
         now = body.frame.bindings[name]
         assert isinstance(now, (View, Elementwise))
-        body.frame.bindings[name] = body.carriers[body.key_of(node), name] = body.arrays.kept(name, now, node)
+        kept = body.arrays.kept(name, now, node)
+        _note_copy(body, name, now, kept)
+        body.frame.bindings[name] = body.carriers[body.key_of(node), name] = kept
 
 
-def carry_on(body: Body, node: ast.For) -> None:
+def _note_copy(body: Body, name: str, array: Array, into: View) -> None:
+    """A name stands for a copy, which matters if another one stands for the array, or a part of it, or a caller's.
+
+    Nothing runs after what a call of the whole program returns is known.
+    """
+    returned = name in body.frame.results and not body.frame.path
+    if not isinstance(array, View) or array.buffer is into.buffer or returned:
+        return
+    buffer = array.buffer
+
+    def holds(value: Binding) -> bool:
+        return any(map(holds, value)) if isinstance(value, tuple) else getattr(value, "buffer", None) is buffer
+
+    sharing = body.program.sharing
+    of_caller = buffer not in list(sharing.born)[body.born :]
+    shared = of_caller or any(holds(v) for n, v in body.frame.bindings.items() if n != name)
+    sharing.copy("" if name in body.frame.results else name, buffer, into.buffer, body.program.loops, shared=shared)
+
+
+def carry_on(body: Body, node: ast.For | ast.If) -> None:
     """What names stand for after a step, in the arrays of the next one.
 
     Raises:
@@ -111,17 +154,22 @@ def carry_on(body: Body, node: ast.For) -> None:
         moved = isinstance(array, View) and array is not view and array.buffer in buffers
         found[name] = body.arrays.kept(name, array, node) if moved else array
     for name, view in carriers.items():
+        _note_copy(body, name, body.frame.bindings[name], view)
+    body.program.sharing.renaming = True
+    for name, view in carriers.items():
         if found[name] is not view:
             body.arrays.store(view, found[name], node)
         body.frame.bindings[name] = view
+    body.program.sharing.renaming = False
 
 
-def _check_alike(body: Body, name: str, one: View, other: Array, node: ast.For) -> None:
+def _check_alike(body: Body, name: str, one: View, other: Array, node: ast.For | ast.If) -> None:
     dtype = body.read.dtype_of(other, node)
     alike = len(one.shape) == len(other.shape) and all(map(same, one.shape, other.shape))
     if not alike or dtype is not one.buffer.dtype:
         kinds = " and ".join(f"{d} {shown_shape(s)}" for d, s in ((one.buffer.dtype, one.shape), (dtype, other.shape)))
-        message = f"`{name}` stands for arrays of different kinds before and after a step of the loop: {kinds}"
+        what = "what is returned stands" if name in body.frame.results else f"`{name}` stands"
+        message = f"{what} for arrays of different kinds, before and after a step of a loop or a branch: {kinds}"
         raise body.read.error("rebinding", message, node, "give the two arrays two names")
 
 

@@ -12,15 +12,15 @@ from ir.nodes import Binary, Buffer, Cast, Const, Expr, Stmt, Var
 from ir.script.expressions import BINARY
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell
-from ir.script.plain.loops.counting import HINT, Ending
+from ir.script.plain.loops.counting import Ending
 from ir.script.plain.loops.iterables import Items
 from ir.script.plain.loops.measures import Measure, measure
 from ir.script.plain.program import Again, Key
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
-from ir.traverse import map_expr
+from ir.traverse import ANY_STEPS, map_expr
 
 _MAX_TRIED = 20_000  # steps of a counter for each of which a condition is looked at
-_MAX_STEPS = 2**20  # of a bound that is a number: a loop takes all of them
+_MAX_STEPS = 2**20  # of a bound that is a number
 
 
 class Whiles(Struct, frozen=True):
@@ -59,11 +59,7 @@ class Whiles(Struct, frozen=True):
         return dict(self.read.frame.held)
 
     def steps(self, ending: Ending, body: Stmt, entry: Mapping[Key, Number]) -> Number:
-        """How many steps a loop takes at most whose body has been written.
-
-        Raises:
-            ParseError: no bound is found.
-        """
+        """How many steps a loop takes at most whose body has been written."""
         tried = self._tried(ending, entry)
         if tried is not None:
             return tried
@@ -87,8 +83,7 @@ class Whiles(Struct, frozen=True):
             for cell in cells.values():  # with the numbers of the call it may be decided step by step
                 if cell.key in entry:
                     self.read.needs_value(entry[cell.key])
-            message = f"`{ending.text}` is not supported: no bound of its steps was found"
-            raise self.read.error("unsupported", message, ending, HINT)
+            return ANY_STEPS
         return count
 
     def _tried(self, ending: Ending, entry: Mapping[Key, Number]) -> int | None:

@@ -1,0 +1,224 @@
+"""Names that stand for other arrays after branches, and loops that run until data say that they end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir.errors import LoopsatError
+from plain_runs import Programs, check, keeper, read
+
+PROGRAMS: Programs = []
+program = keeper(PROGRAMS)
+
+
+def V(r: np.random.Generator) -> tuple[Any, ...]:
+    return (r.random(6),)
+
+
+@program(V)
+def swaps_sometimes(x):
+    y = np.zeros_like(x)
+    for t in range(3):
+        if x[0] > 0.3 * t:
+            x, y = y, x
+            y = y + 1
+        if y[1] > 1.5:
+            break
+        x, y = y, x
+    return x
+
+
+@program(V)
+def converges(x):
+    for step in range(9):
+        new = np.empty_like(x)
+        for i in range(6):
+            new[i] = 0.5 * x[i] + 0.1
+        moved = np.abs(new - x).sum()
+        x = new
+        if moved < 0.1:
+            break
+    return x, step
+
+
+@program(V)
+def best_row(x):
+    best = None
+    rows = x.reshape(2, 3)
+    top = rows[0].copy()
+    for row in rows:
+        if row.sum() > top.sum():
+            top = row * 1
+            best = row[0]
+        top[0] -= 0.25
+    return top, best is None
+
+
+@program(V)
+def given_first_by_branches(x):
+    if x[0] > 0.9:
+        y = np.zeros(6)
+    elif x[0] > 0.4:
+        y = x * 2
+        y[1] = 3
+    else:
+        y = x[::-1]
+    return y + 1
+
+
+def first_above(x, limit):
+    for k in range(2):
+        if x[k] > limit:
+            return x[k : k + 2]
+    return np.zeros(2)
+
+
+@program(V)
+def returned_early(x):
+    total = np.zeros(2)
+    for k in range(3):
+        total = total + first_above(x, 0.3 * k)
+    if total[0] > 1:
+        return total, x
+    for k in range(6):
+        x = x + total[1]
+        if x[k] > 1:
+            return total * x[k], x
+    return total, -x
+
+
+@program(lambda r: (r.integers(1, 30, 6),))
+def steps_to_one(x):
+    steps = np.zeros(6, np.int64)
+    for k in range(6):
+        c = x[k]
+        while c != 1:
+            c = c // 2 if c % 2 == 0 else 3 * c + 1
+            steps[k] += 1
+    return steps
+
+
+@program(lambda r: (r.random((3, 3)) / 9, r.random(3)))
+def settles(M, b):
+    x = np.zeros(3)
+    step = 0
+    while np.abs(M @ x + b - x).max() > 1e-9:
+        new = np.zeros(3)
+        for i in range(3):
+            new[i] = b[i] + M[i] @ x
+        x = new
+        step += 1
+    return x, step
+
+
+def root(parent, x):
+    while parent[x] != x:
+        parent[x] = parent[parent[x]]
+        x = parent[x]
+    return x
+
+
+@program(lambda r: (r.integers(0, 6, (8, 2)),))
+def components(pairs):
+    parent = np.arange(6)
+    for a, b in pairs:
+        ra = root(parent, a)
+        rb = root(parent, b)
+        if ra != rb:
+            parent[ra] = rb
+    return parent
+
+
+@program(lambda r: (r.random((4, 4)) < 0.6,))
+def filled(free):
+    seen = np.zeros((4, 4), np.int64)
+    stack = np.zeros((65, 2), np.int64)
+    top = 1
+    while top > 0:
+        top -= 1
+        y, x = stack[top]
+        if not (0 <= y < 4 and 0 <= x < 4) or seen[y, x] > 0 or not free[y, x]:
+            continue
+        seen[y, x] = 1
+        for dy, dx in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+            stack[top] = y + dy, x + dx
+            top += 1
+    return seen
+
+
+def two_of_one(x):
+    y = x * 2
+    z = y
+    if x[0] > 0.5:
+        y = x + 1
+    z[0] = 1
+    return y, z
+
+
+def row_of_what_changes(x):
+    rows = (x * 1).reshape(2, 3)
+    best = rows[0]
+    for i in range(2):
+        best = rows[i]
+    rows[:] = 7
+    return best
+
+
+def two_copies(x):
+    y = x * 2
+    z = y
+    for _ in range(2):
+        if y[1] > 1:
+            z[2] = 7
+        else:
+            y = x * 2
+            z = x + 1
+    return y, z
+
+
+def returned_by_a_function(x):
+    y = x * 2
+    z = same_or_not(y)
+    y[0] = 3
+    return z
+
+
+def same_or_not(x):
+    if x[0] > 0.5:
+        return x
+    return x + 1
+
+
+def perhaps_assigned(x):
+    for v in x:
+        if v > 0.5:
+            y = x * v
+    return y
+
+
+def of_two_sizes(x):
+    if x[0] > 0.5:
+        return x[:2]
+    return x
+
+
+REFUSED = [
+    (two_of_one, "an array that `y` may stand for"), (row_of_what_changes, "as in best = x.copy()"),
+    (two_copies, "that other names may stand for"), (returned_by_a_function, "as in return x.copy()"),
+    (perhaps_assigned, "`y` may be read before it is assigned"), (of_two_sizes, "what is returned stands for arrays"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "text"), REFUSED, ids=[f.__name__ for f, _ in REFUSED])
+def test_what_copies_would_tell_is_refused(function: Any, text: str) -> None:
+    with pytest.raises(LoopsatError) as error:
+        read(function, (np.linspace(0, 1, 6),))
+    assert text in str(error.value) and error.value.span is not None
+
+
+@pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
+def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
+    check(function, arguments)
