@@ -39,6 +39,9 @@ _TAKEN_REDUCTIONS = frozenset(("reduce_sum", "reduce_max", "reduce_min"))
 _TAKEN = frozenset(
     ("add", "sub", "mul", "div", "max", "min", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "square", "sign")
 )
+_NUMBERS: Mapping[str, Callable[..., float]] = {
+    "add": float.__add__, "sub": float.__sub__, "mul": float.__mul__, "neg": float.__neg__, "max": max, "min": min,
+}  # fmt: skip
 _CUMULATIVE = frozenset(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"))
 _LIBRARY = frozenset(("triangular_solve", "cholesky", "lu", "qr", "eigh", "svd"))
 _KEPT = frozenset(("optimization_barrier", "scan", "while", "cond"))  # not merged with others that are the same
@@ -108,12 +111,13 @@ class ArrayPrices(Struct):
 
 class _Block(Struct):
     """The operations of one function or of a loop's body; `price` adds up what each run of it stores. It is run so
-    many `times`; `several`: each of them changes several arrays."""
+    many `times`, in each of the `steps` of a loop; `several`: each of them changes several arrays."""
 
     target: Target
     inside: bool
     instructions: Mapping[str, CallPrice]
     times: float = 1.0
+    steps: float = 0.0
     several: bool = False
     price: float = 0.0
     work: list[float] = field(default_factory=lambda: list[float]())
@@ -297,7 +301,9 @@ class _Block(Struct):
         plain = plain and name != "convert_element_type"
         taken = name in _TAKEN and eqn.outvars[0].aval.dtype.kind == "f"
         elements = self._taken if taken else self._elements
-        return [replace(elements(operands, size, each), plain=plain) for size in sizes]
+        numbers = [o.number for o in operands if o.number is not None]
+        known = _NUMBERS[name](*numbers) if name in _NUMBERS and len(numbers) == len(operands) else None
+        return [replace(elements(operands, size, each), plain=plain, number=known) for size in sizes]
 
     def _taken(self, operands: Sequence[_Array], size: int, each: float, *, cut: bool = False) -> _Array:
         """An operation on elements that a reduction takes in, with those before that nothing else wants."""
@@ -544,10 +550,13 @@ class _Block(Struct):
         """The price of one of some steps, or of several `together`; what is carried lies in memory."""
         kept = [replace(self.store(o), own=False) for o in operands[:consts]]
         state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
-        block = _Block(self.target, True, self.instructions, self.times * max(steps, 1.0))
+        block = _Block(self.target, True, self.instructions, self.times * max(steps, 1.0), steps)
         outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
         block.several = sum(_size(v.aval) > 1 for v in jaxpr.outvars[:carried]) > 1
         known, counters = self._invariant(jaxpr, kept), _counters(jaxpr, consts)
+        for k in counters:
+            begin = operands[consts + k].number
+            state[k] = state[k] if begin is None else replace(state[k], number=begin + (steps * together - 1) / 2)
         stored: list[_Array] = []
         for _ in range(together):
             found = block.run(jaxpr, [*kept, *state, *slices], outputs, known)
@@ -581,7 +590,7 @@ class _Block(Struct):
     def _cond(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
         """What is done where the condition holds: lowering asks for what it expects of data."""
         held = [self.store(o) for o in operands[1:]]
-        block = _Block(self.target, self.inside, self.instructions, self.times)
+        block = _Block(self.target, self.inside, self.instructions, self.times, self.steps)
         for result in block.run(eqn.params["branches"][-1].jaxpr, held):
             block.store(result)
         self.price += block.price + self.target.launch

@@ -353,7 +353,7 @@ def test_optimize_prices_programs_without_what_is_switched_off() -> None:
     off = optimize(func, without=["structure", "padding", "branch.true"])
     assert off.settings.without == ("padding", "branch.true", "structure")
     assert "fori_loop" in emit(off.best, without=off.settings.without)
-    assert program_price(func, without=frozenset(["structure"])) > 1.5 * program_price(func)
+    assert program_price(func, without=frozenset(["structure"])) > 1.2 * program_price(func)
 
 
 def test_unknown_names_are_refused() -> None:

@@ -387,7 +387,7 @@ for i in T.serial(1, {n}):
         G[i, j] = T.max(G[i, j - 1], H[i - 1, j - 1] * G[i - 1, j])
         H[i, j] = T.max(H[i - 1, j] * G[i - 1, j - 1], H[i, j - 1]) + G[i, j]
 """
-    source = emit(read(params, body))
+    source = emit(read(params, body), target=replace(CPU, scalar=20.0))
     assert "G_skewed_past" in source and "H_skewed_past_2" in source
     scope: dict[str, object] = {}
     exec(source, scope)

@@ -74,7 +74,7 @@ def _reading(node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr
     positional = len(params) - len(args.kwonlyargs)
     names, cells = local_names(body, params), cells_of(body, params)
     nodes = (n for s in body for n in ast.walk(s) if isinstance(n, (ast.For, ast.If)))
-    order = {n: k for k, n in enumerate(nodes)}
+    order: dict[ast.AST, int] = {n: k for k, n in enumerate(nodes)}
     return _Read(source, params, positional, body, names, cells, whole.results, whole.first, order)
 
 

@@ -154,7 +154,9 @@ def carry_on(body: Body, node: ast.For | ast.If) -> None:
         moved = isinstance(array, View) and array is not view and array.buffer in buffers
         found[name] = body.arrays.kept(name, array, node) if moved else array
     for name, view in carriers.items():
-        _note_copy(body, name, body.frame.bindings[name], view)
+        array = body.frame.bindings[name]
+        assert isinstance(array, (View, Elementwise))
+        _note_copy(body, name, array, view)
     body.program.sharing.renaming = True
     for name, view in carriers.items():
         if found[name] is not view:
