@@ -1,5 +1,6 @@
 """The programs of `untuned_programs.py` as somebody who knows JAX writes them by hand, and arrays to run them on."""
 
+# ruff: noqa: B007, E731, E741
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -2011,6 +2012,955 @@ def requantized(X, W, s):
     return jnp.clip(jnp.floor(a * s + 0.5), -128, 127).astype(jnp.int8)
 
 
+def row_products(X):
+    return jnp.cumprod(X, 1)
+
+
+def savitzky_golay(X, c):
+    P = jnp.pad(X, 3, mode="edge")
+    return sum(c[t] * P[t : t + 100000] for t in range(7))
+
+
+def polyphase_up(X, h):
+    P = jnp.pad(X, (7, 0))
+    hh = h.reshape(8, 3)
+    return jnp.stack([sum(hh[k, r] * P[7 - k : 7 - k + 8192] for k in range(8)) for r in range(3)], 1).reshape(-1)
+
+
+def circular_convolution(X, h):
+    P = jnp.concatenate([X[:, -15:], X], 1)
+    return sum(h[k] * P[:, 15 - k : 15 - k + 256] for k in range(16))
+
+
+def pairwise_l1(A, B):
+    return jnp.abs(A[:, None] - B[None]).sum(-1)
+
+
+def ema_crossings(X):
+
+    def s(c, x):
+        a, b, ab, n = c
+        a = 0.8 * a + 0.2 * x
+        b = 0.95 * b + 0.05 * x
+        now = a > b
+        return ((a, b, now, n + (now != ab)), None)
+
+    x0 = X[:, 0]
+    return lax.scan(s, (x0, x0, jnp.zeros(64, bool), jnp.zeros(64, jnp.int32)), X[:, 1:].T)[0][3]
+
+
+def nbody_leapfrog(P, V):
+
+    def s(t, c):
+        P, V = c
+        d = P[None] - P[:, None]
+        r2 = (d * d).sum(-1) + 0.05
+        F = (d * (1 / (r2 * jnp.sqrt(r2)))[..., None]).sum(1)
+        V = V + 0.01 * F
+        return (P + 0.01 * V, V)
+
+    return lax.fori_loop(0, 10, s, (P, V))
+
+
+def sph_density(P, m):
+    x, y = (P[:, 0], P[:, 1])
+    r2 = (x[:, None] - x[None]) ** 2 + (y[:, None] - y[None]) ** 2
+    w = jnp.where(r2 < 0.04, (0.04 - r2) ** 3, 0)
+    return w @ m
+
+
+def ising_checkerboard(S, U, p):
+    par = (jnp.arange(128)[:, None] + jnp.arange(128)) % 2
+
+    def s(S, u):
+        for c in range(2):
+            n = jnp.roll(S, 1, 0) + jnp.roll(S, -1, 0) + jnp.roll(S, 1, 1) + jnp.roll(S, -1, 1)
+            S = jnp.where((par == c) & (u[c] < p[S * n + 4]), -S, S)
+        return (S, None)
+
+    return lax.scan(s, S, U)[0]
+
+
+def forest_fire(G, U):
+
+    def s(G, u):
+        b = jnp.pad(G == 2, 1)
+        nb = b[:-2, 1:-1] | b[2:, 1:-1] | b[1:-1, :-2] | b[1:-1, 2:]
+        return (
+            jnp.where(G == 2, 0, jnp.where((G == 1) & (nb | (u < 0.001)), 2, jnp.where((G == 0) & (u < 0.05), 1, G))),
+            None,
+        )
+
+    return lax.scan(s, G, U)[0]
+
+
+def polygon_areas(P):
+    x, y = (P[..., 0], P[..., 1])
+    return 0.5 * jnp.abs((x * jnp.roll(y, -1, 1) - jnp.roll(x, -1, 1) * y).sum(1))
+
+
+def point_in_polygon(Q, P):
+    R = jnp.roll(P, 1, 0)
+    x, y = (Q[:, :1], Q[:, 1:])
+    c = ((P[:, 1] > y) != (R[:, 1] > y)) & (x < (R[:, 0] - P[:, 0]) * (y - P[:, 1]) / (R[:, 1] - P[:, 1]) + P[:, 0])
+    return c.sum(1).astype(jnp.int32) % 2
+
+
+def z_buffer(P):
+    i = jnp.arange(96, dtype=jnp.float32)
+    z = P[:, 0, None, None] * i + P[:, 1, None, None] * i[:, None] + P[:, 2, None, None]
+    z = jnp.where(z > 0, z, 1000000000.0)
+    m = z.min(0)
+    return (m, jnp.where(m < 1000000000.0, z.argmin(0), -1).astype(jnp.int32))
+
+
+def ray_spheres(D, C):
+    b = D @ C[:, :3].T
+    c = (C[:, :3] ** 2).sum(1) - C[:, 3] ** 2
+    disc = b * b - c
+    t = b - jnp.sqrt(jnp.maximum(disc, 0))
+    t = jnp.where((disc > 0) & (t > 0), t, 1e30)
+    m = t.min(1)
+    return (jnp.where(m < 1e30, t.argmin(1), -1).astype(jnp.int32), m)
+
+
+def weighted_histogram(X, W):
+    b = jnp.clip(jnp.floor(X * 50).astype(int), 0, 49)
+    return jax.ops.segment_sum(W, b, 50)
+
+
+def warp_affine(A, M):
+    i = jnp.arange(200, dtype=jnp.float32)
+    u = M[0] * i[:, None] + M[1] * i + M[2]
+    v = M[3] * i[:, None] + M[4] * i + M[5]
+    y = jnp.floor(u).astype(int)
+    x = jnp.floor(v).astype(int)
+    a = u - y
+    b = v - x
+    ok = (y >= 0) & (y < 199) & (x >= 0) & (x < 199)
+    y = jnp.clip(y, 0, 198)
+    x = jnp.clip(x, 0, 198)
+    return jnp.where(
+        ok, (1 - a) * ((1 - b) * A[y, x] + b * A[y, x + 1]) + a * ((1 - b) * A[y + 1, x] + b * A[y + 1, x + 1]), 0
+    )
+
+
+def smith_waterman(a, b):
+    S = jnp.where(a[:, None] == b, 3, -3)
+    j = jnp.arange(128)
+
+    def s(h, x):
+        t = jnp.maximum(jnp.maximum(h[:-1] + x, 0), h[1:] - 2)
+        r = lax.cummax(t + 2 * j) - 2 * j
+        r = jnp.concatenate([jnp.zeros(1, int), r])
+        return (r, r)
+
+    _, H = lax.scan(s, jnp.zeros(129, int), S)
+    H = jnp.concatenate([jnp.zeros((1, 129), int), H])
+    return (H, H.max()[None])
+
+
+def best_subarrays(X):
+    P = jnp.cumsum(X, 1)
+    low = jnp.minimum(lax.cummin(P, 1), 1e30)
+    low = jnp.concatenate([jnp.zeros((100, 1)), jnp.minimum(low[:, :-1], 0)], 1)
+    return (P - low).max(1)
+
+
+def two_trades(P):
+    s1 = lax.cummax(P - lax.cummin(P, 1), 1)
+    s1p = jnp.maximum(s1, 0)
+    b2 = lax.cummax(jnp.concatenate([jnp.zeros((50, 1)), s1p[:, :-1]], 1) - P, 1)
+    return jnp.maximum(jnp.max(b2 + P, 1), 0)
+
+
+def burgers_minmod(U):
+
+    def s(t, U):
+        a = U[1:-2] - U[:-3]
+        b = U[2:-1] - U[1:-2]
+        sl = jnp.where(a * b > 0, jnp.where(jnp.abs(a) < jnp.abs(b), a, b), 0)
+        l = U[1:-2] + 0.5 * sl
+        F = 0.5 * l * l
+        return U.at[2:2046].add(-0.2 * (F[1:] - F[:-1]))
+
+    return lax.fori_loop(0, 40, s, U)
+
+
+def conjugate_gradient(A, b):
+
+    def s(k, c):
+        x, r, p, rr = c
+        q = A @ p
+        al = rr / (p @ q)
+        x = x + al * p
+        r = r - al * q
+        n = r @ r
+        return (x, r, r + n / rr * p, n)
+
+    return lax.fori_loop(0, 10, s, (jnp.zeros_like(b), b, b, b @ b))[0]
+
+
+def power_iteration(A, v):
+
+    def s(k, v):
+        w = A @ v
+        return w / jnp.sqrt(w @ w)
+
+    return lax.fori_loop(0, 20, s, v)
+
+
+def matrix_exponential(A):
+    t = jnp.eye(64)
+    S = t
+    for k in range(1, 9):
+        t = t @ A / k
+        S = S + t
+    return S
+
+
+def kronecker(A, B):
+    return jnp.kron(A, B)
+
+
+def tensor_pair(A, B):
+    return jnp.einsum("akil,kblj->abij", A, B)
+
+
+def swiglu(X, G, U, D):
+    n = X / jnp.sqrt((X * X).mean(1, keepdims=True) + 1e-05)
+    return X + jax.nn.silu(n @ G) * (n @ U) @ D
+
+
+def conv3d(X, W):
+    return lax.conv_general_dilated(X[None], W, (1, 1, 1), "VALID")[0]
+
+
+def local_response_norm(X):
+    P = jnp.pad(X * X, ((2, 2), (0, 0), (0, 0)))
+    return X / jnp.sqrt(2 + 0.0001 * sum(P[d : d + 32] for d in range(5)))
+
+
+def max_unpool(V, I):
+    return jnp.zeros((16, 1600)).at[jnp.arange(16)[:, None, None], I].set(V)
+
+
+def adam_step(w, g, m, v):
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * g * g
+    return (w - 0.001 * (m / 0.1) / (jnp.sqrt(v / 0.001) + 1e-08), m, v)
+
+
+def collapse_repeats(X):
+    k = (X != 0) & (jnp.concatenate([jnp.array([0]), X[:-1]]) != X)
+    k = k.at[0].set(X[0] != 0)
+    p = jnp.cumsum(k) - 1
+    return (jnp.full(4000, -1).at[jnp.where(k, p, 4000)].set(X, mode="drop"), k.sum()[None].astype(jnp.int32))
+
+
+def symmetric_lower_product(L, x):
+    T = jnp.tril(L, -1)
+    return jnp.diag(L) * x + T @ x + T.T @ x
+
+
+def triangular_inverse(L):
+    return jax.scipy.linalg.solve_triangular(L, jnp.eye(48), lower=True)
+
+
+def fletcher16(X):
+    x = X.astype(jnp.int32)
+    a = jnp.cumsum(x, 1) % 255
+    b = jnp.sum(a, 1) % 255
+    return b * 256 + a[:, -1]
+
+
+def lfsr_streams(S):
+
+    def f(s, _):
+        bit = (s ^ s >> 2 ^ s >> 3 ^ s >> 5) & 1
+        return (s >> 1 | bit << 31, bit)
+
+    return lax.scan(f, S, None, length=200)[1].T
+
+
+def base64(X, table):
+    x = X.reshape(-1, 3).astype(int)
+    a, b, c = (x[:, 0], x[:, 1], x[:, 2])
+    return table[jnp.stack([a // 4, a % 4 * 16 + b // 16, b % 16 * 4 + c // 64, c % 64], 1)].reshape(-1)
+
+
+def zigzag_delta(X):
+    d = (X >> 1).astype(jnp.int32)
+    return jnp.cumsum(jnp.where(X & 1 == 1, -d - 1, d), 1)
+
+
+def kmeans_step(X, C):
+    a = jnp.argmin(((X[:, None] - C[None]) ** 2).sum(-1), 1)
+    h = jax.nn.one_hot(a, 12)
+    return h.T @ X / jnp.maximum(h.sum(0), 1)[:, None]
+
+
+def logistic_descent(X, y):
+
+    def s(i, w):
+        return w - 0.1 * ((jax.nn.sigmoid(X @ w) - y) @ X) / 500
+
+    return lax.fori_loop(0, 20, s, jnp.zeros(16))
+
+
+def tree_predict(X, feature, cut, leaf):
+    n = jnp.zeros(3000, int)
+    r = jnp.arange(3000)
+    for d in range(7):
+        n = jnp.where(X[r, feature[n]] <= cut[n], 2 * n + 1, 2 * n + 2)
+    return leaf[n - 127]
+
+
+def lagrange(x, y, q):
+    d = x[:, None] - x[None]
+    e = jnp.eye(10, dtype=bool)
+    den = jnp.where(e, 1, d).prod(1)
+    num = jnp.where(e[None], 1, (q[:, None] - x)[:, None, :]).prod(-1)
+    return num @ (y / den)
+
+
+def resample(X):
+    i = jnp.arange(2998) * 7
+    n = i // 3
+    f = (i % 3 / 3).astype(jnp.float32)
+    return X[:, n] * (1 - f) + X[:, n + 1] * f
+
+
+def dct_blocks(A, K):
+    return jnp.einsum("ux,axby,vy->aubv", K, A.reshape(32, 8, 32, 8), K).reshape(256, 256)
+
+
+def census(A):
+    c = jnp.zeros((198, 198), jnp.int32)
+    for a in range(3):
+        for b in range(3):
+            if (a, b) != (1, 1):
+                c = c * 2 + (A[a : a + 198, b : b + 198] < A[1:-1, 1:-1])
+    return jnp.pad(c, 1)
+
+
+def stereo(L, R):
+
+    def box(M):
+        return sum(M[a : a + 96] for a in range(5))
+
+    S = []
+    for d in range(16):
+        M = jnp.abs(L[:, 16 : 16 + 104] - R[:, 16 - d : 16 - d + 104])
+        M = box(M)
+        S.append(sum(M[:, b : b + 100] for b in range(5)))
+    return jnp.argmin(jnp.stack(S), 0).astype(jnp.int32)
+
+
+def error_diffusion(A):
+
+    def row(E, a):
+
+        def px(c, x):
+            (e,) = c
+            aa, ee = x
+            v = aa + ee + e * 7 / 16
+            b = jnp.where(v > 0.5, 1.0, 0.0)
+            e = v - b
+            return ((e,), (b, e))
+
+        _, (b, e) = lax.scan(px, (jnp.float32(0),), (a, E))
+        p = jnp.pad(e, 1)
+        return (p[2:] * 3 / 16 + p[1:-1] * 5 / 16 + p[:-2] / 16, b)
+
+    return lax.scan(row, jnp.zeros(64), A)[1]
+
+
+def gauss_seidel_line(U, F):
+
+    def sweep(s, U):
+
+        def st(l, x):
+            r = 0.5 * (l + x)
+            return (r, r)
+
+        return U.at[1:-1].set(lax.scan(st, U[0], U[2:] - F[1:-1])[1])
+
+    return lax.fori_loop(0, 10, sweep, U)
+
+
+def crank_nicolson(U):
+
+    def fc(c, _):
+        n = 0.5 / (2 - 0.5 * c)
+        return (n, n)
+
+    c = lax.scan(fc, jnp.float32(0), None, length=254)[1]
+    cp = jnp.concatenate([jnp.zeros(1), c[:-1]])
+    w = 2 - 0.5 * cp
+
+    def step(t, U):
+        r = U[1:-1] + 0.25 * (U[:-2] - 2 * U[1:-1] + U[2:])
+
+        def fd(d, x):
+            rr, ww = x
+            n = (rr + 0.5 * d) / ww
+            return (n, n)
+
+        d = lax.scan(fd, jnp.float32(0), (r, w))[1]
+
+        def bd(u, x):
+            dd, cc = x
+            n = dd + cc * u
+            return (n, n)
+
+        return U.at[1:-1].set(lax.scan(bd, U[255], (d, c), reverse=True)[1])
+
+    return lax.fori_loop(0, 20, step, U)
+
+
+def spline_eval(knots, q):
+    k = jnp.clip((q * 64).astype(int), 0, 63)
+    u = q * 64 - k
+    K = knots[k]
+    return ((K[:, 3] * u + K[:, 2]) * u + K[:, 1]) * u + K[:, 0]
+
+
+def wavelet_level(X, h, g):
+    P = jnp.concatenate([X, X[:, :3]], 1)
+    w = [P[:, k : k + 1024 : 2] for k in range(4)]
+    return (sum(h[k] * w[k] for k in range(4)), sum(g[k] * w[k] for k in range(4)))
+
+
+def run_decode(starts, values):
+    return values[jnp.searchsorted(starts, jnp.arange(5000), side="right") - 1]
+
+
+def csr_row_best(ptr, val, col):
+    r = jnp.searchsorted(ptr, jnp.arange(8000), side="right") - 1
+    m = jax.ops.segment_max(val, r, 500)
+    e = jax.ops.segment_min(jnp.where(val == m[r], jnp.arange(8000), 8000), r, 500)
+    return jnp.where(e < 8000, col[jnp.minimum(e, 7999)], -1)
+
+
+def rank_of_merge(A, B):
+    ra = (B[None] < A[:, None]).sum(1)
+    rb = (A[None] <= B[:, None]).sum(1)
+    i = jnp.arange(1000)
+    return jnp.zeros(2000).at[i + ra].set(A).at[i + rb].set(B)
+
+
+def gelu_dropout(X, b, keep):
+    v = X + b
+    return jnp.where(keep != 0, 0.5 * v * (1 + jnp.tanh(0.7978846 * (v + 0.044715 * v**3))) * 1.25, 0)
+
+
+def count_in_boxes(P, B):
+    x, y = (P[:, 0], P[:, 1])
+    b = B[:, :, None]
+    return ((x >= b[:, 0]) & (x < b[:, 1]) & (y >= b[:, 2]) & (y < b[:, 3])).sum(1).astype(jnp.int32)
+
+
+def trapezoid_integral(X, t):
+    return jnp.pad(jnp.cumsum(0.5 * jnp.diff(t) * (X[:, 1:] + X[:, :-1]), 1), ((0, 0), (1, 0)))
+
+
+def longest_run(X):
+    i = jnp.arange(400)
+    z = lax.cummax(jnp.where(X == 1, -1, i), axis=1)
+    return (i - z).max(1).astype(jnp.int32)
+
+
+def hash_joins(K, V, Q):
+    return jnp.full(1024, -1.0).at[K].max(V)[Q]
+
+
+def grid_paths(W):
+
+    def row(p, w):
+
+        def c(l, x):
+            u, ww = x
+            n = jnp.where(ww == 1, 0, (l + u) % 1000007)
+            return (n, n)
+
+        r = lax.scan(c, 0, (p, w))[1]
+        return (r, r)
+
+    def first(l, w):
+        n = jnp.where(w == 1, 0, l)
+        return (n, n)
+
+    r0 = lax.scan(first, 1, W[0])[1]
+    return jnp.concatenate([r0[None], lax.scan(row, r0, W[1:])[1]])
+
+
+def egg_beater(X):
+    d = X - jnp.pad(X, ((0, 0), (1, 0)))[:, :-1]
+    return lax.associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (jnp.full_like(d, 0.995), d), axis=1)[1]
+
+
+def envelope_follower(X):
+
+    def s(e, x):
+        v = jnp.abs(x)
+        e = jnp.where(v > e, 0.1 * e + 0.9 * v, 0.99 * e + 0.01 * v)
+        return (e, e)
+
+    return lax.scan(s, jnp.zeros(32), X.T)[1].T
+
+
+def hysteresis(X):
+    i = jnp.arange(2000)
+    on = lax.cummax(jnp.where(X > 0.7, i, -1), axis=1)
+    off = lax.cummax(jnp.where(X < 0.3, i, -1), axis=1)
+    return (on > off).astype(jnp.int32)
+
+
+def inverse_permutation(p, X):
+    q = jnp.zeros(20000, int).at[p].set(jnp.arange(20000))
+    return X[q]
+
+
+def upper_triangle_to_vector(A):
+    i, j = np.triu_indices(150)
+    return A[i, j]
+
+
+def block_transposes(A):
+    return (A.reshape(16, 16, 16, 16).transpose(2, 1, 0, 3) * 2).reshape(256, 256)
+
+
+def mse_and_r2(y, p):
+    r = ((y - p) ** 2).sum()
+    return jnp.stack([r / 30000, 1 - r / ((y - y.mean()) ** 2).sum()])
+
+
+def skew_kurtosis(X):
+    d = X - X.mean(1, keepdims=True)
+    m2 = (d * d).mean(1)
+    return jnp.stack([(d**3).mean(1) / (m2 * jnp.sqrt(m2)), (d**4).mean(1) / (m2 * m2) - 3], 1)
+
+
+def predator(a, b, x):
+
+    def s(c, x):
+        a, b = c
+        v = a * b
+        n = (a + 0.01 * (a - v) + x, b + 0.01 * (v - b))
+        return (n, n)
+
+    _, (A, B) = lax.scan(s, (a[0], b[0]), x)
+    return (a.at[1:].set(A), b.at[1:].set(B))
+
+
+def predator_long(a, b, x):
+
+    def s(c, x):
+        a, b = c
+        v = a * b
+        n = (a + 0.01 * (a - v) + x, b + 0.01 * (v - b))
+        return (n, n)
+
+    _, (A, B) = lax.scan(s, (a[0], b[0]), x)
+    return (a.at[1:].set(A), b.at[1:].set(B))
+
+
+def tanks(h, q):
+
+    def s(c, q):
+        f0 = jnp.sqrt(jnp.maximum(c[0], 0))
+        f1 = jnp.sqrt(jnp.maximum(c[1], 0))
+        n = (c[0] + 0.1 * (q - f0), c[1] + 0.1 * (f0 - f1), c[2] + 0.1 * f1)
+        return (n, jnp.stack(n))
+
+    _, H = lax.scan(s, (h[0, 0], h[0, 1], h[0, 2]), q)
+    return (h.at[1:].set(H),)
+
+
+def logistic(x, y, r):
+
+    def s(c, _):
+        x, y = c
+        v = r[0] * x * (1 - x)
+        n = (v, v * v + 0.5 * y * v)
+        return (n, n)
+
+    _, (X, Y) = lax.scan(s, (x[0], y[0]), None, length=2999)
+    return (x.at[1:].set(X), y.at[1:].set(Y))
+
+
+def pid(r, y):
+
+    def s(c, r):
+        y, s_, l = c
+        e = r - y
+        s_ = s_ + e
+        u = jnp.clip(2 * e + 0.1 * s_ + 0.5 * (e - l), -10, 10)
+        n = y + 0.05 * (u - jnp.sqrt(jnp.abs(y)))
+        return ((n, s_, e), (u, n))
+
+    _, (u, Y) = lax.scan(s, (y[0], jnp.float32(0), jnp.float32(0)), r)
+    return (u, y.at[1:].set(Y))
+
+
+def queue_wait(arr, svc):
+
+    def s(e, x):
+        a, v = x
+        st = jnp.maximum(a, e)
+        return (st + v, (st, st + v))
+
+    _, (st, e) = lax.scan(s, jnp.float32(0), (arr, svc))
+    return (st, jnp.concatenate([jnp.zeros(1), e]))
+
+
+def two_servers(arr, svc, free):
+
+    def s(f, x):
+        a, v = x
+        k = jnp.where(f[0] <= f[1], 0, 1)
+        d = jnp.maximum(a, f[k]) + v
+        return (f.at[k].set(d), d)
+
+    return lax.scan(s, free, (arr, svc))
+
+
+def stack_machine(op, arg, st):
+
+    def s(c, x):
+        st, sp = c
+        o, a = x
+        push = (o == 0) & (sp < 63)
+        pop = ~push & (sp >= 2)
+        at = jnp.where(push, sp, jnp.where(pop, sp - 2, 64))
+        v = jnp.where(push, a % 100, (st[sp - 2] + st[sp - 1]) % 1000)
+        st = st.at[at].set(v, mode="drop")
+        sp = jnp.where(push, sp + 1, jnp.where(pop, sp - 1, sp))
+        return ((st, sp), sp)
+
+    (st, _), out = lax.scan(s, (st, 0), (op, arg))
+    return (st, out)
+
+
+def lru_hits(req):
+
+    def s(last, x):
+        t, k = x
+        g = jnp.where(last[k] < 0, -1, t - last[k])
+        return (last.at[k].set(t), g)
+
+    return lax.scan(s, jnp.full(100, -1), (jnp.arange(3000), req))
+
+
+def neuron(I):
+
+    def s(v, i):
+        v = v + 0.1 * (-65 - v + i)
+        f = v > -50
+        v = jnp.where(f, -65.0, v)
+        return (v, (v, f.astype(jnp.int32)))
+
+    _, (V, S) = lax.scan(s, jnp.full(100, -65.0), I.T)
+    return (V.T, S.T)
+
+
+def garch(r):
+
+    def s(h, r):
+        h = 0.1 + 0.1 * r * r + 0.8 * h
+        return (h, h)
+
+    h = jnp.concatenate([jnp.ones(1), lax.scan(s, jnp.float32(1), r[:-1])[1]])
+    return (h, jnp.concatenate([r[:1], r[1:] / jnp.sqrt(h[1:])]))
+
+
+def garch_sim(e):
+
+    def s(c, e):
+        h, r = c
+        h = 0.1 + 0.1 * r * r + 0.8 * h
+        r = e * jnp.sqrt(h)
+        return ((h, r), (h, r))
+
+    _, (h, r) = lax.scan(s, (jnp.float32(1), e[0]), e[1:])
+    return (jnp.concatenate([jnp.ones(1), h]), jnp.concatenate([e[:1], r]))
+
+
+def insertion_sort(A):
+    return jnp.sort(A)
+
+
+def selection_ranks(A):
+    return jnp.sort(A, 1)
+
+
+def lis_lengths(A):
+    m = jnp.arange(300)
+
+    def s(i, L):
+        return L.at[i].set(1 + jnp.max(jnp.where((m < i) & (A[i] > A), L, 0)))
+
+    return lax.fori_loop(0, 300, s, jnp.zeros(300, int))
+
+
+def dijkstra_dense(W):
+
+    def s(k, c):
+        D, d = c
+        u = jnp.argmin(jnp.where(d, 2000000000.0, D))
+        return (jnp.minimum(D, D[u] + W[u]), d.at[u].set(True))
+
+    return lax.fori_loop(0, 100, s, (jnp.where(jnp.arange(100) == 0, 0.0, 1000000000.0), jnp.zeros(100, bool)))[0]
+
+
+def prim_tree(W):
+
+    def s(k, c):
+        K, d, p = c
+        u = jnp.argmin(jnp.where(d, 2000000000.0, K))
+        d = d.at[u].set(True)
+        t = ~d & (W[u] < K)
+        return (jnp.where(t, W[u], K), d, jnp.where(t, u, p))
+
+    return lax.fori_loop(
+        0, 80, s, (jnp.where(jnp.arange(80) == 0, 0.0, 1000000000.0), jnp.zeros(80, bool), jnp.full(80, -1))
+    )[2]
+
+
+def pivoted_elimination(A):
+    r = jnp.arange(40)
+
+    def s(k, A):
+        p = jnp.argmax(jnp.where(r >= k, jnp.abs(A[:, k]), -1))
+        t = A[k]
+        A = A.at[k].set(A[p]).at[p].set(t)
+        f = jnp.where(r > k, A[:, k] / A[k, k], 0)
+        return A - f[:, None] * A[k]
+
+    return lax.fori_loop(0, 40, s, A)
+
+
+def bisection(a):
+
+    def s(k, c):
+        lo, hi = c
+        m = 0.5 * (lo + hi)
+        l = m * m * m + m < a
+        return (jnp.where(l, m, lo), jnp.where(l, hi, m))
+
+    lo, hi = lax.fori_loop(0, 25, s, (jnp.zeros(4000), jnp.full(4000, 3.0)), unroll=True)
+    return 0.5 * (lo + hi)
+
+
+def newton_sqrt(a):
+    x = jnp.ones_like(a)
+    for k in range(12):
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def romberg_rows(F):
+    t = []
+    for k in range(7):
+        s = 0.5 * (F[:, 0] + F[:, 64]) + F[:, 64 >> k :: 64 >> k][:, : (1 << k) - 1].sum(1)
+        t.append(s / (1 << k))
+    for m in range(1, 7):
+        for q in range(7 - m):
+            k = 6 - q
+            t[k] = t[k] + (t[k] - t[k - 1]) / (4.0**m - 1)
+    return t[6]
+
+
+def rolling_max(X):
+    return lax.reduce_window(X, -jnp.inf, lax.max, (1, 20), (1, 1), ((0, 0), (19, 0)))
+
+
+def bootstrap_means(X, I):
+    return X[I].mean(1)
+
+
+def counting_sort(K):
+    return jnp.sort(K)
+
+
+def leapfrog_wave(U):
+
+    def s(t, U):
+        return U.at[t + 1, 1:-1].set(2 * U[t, 1:-1] - U[t - 1, 1:-1] + 0.25 * (U[t, :-2] - 2 * U[t, 1:-1] + U[t, 2:]))
+
+    return lax.fori_loop(1, 59, s, U)
+
+
+def gray_scott(U, V):
+    L = lambda X: jnp.roll(X, 1, 0) + jnp.roll(X, -1, 0) + jnp.roll(X, 1, 1) + jnp.roll(X, -1, 1) - 4 * X
+
+    def s(t, c):
+        U, V = c
+        r = U * V * V
+        return (U + 0.16 * L(U) - r + 0.035 * (1 - U), V + 0.08 * L(V) + r - 0.1 * V)
+
+    return lax.fori_loop(0, 20, s, (U, V))
+
+
+def lid_pressure(P, B):
+
+    def s(q, P):
+        P = P.at[1:-1, 1:-1].set(0.25 * (P[1:-1, 2:] + P[1:-1, :-2] + P[2:, 1:-1] + P[:-2, 1:-1]) - B[1:-1, 1:-1])
+        P = P.at[:, 49].set(P[:, 48])
+        P = P.at[:, 0].set(P[:, 1])
+        P = P.at[0].set(P[1])
+        return P.at[49].set(0)
+
+    return lax.fori_loop(0, 30, s, P)
+
+
+def upsample_nearest_conv(X, W):
+    U = jnp.repeat(jnp.repeat(X, 2, 1), 2, 2)
+    return lax.conv_general_dilated(U[None], W, (1, 1), "SAME")[0]
+
+
+def blocked_transpose_pad(A):
+    return jnp.pad(A.T, ((0, 10), (0, 12))).reshape(5, 16, 7, 16).transpose(0, 2, 1, 3)
+
+
+def nchwc_relu_bias(X, b):
+    bb = jnp.pad(b, (0, 14)).reshape(4, 1, 1, 16)
+    k = (jnp.arange(64) < 50).reshape(4, 1, 1, 16)
+    return jnp.where(k, jnp.maximum(X + bb, 0), 0)
+
+
+def per_channel_quant(X):
+    s = jnp.abs(X).max(1) / 127
+    return (jnp.clip(jnp.floor(X / s[:, None] + 0.5), -127, 127).astype(jnp.int8), s)
+
+
+def sliding_dot_max(X, K):
+    s = jnp.correlate(X, K, mode="valid")
+    return (s.max()[None], s.argmax()[None].astype(jnp.int32))
+
+
+def word_starts(X):
+    w = (X != 32) & (jnp.concatenate([jnp.array([32], jnp.uint8), X[:-1]]) == 32)
+    p = jnp.cumsum(w) - 1
+    return (
+        jnp.zeros(8000, int).at[jnp.where(w, p, 8000)].set(jnp.arange(8000), mode="drop"),
+        w.sum()[None].astype(jnp.int32),
+    )
+
+
+def atoi_rows(X):
+    v = jnp.zeros(2000, int)
+    for k in range(8):
+        d = X[:, k]
+        v = jnp.where((d >= 48) & (d <= 57), v * 10 + d.astype(int) - 48, v)
+    return v
+
+
+def bracket_depth(X):
+    d = jnp.cumsum((X == 40).astype(int) - (X == 41).astype(int))
+    return (d, jnp.maximum(d.max(), 0)[None])
+
+
+def beam_scores(E):
+
+    def s(S, e):
+        T = S[:, None] + e
+        b = T.max(0)
+        return (b, (b, T.argmax(0).astype(jnp.int32)))
+
+    _, (S, B) = lax.scan(s, jnp.zeros(30), E)
+    return (jnp.concatenate([jnp.zeros((1, 30)), S]), B)
+
+
+def optimal_search_tree(p):
+    ps = jnp.concatenate([jnp.zeros(1), jnp.cumsum(p)])
+    i = jnp.arange(41)
+    k = jnp.arange(40)
+
+    def s(l, C):
+        a = C[i[:, None], jnp.clip(i[:, None] + k, 0, 40)]
+        b = C[jnp.clip(i[:, None] + k + 1, 0, 40), jnp.clip(i[:, None] + l, 0, 40)]
+        v = jnp.min(jnp.where(k < l, a + b, 1000000000.0), 1) + ps[jnp.clip(i + l, 0, 40)] - ps[i]
+        ok = i + l <= 40
+        return C.at[i, jnp.where(ok, i + l, 99)].set(v, mode="drop")
+
+    return lax.fori_loop(1, 41, s, jnp.zeros((41, 41)))
+
+
+def rigid_transform(P, R, t):
+    return P @ R.T + t
+
+
+def normals(V, F):
+    T = V[F]
+    n = jnp.cross(T[:, 1] - T[:, 0], T[:, 2] - T[:, 0])
+    return n / (jnp.linalg.norm(n, axis=1, keepdims=True) + 1e-09)
+
+
+def vertex_degrees(F):
+    return jnp.zeros(1000, int).at[F.reshape(-1)].add(1)
+
+
+def hash_grid_counts(P):
+    c = (P * 16).astype(int)
+    ok = ((c >= 0) & (c < 16)).all(1)
+    return jnp.zeros((16, 16), int).at[jnp.where(ok, c[:, 0], 16), c[:, 1]].add(1, mode="drop")
+
+
+def exclusive_max_left(H):
+    return (jnp.minimum(lax.cummax(H), lax.cummax(H, reverse=True)) - H).sum()[None]
+
+
+def majority_vote(X):
+
+    def s(c, x):
+        n, v = c
+        v = jnp.where(n == 0, x, v)
+        return ((n + jnp.where(x == v, 1, -1), v), None)
+
+    return lax.scan(s, (jnp.zeros(300, int), jnp.full(300, -1)), X.T)[0][1]
+
+
+def two_sum_counts(A):
+    return jnp.triu(A[:, None] + A == 100, 1).sum()[None].astype(jnp.int32)
+
+
+def string_hash_rows(X):
+
+    def s(h, x):
+        return (h * 33 ^ x, None)
+
+    return lax.scan(s, jnp.full(1000, 5381, jnp.uint32), X.T.astype(jnp.uint32))[0]
+
+
+def tridiagonal_eigen_count(d, e, x):
+
+    def s(c, de):
+        v, n = c
+        v = de[0] - x - de[1] ** 2 / v
+        v = jnp.where(jnp.abs(v) < 1e-06, -1e-06, v)
+        return ((v, n + (v < 0)), None)
+
+    return lax.scan(s, (jnp.ones(500), jnp.zeros(500, int)), (d, e))[0][1]
+
+
+def _definite(draw: Draw, n: int) -> np.ndarray:
+    m = draw.rng.normal(size=(n, n))
+    return (m @ m.T / n + np.eye(n)).astype(np.float32)
+
+
+def _spheres(draw: Draw) -> np.ndarray:
+    c = 2 * draw.floats(20, 4)
+    c[:, 3] = draw.unit(20) + 0.2
+    return c
+
+
+def _directions(draw: Draw) -> np.ndarray:
+    d = draw.floats(3000, 3)
+    return d / np.linalg.norm(d, axis=1, keepdims=True)
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -2460,6 +3410,151 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
         "W": draw.bytes(32, 48).view(np.int8),
         "s": 0.01 * draw.unit(48),
     },
+    "row_products": lambda draw: {"X": 1 + 0.02 * draw.floats(200, 300)},
+    "savitzky_golay": lambda draw: {"X": draw.floats(100000), "c": draw.floats(7)},
+    "polyphase_up": lambda draw: {"X": draw.floats(8192), "h": draw.floats(24)},
+    "circular_convolution": lambda draw: {"X": draw.floats(64, 256), "h": draw.floats(16)},
+    "pairwise_l1": lambda draw: {"A": draw.floats(200, 32), "B": draw.floats(300, 32)},
+    "ema_crossings": lambda draw: {"X": draw.floats(64, 1000)},
+    "nbody_leapfrog": lambda draw: {"P": draw.floats(64, 3), "V": draw.floats(64, 3)},
+    "sph_density": lambda draw: {"P": draw.unit(500, 2), "m": draw.unit(500)},
+    "ising_checkerboard": lambda draw: {
+        "S": 2 * draw.below(2, 128, 128) - 1,
+        "U": draw.unit(4, 2, 128, 128),
+        "p": draw.unit(9),
+    },
+    "forest_fire": lambda draw: {"G": draw.below(3, 200, 200), "U": draw.unit(8, 200, 200)},
+    "polygon_areas": lambda draw: {"P": draw.floats(400, 32, 2)},
+    "point_in_polygon": lambda draw: {"Q": draw.floats(2000, 2), "P": draw.floats(40, 2)},
+    "z_buffer": lambda draw: {"P": draw.floats(32, 4)},
+    "ray_spheres": lambda draw: {"D": _directions(draw), "C": _spheres(draw)},
+    "weighted_histogram": lambda draw: {"X": draw.unit(20000), "W": draw.unit(20000)},
+    "warp_affine": lambda draw: {"A": draw.floats(200, 200), "M": np.array([0.9, -0.3, 20, 0.3, 0.9, -10], np.float32)},
+    "smith_waterman": lambda draw: {"a": draw.below(4, 128), "b": draw.below(4, 128)},
+    "best_subarrays": lambda draw: {"X": draw.floats(100, 500)},
+    "two_trades": lambda draw: {"P": 10 + draw.floats(50, 365)},
+    "burgers_minmod": lambda draw: {"U": draw.unit(2048)},
+    "conjugate_gradient": lambda draw: {"A": _definite(draw, 128), "b": draw.floats(128)},
+    "power_iteration": lambda draw: {"A": _definite(draw, 256), "v": draw.floats(256)},
+    "matrix_exponential": lambda draw: {"A": 0.1 * draw.floats(64, 64)},
+    "kronecker": lambda draw: {"A": draw.floats(20, 30), "B": draw.floats(15, 10)},
+    "tensor_pair": lambda draw: {"A": draw.floats(12, 14, 16, 18), "B": draw.floats(14, 10, 18, 20)},
+    "swiglu": lambda draw: {
+        "X": draw.floats(128, 96),
+        "G": 0.1 * draw.floats(96, 160),
+        "U": 0.1 * draw.floats(96, 160),
+        "D": 0.1 * draw.floats(160, 96),
+    },
+    "conv3d": lambda draw: {"X": draw.floats(4, 20, 20, 20), "W": draw.floats(8, 4, 3, 3, 3)},
+    "local_response_norm": lambda draw: {"X": draw.floats(32, 40, 40)},
+    "max_unpool": lambda draw: {
+        "V": draw.floats(16, 20, 20),
+        "I": np.stack([draw.rng.permutation(1600)[:400].reshape(20, 20) for _ in range(16)]).astype(np.int32),
+    },
+    "adam_step": lambda draw: {
+        "w": draw.floats(50000),
+        "g": draw.floats(50000),
+        "m": draw.floats(50000),
+        "v": draw.unit(50000),
+    },
+    "collapse_repeats": lambda draw: {"X": draw.below(3, 4000)},
+    "symmetric_lower_product": lambda draw: {"L": draw.floats(200, 200), "x": draw.floats(200)},
+    "triangular_inverse": lambda draw: {"L": 0.1 * draw.floats(48, 48) + 2 * np.eye(48, dtype=np.float32)},
+    "fletcher16": lambda draw: {"X": draw.bytes(64, 1000)},
+    "lfsr_streams": lambda draw: {"S": draw.words(256)},
+    "base64": lambda draw: {"X": draw.bytes(3000), "table": draw.bytes(64)},
+    "zigzag_delta": lambda draw: {"X": (draw.words(128, 512) % 200).astype(np.uint32)},
+    "kmeans_step": lambda draw: {"X": draw.floats(2000, 4), "C": draw.floats(12, 4)},
+    "logistic_descent": lambda draw: {"X": draw.floats(500, 16), "y": draw.below(2, 500).astype(np.float32)},
+    "tree_predict": lambda draw: {
+        "X": draw.floats(3000, 10),
+        "feature": draw.below(10, 127),
+        "cut": draw.floats(127),
+        "leaf": draw.floats(128),
+    },
+    "lagrange": lambda draw: {"x": np.arange(10, dtype=np.float32), "y": draw.floats(10), "q": 9 * draw.unit(5000)},
+    "resample": lambda draw: {"X": draw.floats(16, 7000)},
+    "dct_blocks": lambda draw: {"A": draw.floats(256, 256), "K": draw.floats(8, 8)},
+    "census": lambda draw: {"A": draw.bytes(200, 200)},
+    "stereo": lambda draw: {"L": draw.floats(100, 120), "R": draw.floats(100, 120)},
+    "error_diffusion": lambda draw: {"A": draw.unit(48, 64)},
+    "gauss_seidel_line": lambda draw: {"U": draw.floats(300), "F": draw.floats(300)},
+    "crank_nicolson": lambda draw: {"U": draw.floats(256)},
+    "spline_eval": lambda draw: {"knots": draw.floats(64, 4), "q": draw.unit(20000)},
+    "wavelet_level": lambda draw: {"X": draw.floats(64, 1024), "h": draw.floats(4), "g": draw.floats(4)},
+    "run_decode": lambda draw: {"starts": draw.offsets(101, 5000), "values": draw.floats(100)},
+    "csr_row_best": lambda draw: {
+        "ptr": draw.offsets(501, 8000),
+        "val": draw.floats(8000),
+        "col": draw.below(999, 8000),
+    },
+    "rank_of_merge": lambda draw: {"A": np.sort(draw.floats(1000)), "B": np.sort(draw.floats(1000))},
+    "gelu_dropout": lambda draw: {"X": draw.floats(256, 512), "b": draw.floats(512), "keep": draw.bytes(256, 512) % 2},
+    "count_in_boxes": lambda draw: {"P": draw.unit(1000, 2), "B": np.sort(draw.unit(100, 4), 1)[:, [0, 2, 1, 3]]},
+    "trapezoid_integral": lambda draw: {"X": draw.floats(100, 1000), "t": np.sort(draw.unit(1000))},
+    "longest_run": lambda draw: {"X": draw.below(2, 200, 400)},
+    "hash_joins": lambda draw: {"K": draw.below(1024, 2000), "V": draw.unit(2000), "Q": draw.below(1024, 3000)},
+    "grid_paths": lambda draw: {
+        "W": (draw.unit(100, 100) < 0.1).astype(np.int32) * (np.arange(10000).reshape(100, 100) > 0)
+    },
+    "egg_beater": lambda draw: {"X": draw.floats(40, 500)},
+    "envelope_follower": lambda draw: {"X": draw.floats(32, 2000)},
+    "hysteresis": lambda draw: {"X": draw.unit(64, 2000)},
+    "inverse_permutation": lambda draw: {"p": draw.rng.permutation(20000).astype(np.int32), "X": draw.floats(20000, 4)},
+    "upper_triangle_to_vector": lambda draw: {"A": draw.floats(150, 150)},
+    "block_transposes": lambda draw: {"A": draw.floats(256, 256)},
+    "mse_and_r2": lambda draw: {"y": draw.floats(30000), "p": draw.floats(30000)},
+    "skew_kurtosis": lambda draw: {"X": draw.floats(60, 1000)},
+    "predator": lambda draw: {"a": draw.unit(65), "b": draw.unit(65), "x": 0.01 * draw.unit(64)},
+    "predator_long": lambda draw: {"a": draw.unit(5001), "b": draw.unit(5001), "x": 0.01 * draw.unit(5000)},
+    "tanks": lambda draw: {"h": draw.unit(2001, 3), "q": draw.unit(2000)},
+    "logistic": lambda draw: {"x": draw.unit(3000), "y": draw.unit(3000), "r": np.array([0.9], np.float32)},
+    "pid": lambda draw: {"r": draw.floats(2000), "y": draw.floats(2001)},
+    "queue_wait": lambda draw: {"arr": np.cumsum(draw.unit(5000)).astype(np.float32), "svc": draw.unit(5000)},
+    "two_servers": lambda draw: {
+        "arr": np.cumsum(draw.unit(3000)).astype(np.float32),
+        "svc": draw.unit(3000),
+        "free": draw.unit(2),
+    },
+    "stack_machine": lambda draw: {"op": draw.below(2, 2000), "arg": draw.below(100, 2000), "st": draw.below(9, 64)},
+    "lru_hits": lambda draw: {"req": draw.below(100, 3000)},
+    "neuron": lambda draw: {"I": 20 * draw.unit(100, 1000)},
+    "garch": lambda draw: {"r": draw.floats(5000)},
+    "garch_sim": lambda draw: {"e": draw.floats(5000)},
+    "insertion_sort": lambda draw: {"A": draw.floats(120)},
+    "selection_ranks": lambda draw: {"A": draw.floats(64, 50)},
+    "lis_lengths": lambda draw: {"A": draw.below(1000, 300)},
+    "dijkstra_dense": lambda draw: {"W": draw.unit(100, 100)},
+    "prim_tree": lambda draw: {"W": draw.unit(80, 80)},
+    "pivoted_elimination": lambda draw: {"A": draw.floats(40, 41)},
+    "bisection": lambda draw: {"a": 20 * draw.unit(4000)},
+    "newton_sqrt": lambda draw: {"a": 9 * draw.unit(10000) + 0.1},
+    "romberg_rows": lambda draw: {"F": draw.floats(200, 65)},
+    "rolling_max": lambda draw: {"X": draw.floats(50, 2000)},
+    "bootstrap_means": lambda draw: {"X": draw.floats(500), "I": draw.below(500, 300, 500)},
+    "counting_sort": lambda draw: {"K": draw.below(256, 5000)},
+    "leapfrog_wave": lambda draw: {"U": draw.floats(60, 200)},
+    "gray_scott": lambda draw: {"U": draw.unit(64, 64), "V": draw.unit(64, 64)},
+    "lid_pressure": lambda draw: {"P": draw.floats(50, 50), "B": 0.01 * draw.floats(50, 50)},
+    "upsample_nearest_conv": lambda draw: {"X": draw.floats(8, 16, 16), "W": draw.floats(8, 8, 3, 3)},
+    "blocked_transpose_pad": lambda draw: {"A": draw.floats(100, 70)},
+    "nchwc_relu_bias": lambda draw: {"X": draw.floats(4, 14, 14, 16), "b": draw.floats(50)},
+    "per_channel_quant": lambda draw: {"X": draw.floats(64, 300)},
+    "sliding_dot_max": lambda draw: {"X": draw.floats(3000), "K": draw.floats(40)},
+    "word_starts": lambda draw: {"X": np.where(draw.unit(8000) < 0.2, 32, 97).astype(np.uint8)},
+    "atoi_rows": lambda draw: {"X": (40 + draw.below(20, 2000, 8)).astype(np.uint8)},
+    "bracket_depth": lambda draw: {"X": (40 + draw.below(3, 10000)).astype(np.uint8)},
+    "beam_scores": lambda draw: {"E": draw.floats(40, 30, 30)},
+    "optimal_search_tree": lambda draw: {"p": draw.unit(40)},
+    "rigid_transform": lambda draw: {"P": draw.floats(5000, 3), "R": draw.floats(3, 3), "t": draw.floats(3)},
+    "normals": lambda draw: {"V": draw.floats(1000, 3), "F": draw.below(1000, 2000, 3)},
+    "vertex_degrees": lambda draw: {"F": draw.below(1000, 2000, 3)},
+    "hash_grid_counts": lambda draw: {"P": draw.unit(5000, 2)},
+    "exclusive_max_left": lambda draw: {"H": draw.below(100, 1000)},
+    "majority_vote": lambda draw: {"X": draw.below(3, 300, 201)},
+    "two_sum_counts": lambda draw: {"A": draw.below(100, 600)},
+    "string_hash_rows": lambda draw: {"X": draw.bytes(1000, 32)},
+    "tridiagonal_eigen_count": lambda draw: {"d": draw.floats(100), "e": draw.floats(100), "x": draw.floats(500)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -2716,4 +3811,117 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     blocked_channel_softmax,
     row_scan_in_blocks,
     requantized,
+    row_products,
+    savitzky_golay,
+    polyphase_up,
+    circular_convolution,
+    pairwise_l1,
+    ema_crossings,
+    nbody_leapfrog,
+    sph_density,
+    ising_checkerboard,
+    forest_fire,
+    polygon_areas,
+    point_in_polygon,
+    z_buffer,
+    ray_spheres,
+    weighted_histogram,
+    warp_affine,
+    smith_waterman,
+    best_subarrays,
+    two_trades,
+    burgers_minmod,
+    conjugate_gradient,
+    power_iteration,
+    matrix_exponential,
+    kronecker,
+    tensor_pair,
+    swiglu,
+    conv3d,
+    local_response_norm,
+    max_unpool,
+    adam_step,
+    collapse_repeats,
+    symmetric_lower_product,
+    triangular_inverse,
+    fletcher16,
+    lfsr_streams,
+    base64,
+    zigzag_delta,
+    kmeans_step,
+    logistic_descent,
+    tree_predict,
+    lagrange,
+    resample,
+    dct_blocks,
+    census,
+    stereo,
+    error_diffusion,
+    gauss_seidel_line,
+    crank_nicolson,
+    spline_eval,
+    wavelet_level,
+    run_decode,
+    csr_row_best,
+    rank_of_merge,
+    gelu_dropout,
+    count_in_boxes,
+    trapezoid_integral,
+    longest_run,
+    hash_joins,
+    grid_paths,
+    egg_beater,
+    envelope_follower,
+    hysteresis,
+    inverse_permutation,
+    upper_triangle_to_vector,
+    block_transposes,
+    mse_and_r2,
+    skew_kurtosis,
+    predator,
+    predator_long,
+    tanks,
+    logistic,
+    pid,
+    queue_wait,
+    two_servers,
+    stack_machine,
+    lru_hits,
+    neuron,
+    garch,
+    garch_sim,
+    insertion_sort,
+    selection_ranks,
+    lis_lengths,
+    dijkstra_dense,
+    prim_tree,
+    pivoted_elimination,
+    bisection,
+    newton_sqrt,
+    romberg_rows,
+    rolling_max,
+    bootstrap_means,
+    counting_sort,
+    leapfrog_wave,
+    gray_scott,
+    lid_pressure,
+    upsample_nearest_conv,
+    blocked_transpose_pad,
+    nchwc_relu_bias,
+    per_channel_quant,
+    sliding_dot_max,
+    word_starts,
+    atoi_rows,
+    bracket_depth,
+    beam_scores,
+    optimal_search_tree,
+    rigid_transform,
+    normals,
+    vertex_degrees,
+    hash_grid_counts,
+    exclusive_max_left,
+    majority_vote,
+    two_sum_counts,
+    string_hash_rows,
+    tridiagonal_eigen_count,
 )

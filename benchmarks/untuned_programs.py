@@ -3812,3 +3812,1546 @@ def requantized(
             a[0] = a[0] + T.cast(X[n, c], "int32") * T.cast(W[c, o], "int32")
         q = T.floor(T.cast(a[0], "float32") * s[o] + T.float32(0.5))
         Y[n, o] = T.cast(T.min(T.max(q, T.float32(-128.0)), T.float32(127.0)), "int8")
+
+
+@T.prim_func
+def row_products(X: T.Buffer((200, 300), "float32"), Y: T.Buffer((200, 300), "float32")):
+    for i in range(200):
+        p = T.alloc_buffer((1,), "float32")
+        p[0] = 1.0
+        for j in range(300):
+            p[0] = p[0] * X[i, j]
+            Y[i, j] = p[0]
+
+
+@T.prim_func
+def savitzky_golay(X: T.Buffer((100000,), "float32"), c: T.Buffer((7,), "float32"), Y: T.Buffer((100000,), "float32")):
+    for i in range(100000):
+        Y[i] = 0.0
+        for t in range(7):
+            Y[i] = Y[i] + c[t] * X[T.min(T.max(i + t - 3, 0), 99999)]
+
+
+@T.prim_func
+def polyphase_up(X: T.Buffer((8192,), "float32"), h: T.Buffer((24,), "float32"), Y: T.Buffer((24576,), "float32")):
+    for n in range(24576):
+        Y[n] = 0.0
+        for k in range(8):
+            if n // 3 - k >= 0:
+                Y[n] = Y[n] + h[n % 3 + 3 * k] * X[n // 3 - k]
+
+
+@T.prim_func
+def circular_convolution(
+    X: T.Buffer((64, 256), "float32"), h: T.Buffer((16,), "float32"), Y: T.Buffer((64, 256), "float32")
+):
+    for r, i in T.grid(64, 256):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for k in range(16):
+            s[0] = s[0] + h[k] * X[r, (i - k) % 256]
+        Y[r, i] = s[0]
+
+
+@T.prim_func
+def pairwise_l1(
+    A: T.Buffer((200, 32), "float32"), B: T.Buffer((300, 32), "float32"), D: T.Buffer((200, 300), "float32")
+):
+    for i, j in T.grid(200, 300):
+        D[i, j] = 0.0
+        for k in range(32):
+            D[i, j] += T.abs(A[i, k] - B[j, k])
+
+
+@T.prim_func
+def ema_crossings(X: T.Buffer((64, 1000), "float32"), N: T.Buffer((64,), "int32")):
+    for s in range(64):
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        above = T.alloc_buffer((1,), "int32")
+        a[0] = X[s, 0]
+        b[0] = X[s, 0]
+        above[0] = 0
+        N[s] = 0
+        for t in range(1, 1000):
+            a[0] = 0.8 * a[0] + 0.2 * X[s, t]
+            b[0] = 0.95 * b[0] + 0.05 * X[s, t]
+            now = T.if_then_else(a[0] > b[0], 1, 0)
+            if now != above[0]:
+                N[s] += 1
+            above[0] = now
+
+
+@T.prim_func
+def nbody_leapfrog(P: T.Buffer((64, 3), "float32"), V: T.Buffer((64, 3), "float32")):
+    for t in range(10):
+        F = T.alloc_buffer((64, 3), "float32")
+        for i in range(64):
+            for d in range(3):
+                F[i, d] = 0.0
+            for j in range(64):
+                r2 = T.alloc_buffer((1,), "float32")
+                r2[0] = 0.05
+                for d in range(3):
+                    r2[0] = r2[0] + (P[j, d] - P[i, d]) * (P[j, d] - P[i, d])
+                w = 1.0 / (r2[0] * T.sqrt(r2[0]))
+                for d in range(3):
+                    F[i, d] += (P[j, d] - P[i, d]) * w
+        for i, d in T.grid(64, 3):
+            V[i, d] += 0.01 * F[i, d]
+            P[i, d] += 0.01 * V[i, d]
+
+
+@T.prim_func
+def sph_density(P: T.Buffer((500, 2), "float32"), m: T.Buffer((500,), "float32"), R: T.Buffer((500,), "float32")):
+    for i in range(500):
+        R[i] = 0.0
+        for j in range(500):
+            dx = P[i, 0] - P[j, 0]
+            dy = P[i, 1] - P[j, 1]
+            r2 = dx * dx + dy * dy
+            if r2 < 0.04:
+                R[i] = R[i] + m[j] * (0.04 - r2) * (0.04 - r2) * (0.04 - r2)
+
+
+@T.prim_func
+def ising_checkerboard(
+    S: T.Buffer((128, 128), "int32"), U: T.Buffer((4, 2, 128, 128), "float32"), p: T.Buffer((9,), "float32")
+):
+    for t in range(4):
+        for c in range(2):
+            for i, j in T.grid(128, 128):
+                if (i + j) % 2 == c:
+                    n = S[(i + 1) % 128, j] + S[(i - 1) % 128, j] + S[i, (j + 1) % 128] + S[i, (j - 1) % 128]
+                    if U[t, c, i, j] < p[S[i, j] * n + 4]:
+                        S[i, j] = -S[i, j]
+
+
+@T.prim_func
+def forest_fire(G: T.Buffer((200, 200), "int32"), U: T.Buffer((8, 200, 200), "float32")):
+    for t in range(8):
+        H = T.alloc_buffer((200, 200), "int32")
+        for i, j in T.grid(200, 200):
+            burning = T.alloc_buffer((1,), "int32")
+            burning[0] = 0
+            if i > 0:
+                if G[i - 1, j] == 2:
+                    burning[0] = 1
+            if i < 199:
+                if G[i + 1, j] == 2:
+                    burning[0] = 1
+            if j > 0:
+                if G[i, j - 1] == 2:
+                    burning[0] = 1
+            if j < 199:
+                if G[i, j + 1] == 2:
+                    burning[0] = 1
+            if G[i, j] == 2:
+                H[i, j] = 0
+            elif G[i, j] == 1 and (burning[0] == 1 or U[t, i, j] < 0.001):
+                H[i, j] = 2
+            elif G[i, j] == 0 and U[t, i, j] < 0.05:
+                H[i, j] = 1
+            else:
+                H[i, j] = G[i, j]
+        for i, j in T.grid(200, 200):
+            G[i, j] = H[i, j]
+
+
+@T.prim_func
+def polygon_areas(P: T.Buffer((400, 32, 2), "float32"), A: T.Buffer((400,), "float32")):
+    for q in range(400):
+        A[q] = 0.0
+        for i in range(32):
+            j = (i + 1) % 32
+            A[q] += P[q, i, 0] * P[q, j, 1] - P[q, j, 0] * P[q, i, 1]
+        A[q] = 0.5 * T.abs(A[q])
+
+
+@T.prim_func
+def point_in_polygon(
+    Q: T.Buffer((2000, 2), "float32"), P: T.Buffer((40, 2), "float32"), inside: T.Buffer((2000,), "int32")
+):
+    for q in range(2000):
+        inside[q] = 0
+        for i in range(40):
+            j = (i + 39) % 40
+            if (P[i, 1] > Q[q, 1]) != (P[j, 1] > Q[q, 1]):
+                if Q[q, 0] < (P[j, 0] - P[i, 0]) * (Q[q, 1] - P[i, 1]) / (P[j, 1] - P[i, 1]) + P[i, 0]:
+                    inside[q] = 1 - inside[q]
+
+
+@T.prim_func
+def z_buffer(P: T.Buffer((32, 4), "float32"), Z: T.Buffer((96, 96), "float32"), I: T.Buffer((96, 96), "int32")):
+    for y, x in T.grid(96, 96):
+        Z[y, x] = 1000000000.0
+        I[y, x] = -1
+        for k in range(32):
+            z = P[k, 0] * T.cast(x, "float32") + P[k, 1] * T.cast(y, "float32") + P[k, 2]
+            if z > 0.0 and z < Z[y, x]:
+                Z[y, x] = z
+                I[y, x] = k
+
+
+@T.prim_func
+def ray_spheres(
+    D: T.Buffer((3000, 3), "float32"),
+    C: T.Buffer((20, 4), "float32"),
+    hit: T.Buffer((3000,), "int32"),
+    dist: T.Buffer((3000,), "float32"),
+):
+    for r in range(3000):
+        dist[r] = 1e30
+        hit[r] = -1
+        for s in range(20):
+            b = D[r, 0] * C[s, 0] + D[r, 1] * C[s, 1] + D[r, 2] * C[s, 2]
+            c = C[s, 0] * C[s, 0] + C[s, 1] * C[s, 1] + C[s, 2] * C[s, 2] - C[s, 3] * C[s, 3]
+            disc = b * b - c
+            if disc > 0.0:
+                t = b - T.sqrt(disc)
+                if t > 0.0 and t < dist[r]:
+                    dist[r] = t
+                    hit[r] = s
+
+
+@T.prim_func
+def weighted_histogram(
+    X: T.Buffer((20000,), "float32"), W: T.Buffer((20000,), "float32"), H: T.Buffer((50,), "float32")
+):
+    for b in range(50):
+        H[b] = 0.0
+    for i in range(20000):
+        b = T.min(T.max(T.cast(T.floor(X[i] * 50.0), "int32"), 0), 49)
+        H[b] += W[i]
+
+
+@T.prim_func
+def warp_affine(A: T.Buffer((200, 200), "float32"), M: T.Buffer((6,), "float32"), B: T.Buffer((200, 200), "float32")):
+    for i, j in T.grid(200, 200):
+        u = M[0] * T.cast(i, "float32") + M[1] * T.cast(j, "float32") + M[2]
+        v = M[3] * T.cast(i, "float32") + M[4] * T.cast(j, "float32") + M[5]
+        y = T.cast(T.floor(u), "int32")
+        x = T.cast(T.floor(v), "int32")
+        if y >= 0 and y < 199 and (x >= 0) and (x < 199):
+            a = u - T.floor(u)
+            b = v - T.floor(v)
+            B[i, j] = (1.0 - a) * ((1.0 - b) * A[y, x] + b * A[y, x + 1]) + a * (
+                (1.0 - b) * A[y + 1, x] + b * A[y + 1, x + 1]
+            )
+        else:
+            B[i, j] = 0.0
+
+
+@T.prim_func
+def smith_waterman(
+    a: T.Buffer((128,), "int32"),
+    b: T.Buffer((128,), "int32"),
+    H: T.Buffer((129, 129), "int32"),
+    best: T.Buffer((1,), "int32"),
+):
+    for i in range(129):
+        H[i, 0] = 0
+        H[0, i] = 0
+    best[0] = 0
+    for i, j in T.grid(128, 128):
+        s = T.if_then_else(a[i] == b[j], 3, -3)
+        H[i + 1, j + 1] = T.max(T.max(H[i, j] + s, 0), T.max(H[i, j + 1] - 2, H[i + 1, j] - 2))
+        best[0] = T.max(best[0], H[i + 1, j + 1])
+
+
+@T.prim_func
+def best_subarrays(X: T.Buffer((100, 500), "float32"), B: T.Buffer((100,), "float32")):
+    for r in range(100):
+        here = T.alloc_buffer((1,), "float32")
+        here[0] = X[r, 0]
+        B[r] = X[r, 0]
+        for t in range(1, 500):
+            here[0] = T.max(here[0] + X[r, t], X[r, t])
+            B[r] = T.max(B[r], here[0])
+
+
+@T.prim_func
+def two_trades(P: T.Buffer((50, 365), "float32"), G: T.Buffer((50,), "float32")):
+    for s in range(50):
+        b1 = T.alloc_buffer((1,), "float32")
+        s1 = T.alloc_buffer((1,), "float32")
+        b2 = T.alloc_buffer((1,), "float32")
+        s2 = T.alloc_buffer((1,), "float32")
+        b1[0] = -1000000000.0
+        s1[0] = 0.0
+        b2[0] = -1000000000.0
+        s2[0] = 0.0
+        for t in range(365):
+            s2[0] = T.max(s2[0], b2[0] + P[s, t])
+            b2[0] = T.max(b2[0], s1[0] - P[s, t])
+            s1[0] = T.max(s1[0], b1[0] + P[s, t])
+            b1[0] = T.max(b1[0], -P[s, t])
+        G[s] = s2[0]
+
+
+@T.prim_func
+def burgers_minmod(U: T.Buffer((2048,), "float32")):
+    for t in range(40):
+        F = T.alloc_buffer((2048,), "float32")
+        for i in range(1, 2046):
+            a = U[i] - U[i - 1]
+            b = U[i + 1] - U[i]
+            slope = T.alloc_buffer((1,), "float32")
+            slope[0] = 0.0
+            if a * b > 0.0:
+                slope[0] = T.if_then_else(T.abs(a) < T.abs(b), a, b)
+            left = U[i] + 0.5 * slope[0]
+            F[i] = 0.5 * left * left
+        for i in range(2, 2046):
+            U[i] = U[i] - 0.2 * (F[i] - F[i - 1])
+
+
+@T.prim_func
+def conjugate_gradient(
+    A: T.Buffer((128, 128), "float32"), b: T.Buffer((128,), "float32"), x: T.Buffer((128,), "float32")
+):
+    r = T.alloc_buffer((128,), "float32")
+    p = T.alloc_buffer((128,), "float32")
+    q = T.alloc_buffer((128,), "float32")
+    rr = T.alloc_buffer((1,), "float32")
+    pq = T.alloc_buffer((1,), "float32")
+    new = T.alloc_buffer((1,), "float32")
+    rr[0] = 0.0
+    for i in range(128):
+        x[i] = 0.0
+        r[i] = b[i]
+        p[i] = b[i]
+        rr[0] += b[i] * b[i]
+    for k in range(10):
+        pq[0] = 0.0
+        for i in range(128):
+            q[i] = 0.0
+            for j in range(128):
+                q[i] += A[i, j] * p[j]
+            pq[0] += p[i] * q[i]
+        new[0] = 0.0
+        for i in range(128):
+            x[i] += rr[0] / pq[0] * p[i]
+            r[i] -= rr[0] / pq[0] * q[i]
+            new[0] += r[i] * r[i]
+        for i in range(128):
+            p[i] = r[i] + new[0] / rr[0] * p[i]
+        rr[0] = new[0]
+
+
+@T.prim_func
+def power_iteration(A: T.Buffer((256, 256), "float32"), v: T.Buffer((256,), "float32")):
+    for k in range(20):
+        w = T.alloc_buffer((256,), "float32")
+        n = T.alloc_buffer((1,), "float32")
+        n[0] = 0.0
+        for i in range(256):
+            w[i] = 0.0
+            for j in range(256):
+                w[i] += A[i, j] * v[j]
+        for i in range(256):
+            n[0] = n[0] + w[i] * w[i]
+        for i in range(256):
+            v[i] = w[i] / T.sqrt(n[0])
+
+
+@T.prim_func
+def matrix_exponential(A: T.Buffer((64, 64), "float32"), S: T.Buffer((64, 64), "float32")):
+    t = T.alloc_buffer((64, 64), "float32")
+    u = T.alloc_buffer((64, 64), "float32")
+    for i, j in T.grid(64, 64):
+        t[i, j] = T.if_then_else(i == j, T.float32(1.0), T.float32(0.0))
+        S[i, j] = t[i, j]
+    for k in range(1, 9):
+        for i, j in T.grid(64, 64):
+            u[i, j] = 0.0
+            for l in range(64):
+                u[i, j] += t[i, l] * A[l, j]
+        for i, j in T.grid(64, 64):
+            t[i, j] = u[i, j] / T.cast(k, "float32")
+            S[i, j] += t[i, j]
+
+
+@T.prim_func
+def kronecker(A: T.Buffer((20, 30), "float32"), B: T.Buffer((15, 10), "float32"), C: T.Buffer((300, 300), "float32")):
+    for i, j, k, l in T.grid(20, 30, 15, 10):
+        C[i * 15 + k, j * 10 + l] = A[i, j] * B[k, l]
+
+
+@T.prim_func
+def tensor_pair(
+    A: T.Buffer((12, 14, 16, 18), "float32"),
+    B: T.Buffer((14, 10, 18, 20), "float32"),
+    C: T.Buffer((12, 10, 16, 20), "float32"),
+):
+    for a, b, i, j in T.grid(12, 10, 16, 20):
+        C[a, b, i, j] = 0.0
+        for k, l in T.grid(14, 18):
+            C[a, b, i, j] += A[a, k, i, l] * B[k, b, l, j]
+
+
+@T.prim_func
+def swiglu(
+    X: T.Buffer((128, 96), "float32"),
+    G: T.Buffer((96, 160), "float32"),
+    U: T.Buffer((96, 160), "float32"),
+    D: T.Buffer((160, 96), "float32"),
+    Y: T.Buffer((128, 96), "float32"),
+):
+    for n in range(128):
+        h = T.alloc_buffer((160,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for c in range(96):
+            s[0] = s[0] + X[n, c] * X[n, c]
+        inv = 1.0 / T.sqrt(s[0] / 96.0 + 1e-05)
+        for o in range(160):
+            g = T.alloc_buffer((1,), "float32")
+            g[0] = 0.0
+            u = T.alloc_buffer((1,), "float32")
+            u[0] = 0.0
+            for c in range(96):
+                g[0] = g[0] + X[n, c] * inv * G[c, o]
+                u[0] = u[0] + X[n, c] * inv * U[c, o]
+            h[o] = g[0] / (1.0 + T.exp(-g[0])) * u[0]
+        for c in range(96):
+            y = T.alloc_buffer((1,), "float32")
+            y[0] = 0.0
+            for o in range(160):
+                y[0] = y[0] + h[o] * D[o, c]
+            Y[n, c] = X[n, c] + y[0]
+
+
+@T.prim_func
+def conv3d(
+    X: T.Buffer((4, 20, 20, 20), "float32"),
+    W: T.Buffer((8, 4, 3, 3, 3), "float32"),
+    Y: T.Buffer((8, 18, 18, 18), "float32"),
+):
+    for o, z, y, x in T.grid(8, 18, 18, 18):
+        Y[o, z, y, x] = 0.0
+        for c, a, b, d in T.grid(4, 3, 3, 3):
+            Y[o, z, y, x] += X[c, z + a, y + b, x + d] * W[o, c, a, b, d]
+
+
+@T.prim_func
+def local_response_norm(X: T.Buffer((32, 40, 40), "float32"), Y: T.Buffer((32, 40, 40), "float32")):
+    for c, y, x in T.grid(32, 40, 40):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for d in range(-2, 3):
+            if c + d >= 0 and c + d < 32:
+                s[0] = s[0] + X[c + d, y, x] * X[c + d, y, x]
+        Y[c, y, x] = X[c, y, x] / T.sqrt(2.0 + 0.0001 * s[0])
+
+
+@T.prim_func
+def max_unpool(
+    V: T.Buffer((16, 20, 20), "float32"), I: T.Buffer((16, 20, 20), "int32"), Y: T.Buffer((16, 1600), "float32")
+):
+    for c, p in T.grid(16, 1600):
+        Y[c, p] = 0.0
+    for c, i, j in T.grid(16, 20, 20):
+        Y[c, I[c, i, j]] = V[c, i, j]
+
+
+@T.prim_func
+def adam_step(
+    w: T.Buffer((50000,), "float32"),
+    g: T.Buffer((50000,), "float32"),
+    m: T.Buffer((50000,), "float32"),
+    v: T.Buffer((50000,), "float32"),
+):
+    for i in range(50000):
+        m[i] = 0.9 * m[i] + 0.1 * g[i]
+        v[i] = 0.999 * v[i] + 0.001 * g[i] * g[i]
+        w[i] = w[i] - 0.001 * (m[i] / 0.1) / (T.sqrt(v[i] / 0.001) + 1e-08)
+
+
+@T.prim_func
+def collapse_repeats(X: T.Buffer((4000,), "int32"), Y: T.Buffer((4000,), "int32"), n: T.Buffer((1,), "int32")):
+    n[0] = 0
+    for i in range(4000):
+        Y[i] = -1
+    for t in range(4000):
+        if X[t] != 0 and (t == 0 or X[t] != X[T.max(t - 1, 0)]):
+            Y[n[0]] = X[t]
+            n[0] += 1
+
+
+@T.prim_func
+def symmetric_lower_product(
+    L: T.Buffer((200, 200), "float32"), x: T.Buffer((200,), "float32"), y: T.Buffer((200,), "float32")
+):
+    for i in range(200):
+        y[i] = L[i, i] * x[i]
+    for i in range(200):
+        for j in range(i):
+            y[i] += L[i, j] * x[j]
+            y[j] += L[i, j] * x[i]
+
+
+@T.prim_func
+def triangular_inverse(L: T.Buffer((48, 48), "float32"), X: T.Buffer((48, 48), "float32")):
+    for i, j in T.grid(48, 48):
+        X[i, j] = 0.0
+    for j in range(48):
+        X[j, j] = 1.0 / L[j, j]
+        for i in range(j + 1, 48):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for k in range(j, i):
+                s[0] = s[0] + L[i, k] * X[k, j]
+            X[i, j] = -s[0] / L[i, i]
+
+
+@T.prim_func
+def fletcher16(X: T.Buffer((64, 1000), "uint8"), C: T.Buffer((64,), "int32")):
+    for r in range(64):
+        a = T.alloc_buffer((1,), "int32")
+        b = T.alloc_buffer((1,), "int32")
+        a[0] = 0
+        b[0] = 0
+        for i in range(1000):
+            a[0] = (a[0] + T.cast(X[r, i], "int32")) % 255
+            b[0] = (b[0] + a[0]) % 255
+        C[r] = b[0] * 256 + a[0]
+
+
+@T.prim_func
+def lfsr_streams(S: T.Buffer((256,), "uint32"), B: T.Buffer((256, 200), "uint32")):
+    for r in range(256):
+        s = T.alloc_buffer((1,), "uint32")
+        s[0] = S[r]
+        for t in range(200):
+            bit = (s[0] ^ s[0] >> T.uint32(2) ^ s[0] >> T.uint32(3) ^ s[0] >> T.uint32(5)) & T.uint32(1)
+            s[0] = s[0] >> T.uint32(1) | bit << T.uint32(31)
+            B[r, t] = bit
+
+
+@T.prim_func
+def base64(X: T.Buffer((3000,), "uint8"), table: T.Buffer((64,), "uint8"), Y: T.Buffer((4000,), "uint8")):
+    for g in range(1000):
+        a = T.cast(X[3 * g], "int32")
+        b = T.cast(X[3 * g + 1], "int32")
+        c = T.cast(X[3 * g + 2], "int32")
+        Y[4 * g] = table[a // 4]
+        Y[4 * g + 1] = table[a % 4 * 16 + b // 16]
+        Y[4 * g + 2] = table[b % 16 * 4 + c // 64]
+        Y[4 * g + 3] = table[c % 64]
+
+
+@T.prim_func
+def zigzag_delta(X: T.Buffer((128, 512), "uint32"), Y: T.Buffer((128, 512), "int32")):
+    for r in range(128):
+        s = T.alloc_buffer((1,), "int32")
+        s[0] = 0
+        for i in range(512):
+            d = T.cast(X[r, i] >> T.uint32(1), "int32")
+            s[0] = s[0] + T.if_then_else(X[r, i] & T.uint32(1) == T.uint32(1), -d - 1, d)
+            Y[r, i] = s[0]
+
+
+@T.prim_func
+def kmeans_step(X: T.Buffer((2000, 4), "float32"), C: T.Buffer((12, 4), "float32"), N: T.Buffer((12, 4), "float32")):
+    count = T.alloc_buffer((12,), "float32")
+    for k in range(12):
+        count[k] = 0.0
+        for d in range(4):
+            N[k, d] = 0.0
+    for i in range(2000):
+        best = T.alloc_buffer((1,), "float32")
+        best[0] = 1e30
+        at = T.alloc_buffer((1,), "int32")
+        at[0] = 0
+        for k in range(12):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for d in range(4):
+                s[0] = s[0] + (X[i, d] - C[k, d]) * (X[i, d] - C[k, d])
+            if s[0] < best[0]:
+                best[0] = s[0]
+                at[0] = k
+        count[at[0]] += 1.0
+        for d in range(4):
+            N[at[0], d] += X[i, d]
+    for k, d in T.grid(12, 4):
+        N[k, d] = N[k, d] / T.max(count[k], 1.0)
+
+
+@T.prim_func
+def logistic_descent(X: T.Buffer((500, 16), "float32"), y: T.Buffer((500,), "float32"), w: T.Buffer((16,), "float32")):
+    for j in range(16):
+        w[j] = 0.0
+    for it in range(20):
+        g = T.alloc_buffer((16,), "float32")
+        for j in range(16):
+            g[j] = 0.0
+        for i in range(500):
+            z = T.alloc_buffer((1,), "float32")
+            z[0] = 0.0
+            for j in range(16):
+                z[0] = z[0] + X[i, j] * w[j]
+            e = 1.0 / (1.0 + T.exp(-z[0])) - y[i]
+            for j in range(16):
+                g[j] += e * X[i, j]
+        for j in range(16):
+            w[j] -= 0.1 * g[j] / 500.0
+
+
+@T.prim_func
+def tree_predict(
+    X: T.Buffer((3000, 10), "float32"),
+    feature: T.Buffer((127,), "int32"),
+    cut: T.Buffer((127,), "float32"),
+    leaf: T.Buffer((128,), "float32"),
+    Y: T.Buffer((3000,), "float32"),
+):
+    for i in range(3000):
+        node = T.alloc_buffer((1,), "int32")
+        node[0] = 0
+        for d in range(7):
+            if X[i, feature[node[0]]] <= cut[node[0]]:
+                node[0] = 2 * node[0] + 1
+            else:
+                node[0] = 2 * node[0] + 2
+        Y[i] = leaf[node[0] - 127]
+
+
+@T.prim_func
+def lagrange(
+    x: T.Buffer((10,), "float32"),
+    y: T.Buffer((10,), "float32"),
+    q: T.Buffer((5000,), "float32"),
+    r: T.Buffer((5000,), "float32"),
+):
+    for i in range(5000):
+        r[i] = 0.0
+        for k in range(10):
+            p = T.alloc_buffer((1,), "float32")
+            p[0] = 1.0
+            for j in range(10):
+                if j != k:
+                    p[0] = p[0] * (q[i] - x[j]) / (x[k] - x[j])
+            r[i] += y[k] * p[0]
+
+
+@T.prim_func
+def resample(X: T.Buffer((16, 7000), "float32"), Y: T.Buffer((16, 2998), "float32")):
+    for c, i in T.grid(16, 2998):
+        n = i * 7 // 3
+        f = T.cast(i * 7 % 3, "float32") / 3.0
+        Y[c, i] = X[c, n] * (1.0 - f) + X[c, n + 1] * f
+
+
+@T.prim_func
+def dct_blocks(A: T.Buffer((256, 256), "float32"), K: T.Buffer((8, 8), "float32"), B: T.Buffer((256, 256), "float32")):
+    for bi, bj, u, v in T.grid(32, 32, 8, 8):
+        B[bi * 8 + u, bj * 8 + v] = 0.0
+        for x, y in T.grid(8, 8):
+            B[bi * 8 + u, bj * 8 + v] += K[u, x] * A[bi * 8 + x, bj * 8 + y] * K[v, y]
+
+
+@T.prim_func
+def census(A: T.Buffer((200, 200), "uint8"), C: T.Buffer((200, 200), "int32")):
+    for i, j in T.grid(200, 200):
+        C[i, j] = 0
+        if i >= 1 and i < 199 and (j >= 1) and (j < 199):
+            for a, b in T.grid(3, 3):
+                if a != 1 or b != 1:
+                    C[i, j] = C[i, j] * 2 + T.if_then_else(A[i + a - 1, j + b - 1] < A[i, j], 1, 0)
+
+
+@T.prim_func
+def stereo(L: T.Buffer((100, 120), "float32"), R: T.Buffer((100, 120), "float32"), D: T.Buffer((96, 100), "int32")):
+    for y, x in T.grid(96, 100):
+        best = T.alloc_buffer((1,), "float32")
+        best[0] = 1e30
+        D[y, x] = 0
+        for d in range(16):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for a, b in T.grid(5, 5):
+                s[0] = s[0] + T.abs(L[y + a, x + b + 16] - R[y + a, x + b + 16 - d])
+            if s[0] < best[0]:
+                best[0] = s[0]
+                D[y, x] = d
+
+
+@T.prim_func
+def error_diffusion(A: T.Buffer((48, 64), "float32"), B: T.Buffer((48, 64), "float32")):
+    E = T.alloc_buffer((49, 66), "float32")
+    for i, j in T.grid(49, 66):
+        E[i, j] = 0.0
+    for i, j in T.grid(48, 64):
+        v = A[i, j] + E[i, j + 1]
+        B[i, j] = T.if_then_else(v > 0.5, T.float32(1.0), T.float32(0.0))
+        e = v - B[i, j]
+        E[i, j + 2] += e * 7.0 / 16.0
+        E[i + 1, j] += e * 3.0 / 16.0
+        E[i + 1, j + 1] += e * 5.0 / 16.0
+        E[i + 1, j + 2] += e * 1.0 / 16.0
+
+
+@T.prim_func
+def gauss_seidel_line(U: T.Buffer((300,), "float32"), F: T.Buffer((300,), "float32")):
+    for s in range(10):
+        for i in range(1, 299):
+            U[i] = 0.5 * (U[i - 1] + U[i + 1] - F[i])
+
+
+@T.prim_func
+def crank_nicolson(U: T.Buffer((256,), "float32")):
+    c = T.alloc_buffer((256,), "float32")
+    d = T.alloc_buffer((256,), "float32")
+    for t in range(20):
+        c[0] = 0.0
+        d[0] = 0.0
+        for i in range(1, 255):
+            w = 2.0 + c[i - 1] * 0.5 * -1.0
+            c[i] = 0.5 / w
+            d[i] = (U[i] + 0.25 * (U[i - 1] - 2.0 * U[i] + U[i + 1]) + 0.5 * d[i - 1]) / w
+        for k in range(1, 255):
+            U[255 - k] = d[255 - k] + c[255 - k] * U[256 - k]
+
+
+@T.prim_func
+def spline_eval(
+    knots: T.Buffer((64, 4), "float32"), q: T.Buffer((20000,), "float32"), r: T.Buffer((20000,), "float32")
+):
+    for i in range(20000):
+        k = T.min(T.max(T.cast(q[i] * 64.0, "int32"), 0), 63)
+        u = q[i] * 64.0 - T.cast(k, "float32")
+        r[i] = ((knots[k, 3] * u + knots[k, 2]) * u + knots[k, 1]) * u + knots[k, 0]
+
+
+@T.prim_func
+def wavelet_level(
+    X: T.Buffer((64, 1024), "float32"),
+    h: T.Buffer((4,), "float32"),
+    g: T.Buffer((4,), "float32"),
+    L: T.Buffer((64, 512), "float32"),
+    H: T.Buffer((64, 512), "float32"),
+):
+    for r, i in T.grid(64, 512):
+        L[r, i] = 0.0
+        H[r, i] = 0.0
+        for k in range(4):
+            L[r, i] += h[k] * X[r, (2 * i + k) % 1024]
+            H[r, i] += g[k] * X[r, (2 * i + k) % 1024]
+
+
+@T.prim_func
+def run_decode(starts: T.Buffer((101,), "int32"), values: T.Buffer((100,), "float32"), Y: T.Buffer((5000,), "float32")):
+    for r in range(100):
+        for i in range(starts[r], starts[r + 1]):
+            Y[i] = values[r]
+
+
+@T.prim_func
+def csr_row_best(
+    ptr: T.Buffer((501,), "int32"),
+    val: T.Buffer((8000,), "float32"),
+    col: T.Buffer((8000,), "int32"),
+    at: T.Buffer((500,), "int32"),
+):
+    for i in range(500):
+        best = T.alloc_buffer((1,), "float32")
+        best[0] = -1e30
+        at[i] = -1
+        for e in range(ptr[i], ptr[i + 1]):
+            if val[e] > best[0]:
+                best[0] = val[e]
+                at[i] = col[e]
+
+
+@T.prim_func
+def rank_of_merge(A: T.Buffer((1000,), "float32"), B: T.Buffer((1000,), "float32"), C: T.Buffer((2000,), "float32")):
+    for i in range(1000):
+        r = T.alloc_buffer((1,), "int32")
+        r[0] = 0
+        for j in range(1000):
+            if B[j] < A[i]:
+                r[0] = r[0] + 1
+        C[i + r[0]] = A[i]
+    for j in range(1000):
+        r = T.alloc_buffer((1,), "int32")
+        r[0] = 0
+        for i in range(1000):
+            if A[i] <= B[j]:
+                r[0] = r[0] + 1
+        C[j + r[0]] = B[j]
+
+
+@T.prim_func
+def gelu_dropout(
+    X: T.Buffer((256, 512), "float32"),
+    b: T.Buffer((512,), "float32"),
+    keep: T.Buffer((256, 512), "uint8"),
+    Y: T.Buffer((256, 512), "float32"),
+):
+    for i, j in T.grid(256, 512):
+        v = X[i, j] + b[j]
+        if keep[i, j] != T.uint8(0):
+            Y[i, j] = 0.5 * v * (1.0 + T.tanh(0.7978846 * (v + 0.044715 * v * v * v))) * 1.25
+        else:
+            Y[i, j] = 0.0
+
+
+@T.prim_func
+def count_in_boxes(P: T.Buffer((1000, 2), "float32"), B: T.Buffer((100, 4), "float32"), N: T.Buffer((100,), "int32")):
+    for b in range(100):
+        N[b] = 0
+        for p in range(1000):
+            if P[p, 0] >= B[b, 0] and P[p, 0] < B[b, 1] and (P[p, 1] >= B[b, 2]) and (P[p, 1] < B[b, 3]):
+                N[b] = N[b] + 1
+
+
+@T.prim_func
+def trapezoid_integral(
+    X: T.Buffer((100, 1000), "float32"), t: T.Buffer((1000,), "float32"), Y: T.Buffer((100, 1000), "float32")
+):
+    for r in range(100):
+        Y[r, 0] = 0.0
+        for i in range(1, 1000):
+            Y[r, i] = Y[r, i - 1] + 0.5 * (t[i] - t[i - 1]) * (X[r, i] + X[r, i - 1])
+
+
+@T.prim_func
+def longest_run(X: T.Buffer((200, 400), "int32"), L: T.Buffer((200,), "int32")):
+    for r in range(200):
+        run = T.alloc_buffer((1,), "int32")
+        run[0] = 0
+        L[r] = 0
+        for i in range(400):
+            if X[r, i] == 1:
+                run[0] = run[0] + 1
+                L[r] = T.max(L[r], run[0])
+            else:
+                run[0] = 0
+
+
+@T.prim_func
+def hash_joins(
+    K: T.Buffer((2000,), "int32"),
+    V: T.Buffer((2000,), "float32"),
+    Q: T.Buffer((3000,), "int32"),
+    R: T.Buffer((3000,), "float32"),
+):
+    tab = T.alloc_buffer((1024,), "float32")
+    for k in range(1024):
+        tab[k] = -1.0
+    for i in range(2000):
+        tab[K[i]] = T.max(tab[K[i]], V[i])
+    for q in range(3000):
+        R[q] = tab[Q[q]]
+
+
+@T.prim_func
+def grid_paths(W: T.Buffer((100, 100), "int32"), N: T.Buffer((100, 100), "int32")):
+    for i, j in T.grid(100, 100):
+        if W[i, j] == 1:
+            N[i, j] = 0
+        elif i == 0 and j == 0:
+            N[i, j] = 1
+        else:
+            N[i, j] = 0
+            if i > 0:
+                N[i, j] = (N[i, j] + N[i - 1, j]) % 1000007
+            if j > 0:
+                N[i, j] = (N[i, j] + N[i, j - 1]) % 1000007
+
+
+@T.prim_func
+def egg_beater(X: T.Buffer((40, 500), "float32"), Y: T.Buffer((40, 500), "float32")):
+    for r in range(40):
+        x1 = T.alloc_buffer((1,), "float32")
+        y1 = T.alloc_buffer((1,), "float32")
+        x1[0] = 0.0
+        y1[0] = 0.0
+        for t in range(500):
+            Y[r, t] = X[r, t] - x1[0] + 0.995 * y1[0]
+            x1[0] = X[r, t]
+            y1[0] = Y[r, t]
+
+
+@T.prim_func
+def envelope_follower(X: T.Buffer((32, 2000), "float32"), Y: T.Buffer((32, 2000), "float32")):
+    for r in range(32):
+        e = T.alloc_buffer((1,), "float32")
+        e[0] = 0.0
+        for t in range(2000):
+            v = T.abs(X[r, t])
+            if v > e[0]:
+                e[0] = 0.1 * e[0] + 0.9 * v
+            else:
+                e[0] = 0.99 * e[0] + 0.01 * v
+            Y[r, t] = e[0]
+
+
+@T.prim_func
+def hysteresis(X: T.Buffer((64, 2000), "float32"), Y: T.Buffer((64, 2000), "int32")):
+    for r in range(64):
+        s = T.alloc_buffer((1,), "int32")
+        s[0] = 0
+        for t in range(2000):
+            if X[r, t] > 0.7:
+                s[0] = 1
+            if X[r, t] < 0.3:
+                s[0] = 0
+            Y[r, t] = s[0]
+
+
+@T.prim_func
+def inverse_permutation(
+    p: T.Buffer((20000,), "int32"), X: T.Buffer((20000, 4), "float32"), Y: T.Buffer((20000, 4), "float32")
+):
+    q = T.alloc_buffer((20000,), "int32")
+    for i in range(20000):
+        q[p[i]] = i
+    for i, c in T.grid(20000, 4):
+        Y[i, c] = X[q[i], c]
+
+
+@T.prim_func
+def upper_triangle_to_vector(A: T.Buffer((150, 150), "float32"), V: T.Buffer((11325,), "float32")):
+    for i in range(150):
+        for j in range(i, 150):
+            V[i * 150 - i * (i - 1) // 2 + j - i] = A[i, j]
+
+
+@T.prim_func
+def block_transposes(A: T.Buffer((256, 256), "float32"), B: T.Buffer((256, 256), "float32")):
+    for bi, bj, i, j in T.grid(16, 16, 16, 16):
+        B[bj * 16 + i, bi * 16 + j] = A[bi * 16 + i, bj * 16 + j] * 2.0
+
+
+@T.prim_func
+def mse_and_r2(y: T.Buffer((30000,), "float32"), p: T.Buffer((30000,), "float32"), out: T.Buffer((2,), "float32")):
+    mean = T.alloc_buffer((1,), "float32")
+    mean[0] = 0.0
+    for i in range(30000):
+        mean[0] = mean[0] + y[i]
+    mean[0] = mean[0] / 30000.0
+    res = T.alloc_buffer((1,), "float32")
+    res[0] = 0.0
+    tot = T.alloc_buffer((1,), "float32")
+    tot[0] = 0.0
+    for i in range(30000):
+        res[0] = res[0] + (y[i] - p[i]) * (y[i] - p[i])
+        tot[0] = tot[0] + (y[i] - mean[0]) * (y[i] - mean[0])
+    out[0] = res[0] / 30000.0
+    out[1] = 1.0 - res[0] / tot[0]
+
+
+@T.prim_func
+def skew_kurtosis(X: T.Buffer((60, 1000), "float32"), S: T.Buffer((60, 2), "float32")):
+    for r in range(60):
+        m = T.alloc_buffer((1,), "float32")
+        m[0] = 0.0
+        for i in range(1000):
+            m[0] = m[0] + X[r, i]
+        m[0] = m[0] / 1000.0
+        m2 = T.alloc_buffer((1,), "float32")
+        m2[0] = 0.0
+        m3 = T.alloc_buffer((1,), "float32")
+        m3[0] = 0.0
+        m4 = T.alloc_buffer((1,), "float32")
+        m4[0] = 0.0
+        for i in range(1000):
+            d = X[r, i] - m[0]
+            m2[0] = m2[0] + d * d
+            m3[0] = m3[0] + d * d * d
+            m4[0] = m4[0] + d * d * d * d
+        m2[0] = m2[0] / 1000.0
+        S[r, 0] = m3[0] / 1000.0 / (m2[0] * T.sqrt(m2[0]))
+        S[r, 1] = m4[0] / 1000.0 / (m2[0] * m2[0]) - 3.0
+
+
+@T.prim_func
+def predator(a: T.Buffer((65,), "float32"), b: T.Buffer((65,), "float32"), x: T.Buffer((64,), "float32")):
+    for i in range(64):
+        v = a[i] * b[i]
+        a[i + 1] = a[i] + 0.01 * (a[i] - v) + x[i]
+        b[i + 1] = b[i] + 0.01 * (v - b[i])
+
+
+@T.prim_func
+def predator_long(a: T.Buffer((5001,), "float32"), b: T.Buffer((5001,), "float32"), x: T.Buffer((5000,), "float32")):
+    for i in range(5000):
+        v = a[i] * b[i]
+        a[i + 1] = a[i] + 0.01 * (a[i] - v) + x[i]
+        b[i + 1] = b[i] + 0.01 * (v - b[i])
+
+
+@T.prim_func
+def tanks(h: T.Buffer((2001, 3), "float32"), q: T.Buffer((2000,), "float32")):
+    for t in range(2000):
+        f0 = T.sqrt(T.max(h[t, 0], 0.0))
+        f1 = T.sqrt(T.max(h[t, 1], 0.0))
+        h[t + 1, 0] = h[t, 0] + 0.1 * (q[t] - f0)
+        h[t + 1, 1] = h[t, 1] + 0.1 * (f0 - f1)
+        h[t + 1, 2] = h[t, 2] + 0.1 * f1
+
+
+@T.prim_func
+def logistic(x: T.Buffer((3000,), "float32"), y: T.Buffer((3000,), "float32"), r: T.Buffer((1,), "float32")):
+    for t in range(2999):
+        v = r[0] * x[t] * (1.0 - x[t])
+        x[t + 1] = v
+        y[t + 1] = v * v + 0.5 * y[t] * v
+
+
+@T.prim_func
+def pid(r: T.Buffer((2000,), "float32"), u: T.Buffer((2000,), "float32"), y: T.Buffer((2001,), "float32")):
+    s = T.alloc_buffer((1,), "float32")
+    last = T.alloc_buffer((1,), "float32")
+    s[0] = 0.0
+    last[0] = 0.0
+    for t in range(2000):
+        e = r[t] - y[t]
+        s[0] = s[0] + e
+        c = T.min(T.max(2.0 * e + 0.1 * s[0] + 0.5 * (e - last[0]), -10.0), 10.0)
+        last[0] = e
+        u[t] = c
+        y[t + 1] = y[t] + 0.05 * (c - T.sqrt(T.abs(y[t])))
+
+
+@T.prim_func
+def queue_wait(
+    arr: T.Buffer((5000,), "float32"),
+    svc: T.Buffer((5000,), "float32"),
+    start: T.Buffer((5000,), "float32"),
+    end: T.Buffer((5001,), "float32"),
+):
+    end[0] = 0.0
+    for i in range(5000):
+        start[i] = T.max(arr[i], end[i])
+        end[i + 1] = start[i] + svc[i]
+
+
+@T.prim_func
+def two_servers(
+    arr: T.Buffer((3000,), "float32"),
+    svc: T.Buffer((3000,), "float32"),
+    free: T.Buffer((2,), "float32"),
+    done: T.Buffer((3000,), "float32"),
+):
+    for i in range(3000):
+        k = T.if_then_else(free[0] <= free[1], 0, 1)
+        begin = T.max(arr[i], free[k])
+        done[i] = begin + svc[i]
+        free[k] = begin + svc[i]
+
+
+@T.prim_func
+def stack_machine(
+    op: T.Buffer((2000,), "int32"),
+    arg: T.Buffer((2000,), "int32"),
+    st: T.Buffer((64,), "int32"),
+    out: T.Buffer((2000,), "int32"),
+):
+    sp = T.alloc_buffer((1,), "int32")
+    sp[0] = 0
+    for t in range(2000):
+        if op[t] == 0 and sp[0] < 63:
+            st[sp[0]] = arg[t] % 100
+            sp[0] = sp[0] + 1
+        elif sp[0] >= 2:
+            st[sp[0] - 2] = (st[sp[0] - 2] + st[sp[0] - 1]) % 1000
+            sp[0] = sp[0] - 1
+        out[t] = sp[0]
+
+
+@T.prim_func
+def lru_hits(req: T.Buffer((3000,), "int32"), last: T.Buffer((100,), "int32"), gap: T.Buffer((3000,), "int32")):
+    for k in range(100):
+        last[k] = -1
+    for t in range(3000):
+        gap[t] = T.if_then_else(last[req[t]] < 0, -1, t - last[req[t]])
+        last[req[t]] = t
+
+
+@T.prim_func
+def neuron(I: T.Buffer((100, 1000), "float32"), V: T.Buffer((100, 1000), "float32"), S: T.Buffer((100, 1000), "int32")):
+    for n in range(100):
+        v = T.alloc_buffer((1,), "float32")
+        v[0] = -65.0
+        for t in range(1000):
+            v[0] = v[0] + 0.1 * (-65.0 - v[0] + I[n, t])
+            if v[0] > -50.0:
+                S[n, t] = 1
+                v[0] = -65.0
+            else:
+                S[n, t] = 0
+            V[n, t] = v[0]
+
+
+@T.prim_func
+def garch(r: T.Buffer((5000,), "float32"), h: T.Buffer((5000,), "float32"), z: T.Buffer((5000,), "float32")):
+    h[0] = 1.0
+    z[0] = r[0]
+    for t in range(1, 5000):
+        h[t] = 0.1 + 0.1 * r[t - 1] * r[t - 1] + 0.8 * h[t - 1]
+        z[t] = r[t] / T.sqrt(h[t])
+
+
+@T.prim_func
+def garch_sim(e: T.Buffer((5000,), "float32"), h: T.Buffer((5000,), "float32"), r: T.Buffer((5000,), "float32")):
+    h[0] = 1.0
+    r[0] = e[0]
+    for t in range(1, 5000):
+        h[t] = 0.1 + 0.1 * r[t - 1] * r[t - 1] + 0.8 * h[t - 1]
+        r[t] = e[t] * T.sqrt(h[t])
+
+
+@T.prim_func
+def insertion_sort(A: T.Buffer((120,), "float32")):
+    for i in range(1, 120):
+        for k in range(i):
+            j = i - k
+            if A[j - 1] > A[j]:
+                t = A[j]
+                A[j] = A[j - 1]
+                A[j - 1] = t
+
+
+@T.prim_func
+def selection_ranks(A: T.Buffer((64, 50), "float32"), B: T.Buffer((64, 50), "float32")):
+    for r in range(64):
+        for i in range(50):
+            rank = T.alloc_buffer((1,), "int32")
+            rank[0] = 0
+            for j in range(50):
+                if A[r, j] < A[r, i] or (A[r, j] == A[r, i] and j < i):
+                    rank[0] = rank[0] + 1
+            B[r, rank[0]] = A[r, i]
+
+
+@T.prim_func
+def lis_lengths(A: T.Buffer((300,), "int32"), L: T.Buffer((300,), "int32")):
+    for i in range(300):
+        L[i] = 1
+        for j in range(i):
+            if A[j] < A[i]:
+                L[i] = T.max(L[i], L[j] + 1)
+
+
+@T.prim_func
+def dijkstra_dense(W: T.Buffer((100, 100), "float32"), D: T.Buffer((100,), "float32")):
+    done = T.alloc_buffer((100,), "int32")
+    for v in range(100):
+        D[v] = T.if_then_else(v == 0, T.float32(0.0), T.float32(1000000000.0))
+        done[v] = 0
+    for k in range(100):
+        best = T.alloc_buffer((1,), "float32")
+        u = T.alloc_buffer((1,), "int32")
+        best[0] = 2000000000.0
+        u[0] = 0
+        for v in range(100):
+            if done[v] == 0 and D[v] < best[0]:
+                best[0] = D[v]
+                u[0] = v
+        done[u[0]] = 1
+        for v in range(100):
+            D[v] = T.min(D[v], D[u[0]] + W[u[0], v])
+
+
+@T.prim_func
+def prim_tree(W: T.Buffer((80, 80), "float32"), parent: T.Buffer((80,), "int32")):
+    key = T.alloc_buffer((80,), "float32")
+    seen = T.alloc_buffer((80,), "int32")
+    for v in range(80):
+        key[v] = T.if_then_else(v == 0, T.float32(0.0), T.float32(1000000000.0))
+        seen[v] = 0
+        parent[v] = -1
+    for k in range(80):
+        best = T.alloc_buffer((1,), "float32")
+        u = T.alloc_buffer((1,), "int32")
+        best[0] = 2000000000.0
+        u[0] = 0
+        for v in range(80):
+            if seen[v] == 0 and key[v] < best[0]:
+                best[0] = key[v]
+                u[0] = v
+        seen[u[0]] = 1
+        for v in range(80):
+            if seen[v] == 0 and W[u[0], v] < key[v]:
+                key[v] = W[u[0], v]
+                parent[v] = u[0]
+
+
+@T.prim_func
+def pivoted_elimination(A: T.Buffer((40, 41), "float32")):
+    for k in range(40):
+        best = T.alloc_buffer((1,), "float32")
+        p = T.alloc_buffer((1,), "int32")
+        best[0] = -1.0
+        p[0] = k
+        for i in range(k, 40):
+            if T.abs(A[i, k]) > best[0]:
+                best[0] = T.abs(A[i, k])
+                p[0] = i
+        for j in range(41):
+            t = A[k, j]
+            A[k, j] = A[p[0], j]
+            A[p[0], j] = t
+        for i in range(k + 1, 40):
+            f = A[i, k] / A[k, k]
+            for j in range(41):
+                A[i, j] = A[i, j] - f * A[k, j]
+
+
+@T.prim_func
+def bisection(a: T.Buffer((4000,), "float32"), x: T.Buffer((4000,), "float32")):
+    for i in range(4000):
+        lo = T.alloc_buffer((1,), "float32")
+        hi = T.alloc_buffer((1,), "float32")
+        lo[0] = 0.0
+        hi[0] = 3.0
+        for k in range(25):
+            mid = 0.5 * (lo[0] + hi[0])
+            if mid * mid * mid + mid < a[i]:
+                lo[0] = mid
+            else:
+                hi[0] = mid
+        x[i] = 0.5 * (lo[0] + hi[0])
+
+
+@T.prim_func
+def newton_sqrt(a: T.Buffer((10000,), "float32"), x: T.Buffer((10000,), "float32")):
+    for i in range(10000):
+        x[i] = 1.0
+        for k in range(12):
+            x[i] = 0.5 * (x[i] + a[i] / x[i])
+
+
+@T.prim_func
+def romberg_rows(F: T.Buffer((200, 65), "float32"), R: T.Buffer((200,), "float32")):
+    for r in range(200):
+        t = T.alloc_buffer((7,), "float32")
+        for k in range(7):
+            t[k] = 0.5 * (F[r, 0] + F[r, 64])
+            for i in range(1, 1 << k):
+                t[k] = t[k] + F[r, i * (64 >> k)]
+            t[k] = t[k] / T.cast(1 << k, "float32")
+        for m in range(1, 7):
+            for q in range(7 - m):
+                k = 6 - q
+                t[k] = t[k] + (t[k] - t[k - 1]) / (T.cast(1 << 2 * m, "float32") - 1.0)
+        R[r] = t[6]
+
+
+@T.prim_func
+def rolling_max(X: T.Buffer((50, 2000), "float32"), Y: T.Buffer((50, 2000), "float32")):
+    for r, i in T.grid(50, 2000):
+        Y[r, i] = X[r, i]
+        for k in range(1, 20):
+            if i - k >= 0:
+                Y[r, i] = T.max(Y[r, i], X[r, i - k])
+
+
+@T.prim_func
+def bootstrap_means(X: T.Buffer((500,), "float32"), I: T.Buffer((300, 500), "int32"), M: T.Buffer((300,), "float32")):
+    for b in range(300):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for i in range(500):
+            s[0] = s[0] + X[I[b, i]]
+        M[b] = s[0] / 500.0
+
+
+@T.prim_func
+def counting_sort(K: T.Buffer((5000,), "int32"), S: T.Buffer((5000,), "int32")):
+    c = T.alloc_buffer((257,), "int32")
+    for k in range(257):
+        c[k] = 0
+    for i in range(5000):
+        c[K[i] + 1] = c[K[i] + 1] + 1
+    for k in range(256):
+        c[k + 1] = c[k + 1] + c[k]
+    for i in range(5000):
+        S[c[K[i]]] = K[i]
+        c[K[i]] = c[K[i]] + 1
+
+
+@T.prim_func
+def leapfrog_wave(U: T.Buffer((60, 200), "float32")):
+    for t in range(1, 59):
+        for i in range(1, 199):
+            U[t + 1, i] = 2.0 * U[t, i] - U[t - 1, i] + 0.25 * (U[t, i - 1] - 2.0 * U[t, i] + U[t, i + 1])
+
+
+@T.prim_func
+def gray_scott(U: T.Buffer((64, 64), "float32"), V: T.Buffer((64, 64), "float32")):
+    for t in range(20):
+        LU = T.alloc_buffer((64, 64), "float32")
+        LV = T.alloc_buffer((64, 64), "float32")
+        for i, j in T.grid(64, 64):
+            LU[i, j] = (
+                U[(i + 1) % 64, j] + U[(i + 63) % 64, j] + U[i, (j + 1) % 64] + U[i, (j + 63) % 64] - 4.0 * U[i, j]
+            )
+            LV[i, j] = (
+                V[(i + 1) % 64, j] + V[(i + 63) % 64, j] + V[i, (j + 1) % 64] + V[i, (j + 63) % 64] - 4.0 * V[i, j]
+            )
+        for i, j in T.grid(64, 64):
+            r = U[i, j] * V[i, j] * V[i, j]
+            U[i, j] = U[i, j] + 0.16 * LU[i, j] - r + 0.035 * (1.0 - U[i, j])
+            V[i, j] = V[i, j] + 0.08 * LV[i, j] + r - 0.1 * V[i, j]
+
+
+@T.prim_func
+def lid_pressure(P: T.Buffer((50, 50), "float32"), B: T.Buffer((50, 50), "float32")):
+    for q in range(30):
+        N = T.alloc_buffer((50, 50), "float32")
+        for i, j in T.grid(50, 50):
+            N[i, j] = P[i, j]
+        for i in range(1, 49):
+            for j in range(1, 49):
+                P[i, j] = 0.25 * (N[i, j + 1] + N[i, j - 1] + N[i + 1, j] + N[i - 1, j]) - B[i, j]
+        for i in range(50):
+            P[i, 49] = P[i, 48]
+            P[i, 0] = P[i, 1]
+        for j in range(50):
+            P[0, j] = P[1, j]
+            P[49, j] = 0.0
+
+
+@T.prim_func
+def upsample_nearest_conv(
+    X: T.Buffer((8, 16, 16), "float32"), W: T.Buffer((8, 8, 3, 3), "float32"), Y: T.Buffer((8, 32, 32), "float32")
+):
+    for o, y, x in T.grid(8, 32, 32):
+        Y[o, y, x] = 0.0
+        for c, a, b in T.grid(8, 3, 3):
+            if y + a >= 1 and y + a < 33 and (x + b >= 1) and (x + b < 33):
+                Y[o, y, x] = Y[o, y, x] + W[o, c, a, b] * X[c, (y + a - 1) // 2, (x + b - 1) // 2]
+
+
+@T.prim_func
+def blocked_transpose_pad(A: T.Buffer((100, 70), "float32"), B: T.Buffer((5, 7, 16, 16), "float32")):
+    for jo, io, j, i in T.grid(5, 7, 16, 16):
+        if 16 * io + i < 100 and 16 * jo + j < 70:
+            B[jo, io, j, i] = A[16 * io + i, 16 * jo + j]
+        else:
+            B[jo, io, j, i] = 0.0
+
+
+@T.prim_func
+def nchwc_relu_bias(
+    X: T.Buffer((4, 14, 14, 16), "float32"), b: T.Buffer((50,), "float32"), Y: T.Buffer((4, 14, 14, 16), "float32")
+):
+    for co, y, x, ci in T.grid(4, 14, 14, 16):
+        if 16 * co + ci < 50:
+            Y[co, y, x, ci] = T.max(X[co, y, x, ci] + b[16 * co + ci], 0.0)
+        else:
+            Y[co, y, x, ci] = 0.0
+
+
+@T.prim_func
+def per_channel_quant(X: T.Buffer((64, 300), "float32"), Q: T.Buffer((64, 300), "int8"), S: T.Buffer((64,), "float32")):
+    for c in range(64):
+        m = T.alloc_buffer((1,), "float32")
+        m[0] = 0.0
+        for i in range(300):
+            m[0] = T.max(m[0], T.abs(X[c, i]))
+        S[c] = m[0] / 127.0
+        for i in range(300):
+            Q[c, i] = T.cast(T.max(T.min(T.floor(X[c, i] / (m[0] / 127.0) + 0.5), 127.0), -127.0), "int8")
+
+
+@T.prim_func
+def sliding_dot_max(
+    X: T.Buffer((3000,), "float32"),
+    K: T.Buffer((40,), "float32"),
+    best: T.Buffer((1,), "float32"),
+    at: T.Buffer((1,), "int32"),
+):
+    best[0] = -1e30
+    at[0] = 0
+    for i in range(2961):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for k in range(40):
+            s[0] = s[0] + X[i + k] * K[k]
+        if s[0] > best[0]:
+            best[0] = s[0]
+            at[0] = i
+
+
+@T.prim_func
+def word_starts(X: T.Buffer((8000,), "uint8"), S: T.Buffer((8000,), "int32"), n: T.Buffer((1,), "int32")):
+    n[0] = 0
+    for i in range(8000):
+        S[i] = 0
+    for i in range(8000):
+        if X[i] != T.uint8(32) and (i == 0 or X[T.max(i - 1, 0)] == T.uint8(32)):
+            S[n[0]] = i
+            n[0] = n[0] + 1
+
+
+@T.prim_func
+def atoi_rows(X: T.Buffer((2000, 8), "uint8"), V: T.Buffer((2000,), "int32")):
+    for r in range(2000):
+        V[r] = 0
+        for k in range(8):
+            if X[r, k] >= T.uint8(48) and X[r, k] <= T.uint8(57):
+                V[r] = V[r] * 10 + T.cast(X[r, k], "int32") - 48
+
+
+@T.prim_func
+def bracket_depth(X: T.Buffer((10000,), "uint8"), D: T.Buffer((10000,), "int32"), most: T.Buffer((1,), "int32")):
+    d = T.alloc_buffer((1,), "int32")
+    d[0] = 0
+    most[0] = 0
+    for i in range(10000):
+        if X[i] == T.uint8(40):
+            d[0] = d[0] + 1
+        if X[i] == T.uint8(41):
+            d[0] = d[0] - 1
+        D[i] = d[0]
+        most[0] = T.max(most[0], d[0])
+
+
+@T.prim_func
+def beam_scores(E: T.Buffer((40, 30, 30), "float32"), S: T.Buffer((41, 30), "float32"), B: T.Buffer((40, 30), "int32")):
+    for k in range(30):
+        S[0, k] = 0.0
+    for t, k in T.grid(40, 30):
+        S[t + 1, k] = -1e30
+        B[t, k] = 0
+        for j in range(30):
+            if S[t, j] + E[t, j, k] > S[t + 1, k]:
+                S[t + 1, k] = S[t, j] + E[t, j, k]
+                B[t, k] = j
+
+
+@T.prim_func
+def optimal_search_tree(p: T.Buffer((40,), "float32"), C: T.Buffer((41, 41), "float32")):
+    for i in range(41):
+        for j in range(41):
+            C[i, j] = 0.0
+    for l in range(1, 41):
+        for i in range(41 - l):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for k in range(l):
+                s[0] = s[0] + p[i + k]
+            C[i, i + l] = 1000000000.0
+            for k in range(l):
+                C[i, i + l] = T.min(C[i, i + l], C[i, i + k] + C[i + k + 1, i + l] + s[0])
+
+
+@T.prim_func
+def rigid_transform(
+    P: T.Buffer((5000, 3), "float32"),
+    R: T.Buffer((3, 3), "float32"),
+    t: T.Buffer((3,), "float32"),
+    Q: T.Buffer((5000, 3), "float32"),
+):
+    for i, d in T.grid(5000, 3):
+        Q[i, d] = t[d]
+        for e in range(3):
+            Q[i, d] = Q[i, d] + R[d, e] * P[i, e]
+
+
+@T.prim_func
+def normals(V: T.Buffer((1000, 3), "float32"), F: T.Buffer((2000, 3), "int32"), N: T.Buffer((2000, 3), "float32")):
+    for f in range(2000):
+        ax = V[F[f, 1], 0] - V[F[f, 0], 0]
+        ay = V[F[f, 1], 1] - V[F[f, 0], 1]
+        az = V[F[f, 1], 2] - V[F[f, 0], 2]
+        bx = V[F[f, 2], 0] - V[F[f, 0], 0]
+        by = V[F[f, 2], 1] - V[F[f, 0], 1]
+        bz = V[F[f, 2], 2] - V[F[f, 0], 2]
+        nx = ay * bz - az * by
+        ny = az * bx - ax * bz
+        nz = ax * by - ay * bx
+        l = T.sqrt(nx * nx + ny * ny + nz * nz) + 1e-09
+        N[f, 0] = nx / l
+        N[f, 1] = ny / l
+        N[f, 2] = nz / l
+
+
+@T.prim_func
+def vertex_degrees(F: T.Buffer((2000, 3), "int32"), D: T.Buffer((1000,), "int32")):
+    for v in range(1000):
+        D[v] = 0
+    for f, k in T.grid(2000, 3):
+        D[F[f, k]] = D[F[f, k]] + 1
+
+
+@T.prim_func
+def hash_grid_counts(P: T.Buffer((5000, 2), "float32"), C: T.Buffer((16, 16), "int32")):
+    for i, j in T.grid(16, 16):
+        C[i, j] = 0
+    for p in range(5000):
+        a = T.cast(P[p, 0] * 16.0, "int32")
+        b = T.cast(P[p, 1] * 16.0, "int32")
+        if a >= 0 and a < 16 and (b >= 0) and (b < 16):
+            C[a, b] = C[a, b] + 1
+
+
+@T.prim_func
+def exclusive_max_left(H: T.Buffer((1000,), "int32"), W: T.Buffer((1,), "int32")):
+    L = T.alloc_buffer((1000,), "int32")
+    R = T.alloc_buffer((1000,), "int32")
+    L[0] = H[0]
+    for i in range(1, 1000):
+        L[i] = T.max(L[i - 1], H[i])
+    R[999] = H[999]
+    for k in range(1, 1000):
+        R[999 - k] = T.max(R[1000 - k], H[999 - k])
+    W[0] = 0
+    for i in range(1000):
+        W[0] = W[0] + T.min(L[i], R[i]) - H[i]
+
+
+@T.prim_func
+def majority_vote(X: T.Buffer((300, 201), "int32"), M: T.Buffer((300,), "int32")):
+    for r in range(300):
+        c = T.alloc_buffer((1,), "int32")
+        v = T.alloc_buffer((1,), "int32")
+        c[0] = 0
+        v[0] = -1
+        for i in range(201):
+            if c[0] == 0:
+                v[0] = X[r, i]
+            c[0] = c[0] + T.if_then_else(X[r, i] == v[0], 1, -1)
+        M[r] = v[0]
+
+
+@T.prim_func
+def two_sum_counts(A: T.Buffer((600,), "int32"), n: T.Buffer((1,), "int32")):
+    n[0] = 0
+    for i in range(600):
+        for j in range(i + 1, 600):
+            if A[i] + A[j] == 100:
+                n[0] = n[0] + 1
+
+
+@T.prim_func
+def string_hash_rows(X: T.Buffer((1000, 32), "uint8"), H: T.Buffer((1000,), "uint32")):
+    for r in range(1000):
+        H[r] = T.uint32(5381)
+        for k in range(32):
+            H[r] = H[r] * T.uint32(33) ^ T.cast(X[r, k], "uint32")
+
+
+@T.prim_func
+def tridiagonal_eigen_count(
+    d: T.Buffer((100,), "float32"),
+    e: T.Buffer((100,), "float32"),
+    x: T.Buffer((500,), "float32"),
+    n: T.Buffer((500,), "int32"),
+):
+    for q in range(500):
+        n[q] = 0
+        v = T.alloc_buffer((1,), "float32")
+        v[0] = 1.0
+        for i in range(100):
+            v[0] = d[i] - x[q] - e[i] * e[i] / v[0]
+            if T.abs(v[0]) < 1e-06:
+                v[0] = -1e-06
+            if v[0] < 0.0:
+                n[q] = n[q] + 1
