@@ -155,7 +155,7 @@ def max_pool_in_blocks(X):
     return jax.lax.reduce_window(X, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0)))
 
 
-def histogram_2d(I, J, W):  # noqa: E741
+def histogram_2d(I, J, W):
     return jnp.zeros((32, 32)).at[I, J].add(W)
 
 

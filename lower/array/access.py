@@ -207,9 +207,13 @@ class Accessor:
         return None if view is None or pads is None or not _leaves(pads) else (view, pads)
 
     def narrowed(self, code: JaxExpr, view: Sequence[Group], pads: Pads) -> tuple[JaxExpr, Sequence[Group], Pads]:
-        """A buffer without the dimensions of which a view has one position: what is padded of a history in each step
-        is a row."""
-        points = [not g.axes and not g.start.has_loads() and self.inside(g) for g in view]
+        """A buffer without the dimensions of which a view has one position, a number or known as it runs: what is
+        padded of a history in each step is a row. Others are those of taps that are written by a loop."""
+        points = [
+            not g.axes and (g.start.is_const or not self.is_static(g.start)) and not g.start.has_loads()
+            and self.inside(g)
+            for g in view
+        ]  # fmt: skip
         marks = [self.size(g.start) if point else ALL for g, point in zip(view, points, strict=True)]
         kept = [k for k, point in enumerate(points) if not point]
         return (

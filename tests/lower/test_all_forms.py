@@ -29,6 +29,15 @@ from profiles import some
 SMALL = replace(CPU, product_rows=2)  # blocks of few elements too
 
 PROGRAMS: dict[str, tuple[str, str, set[str]]] = {
+    "a filter over many channels, padded": (
+        'X: T.Buffer((16, 5, 4), "float32"), W: T.Buffer((2, 16, 3, 3), "float32"), Y: T.Buffer((2, 5, 4), "float32")',
+        """for o, y, x in T.grid(2, 5, 4):
+    Y[o, y, x] = 0.0
+    for c, dy, dx in T.grid(16, 3, 3):
+        if y + dy >= 1 and y + dy < 6 and x + dx >= 1 and x + dx < 5:
+            Y[o, y, x] = Y[o, y, x] + X[c, y + dy - 1, x + dx - 1] * W[o, c, dy, dx]""",
+        {"convolution"},
+    ),
     "a filter over channels, padded": (
         'X: T.Buffer((4, 9, 2), "float32"), W: T.Buffer((3, 4, 3, 2), "float32"), Y: T.Buffer((3, 9), "float32")',
         """for o, y in T.grid(3, 9):
