@@ -274,7 +274,7 @@ class _Block(Struct):
         t = self.target
         if name == "conv_general_dilated":
             outs, channels, *taps = (eqn.invars[1].aval.shape[k] for k in eqn.params["dimension_numbers"].rhs_spec)
-            work = operations.convolution(t, sizes[0] / max(outs, 1), outs, channels, prod(taps))
+            work = operations.convolution(t, sizes[0] / max(outs, 1), outs, channels, taps)
             return [self._library(operands, sizes, work)]
         if name in _LIBRARY:
             rows = eqn.invars[0].aval.shape[-1]

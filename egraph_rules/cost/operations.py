@@ -51,11 +51,14 @@ def sort(target: Target, elements: float, length: float) -> float:
     return target.sort * elements * log2(length + 2)
 
 
-def convolution(target: Target, places: float, outs: float, channels: float, taps: float) -> float:
-    """A library's convolution: positions of the result, channels of it and of the image, and taps of the filter."""
-    t, patch = target, channels * taps
-    image = t.convolution_position + taps * t.convolution_tap + patch * t.convolution_patch
-    return places * (image + outs * patch * t.contraction)
+def convolution(target: Target, places: float, outs: float, channels: float, taps: Sequence[float]) -> float:
+    """A library's convolution: positions of the result, channels of it and of the image, and taps of the filter along
+    each dimension."""
+    t, every = target, prod(taps)
+    patch = channels * every
+    image = t.convolution_position + every * t.convolution_tap + patch * t.convolution_patch
+    each = t.contraction if len(taps) <= 2 else t.contraction * t.convolution_volume
+    return places * (image + outs * patch * each)
 
 
 def contraction(target: Target, products: float, batch: float = 1.0) -> float:

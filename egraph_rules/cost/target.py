@@ -135,6 +135,7 @@ class Target(Struct, frozen=True):
     convolution_position: float = 125.0
     convolution_tap: float = 0.0
     convolution_patch: float = 4.0
+    convolution_volume: float = 1.0
     dispatch: float = 14_000.0
     scatter: float = 60.0
     phase: float = 200_000.0
@@ -173,6 +174,7 @@ CPU = Target(
     reduction_column=35.0,
     column=20.0,
     product_of_batch=600.0,
+    convolution_volume=25.0,
 )
 VALUES = replace(CPU, shift=CPU.arith)  # of expressions by themselves (measured: a mask takes what an addition takes)
 # Measured on an H100 with JAX 0.11 (float32; the unit is 1.6 ps, 2.5 TB/s of elements moved). A call takes 63 us, an

@@ -142,7 +142,8 @@ class Convolution(Struct, frozen=True):
         copies = places * (o + c) * t.convolution_patch
         result = {Form.PRODUCTS: work * product + taps * (copies + t.kernel)}
         if self.floats or self.exact:
-            result[Form.LIBRARY] = operations.convolution(t, places, o, c, taps) + t.kernel
+            along = [_positions([w.tap], t) for w in self.windows]
+            result[Form.LIBRARY] = operations.convolution(t, places, o, c, along) + t.kernel
         if self.one_filter:
             matrix = (taps + 2 * self.width) * self.width * (2 * t.load + t.store)
             whole = -(-places // self.width) * self.width

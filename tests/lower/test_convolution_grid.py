@@ -263,3 +263,20 @@ def test_sums_of_integers_that_floats_have_are_convolutions(dtype: str, count: i
 def test_the_library_pads_channels_that_lie_in_blocks(rank: Any, stride: Any) -> None:
     case = Case(rank, "both", "guard", stride, 1, 1, False, "library")
     assert f"{(stride,) * rank}, [{', '.join(['(1, '])}" in unwrapped(check(case))
+
+
+@pytest.mark.parametrize(("axes", "library"), [("yx", True), ("zyx", False)])
+def test_the_library_of_cpus_has_planes_and_no_volumes(axes: str, library: bool) -> None:
+    shape, taps = ", ".join(["18"] * len(axes)), ", ".join(["3"] * len(axes))
+    grid = ", ".join(["16"] * len(axes))
+    moved = ", ".join(f"{a} + d{a}" for a in axes)
+    func = parse(f"""
+@T.prim_func
+def f(X: T.Buffer((32, {shape}), "float32"), W: T.Buffer((32, 32, {taps}), "float32"),
+      Y: T.Buffer((32, {grid}), "float32")):
+    for o, {", ".join(axes)} in T.grid(32, {grid}):
+        Y[o, {", ".join(axes)}] = 0.0
+        for c, {", ".join(f"d{a}" for a in axes)} in T.grid(32, {taps}):
+            Y[o, {", ".join(axes)}] += X[c, {moved}] * W[o, c, {", ".join(f"d{a}" for a in axes)}]
+""").funcs[0]
+    assert ("conv_general_dilated" in emit_function(func).source) == library

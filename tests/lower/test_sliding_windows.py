@@ -22,7 +22,9 @@ from profiles import few, some
 from symbolic import with_numbers_and_with_symbols
 
 # Targets for which one form is cheapest: the library's function, products for each tap, slices.
-LIBRARY = replace(CPU, convolution_position=0.0, convolution_patch=0.0, contraction=0.001, kernel=1.0)
+LIBRARY = replace(
+    CPU, convolution_volume=1.0, convolution_position=0.0, convolution_patch=0.0, contraction=0.001, kernel=1.0
+)
 PRODUCTS = replace(CPU, convolution_position=1e9, convolution_patch=0.01, contraction=0.001, kernel=0.0)
 SLICES = replace(CPU, convolution_position=1e9, convolution_patch=1e9)
 BANDED = replace(CPU, banded_contraction=0.0, kernel=0.0, contraction=1e6, arith=1e6, convolution_position=1e9)
