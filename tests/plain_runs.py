@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 from ir import interpret, verify
 from ir.dtypes import DType
+from ir.errors import LoopsatError
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.translate import Nested, Plain, translate
 
@@ -80,3 +82,10 @@ def check(function: Callable[..., Any], arguments: Arguments) -> None:
     if wanted is None:
         wanted = next(a for a, b in zip(python, given, strict=True) if not np.array_equal(a, b))
     assert_same(run(function, given), wanted)
+
+
+def check_refused(function: Callable[..., Any], text: str) -> None:
+    """A function of an array of floats is refused, at a place of it and with this text."""
+    with pytest.raises(LoopsatError) as error:
+        read(function, (np.linspace(0, 1, 6),))
+    assert text in str(error.value) and error.value.span is not None

@@ -111,13 +111,12 @@ class ArrayPrices(Struct):
 
 class _Block(Struct):
     """The operations of one function or of a loop's body; `price` adds up what each run of it stores. It is run so
-    many `times`, in each of the `steps` of a loop; `several`: each of them changes several arrays."""
+    many `times`; `several`: each of them changes several arrays."""
 
     target: Target
     inside: bool
     instructions: Mapping[str, CallPrice]
     times: float = 1.0
-    steps: float = 0.0
     several: bool = False
     price: float = 0.0
     work: list[float] = field(default_factory=lambda: list[float]())
@@ -550,7 +549,7 @@ class _Block(Struct):
         """The price of one of some steps, or of several `together`; what is carried lies in memory."""
         kept = [replace(self.store(o), own=False) for o in operands[:consts]]
         state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
-        block = _Block(self.target, True, self.instructions, self.times * max(steps, 1.0), steps)
+        block = _Block(self.target, True, self.instructions, self.times * max(steps, 1.0))
         outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
         block.several = sum(_size(v.aval) > 1 for v in jaxpr.outvars[:carried]) > 1
         known, counters = self._invariant(jaxpr, kept), _counters(jaxpr, consts)
@@ -590,7 +589,7 @@ class _Block(Struct):
     def _cond(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
         """What is done where the condition holds: lowering asks for what it expects of data."""
         held = [self.store(o) for o in operands[1:]]
-        block = _Block(self.target, self.inside, self.instructions, self.times, self.steps)
+        block = _Block(self.target, self.inside, self.instructions, self.times)
         for result in block.run(eqn.params["branches"][-1].jaxpr, held):
             block.store(result)
         self.price += block.price + self.target.launch
@@ -654,8 +653,7 @@ def _size(aval: Any) -> int:
 
 
 def _width(aval: Any) -> float:
-    """How wide an element is, next to one of 32 bits: so many more of narrow ones are moved and worked on at once."""
-    return aval.dtype.itemsize / 4 if hasattr(aval, "dtype") else 1.0
+    return operations.width(8 * aval.dtype.itemsize) if hasattr(aval, "dtype") else 1.0
 
 
 def _is_literal(operand: Any) -> bool:

@@ -18,6 +18,11 @@ from egraph_rules.cost.target import Target
 # Statements -----------------------------------------------------------------------------------------------------------
 
 
+def width(bits: int) -> float:
+    """How wide an element is, next to one of 32 bits: so many more of narrow ones are moved and worked on at once."""
+    return max(bits, 8) / 32
+
+
 def moved(target: Target, elements: float) -> float:
     """Elements that are read and stored elsewhere."""
     return elements * (target.load + target.store)

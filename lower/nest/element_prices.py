@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from egraph_rules.cost.operations import width
 from egraph_rules.cost.target import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
-from ir.dtypes import DType
 from ir.nodes import Binary, Expr, Load, Unary, Var
 from ir.traverse import children, free_vars, loads
 from lower.analysis.linear_forms import Linear
@@ -24,22 +24,17 @@ def _number(form: Linear, target: Target) -> int:
 
 def element(statement: Statement, target: Target) -> float:
     """The price of one element."""
-    stored = target.store * width(statement.buffer.dtype)
+    stored = target.store * width(statement.buffer.dtype.bits)
     return stored + sum(work(e, target) for e in (statement.store.value, *statement.guards))
-
-
-def width(dtype: DType) -> float:
-    """How wide an element is, next to one of 32 bits: so many more of narrow ones are moved and worked on at once."""
-    return max(dtype.bits, 8) / 32
 
 
 def work(expr: Expr, target: Target) -> float:
     """The price of an expression for one element."""
     match expr:
         case Load(buffer=buffer, indices=indices):
-            return target.load * width(buffer.dtype) + target.index * sum(work(i, target) for i in indices)
+            return target.load * width(buffer.dtype.bits) + target.index * sum(work(i, target) for i in indices)
         case Binary() | Unary():
-            own = operator_cost(target, expr.op) * max(width(e.dtype) for e in children(expr))
+            own = operator_cost(target, expr.op) * max(width(e.dtype.bits) for e in children(expr))
         case _:
             own = 0.0
     return own + sum(work(e, target) for e in children(expr))

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from egraph_rules.cost.operations import FILTER_WIDTH
 from egraph_rules.cost.target import Target
-from ir.analysis.dependence import Dependence, Loop, Statement, dependences
+from ir.analysis.dependence import Dependence, Idle, Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import free_vars, map_expr, shape_vars
 from lower.analysis.components import components, edges_within
@@ -220,15 +220,11 @@ class Forms(ABC):
             return None
         self.assuming, kept = True, self.program.copied()
         around = tuple(o for o in group[0].loops[:level] if o not in pending)
-        outer = {k for k, o in enumerate(group[0].loops[:level]) if o in around}
         exact = tuple(self.schedule(group, level, pending, edges))
-        made, held = self.program.copied(), self.anti_self
+        made = self.program.copied()
         best: tuple[Node, ...] | None = None
         for assumption in options:
-            deps = dependences(bare, self.program.depth, assumption.idle)
-            self.anti_self = own_reads(deps)
-            fast = tuple(self.schedule(bare, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
-            self.anti_self = held
+            fast = self._anew(bare, level, pending, assumption.idle)
             holds, nodes, found = test(assumption, around, self.boxes, self.new)
             best = (*nodes, Versions(holds, fast, exact, f"where {assumption}, some stores change nothing"))
             if cheaper("two versions", self._price(best), WORTH * self._price(exact)):
@@ -240,6 +236,18 @@ class Forms(ABC):
         if best is None:
             self.program.restore(kept)
         return best
+
+    def _anew(
+        self, statements: list[Statement], level: int, pending: frozenset[Loop], idle: Idle | None = None
+    ) -> tuple[Node, ...]:
+        """Nodes for statements in place of those of a group; `idle` instances change nothing."""
+        kept, deps = self.anti_self, dependences(statements, self.program.depth, idle)
+        self.anti_self = own_reads(deps)
+        outer = {k for k, o in enumerate(statements[0].loops[:level]) if o not in pending}  # they run in order
+        edges = [e for e in self.ordering(deps) if e.level not in outer]
+        nodes = tuple(self.schedule(statements, level, pending, edges))
+        self.anti_self = kept
+        return nodes
 
     def _tested(self, buffer: Buffer) -> bool:
         """Whether a condition may speak of all elements of a buffer before a loop, and not of one of its copies."""
@@ -323,12 +331,9 @@ class Forms(ABC):
         bare = worked_out_again(group, own, self.policy)
         if bare is None:
             return
-        kept, anti_self = self.program.copied(), self.anti_self
-        deps = dependences(bare, self.program.depth)
-        self.anti_self = own_reads(deps)
-        outer = {k for k, o in enumerate(group[0].loops[:level]) if o not in pending}  # they run in order
-        nodes = tuple(self.schedule(bare, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
-        self.anti_self, after = anti_self, self.program.copied()
+        kept = self.program.copied()
+        nodes = self._anew(bare, level, pending)
+        after = self.program.copied()
         self.program.restore(kept)
         yield Alternative("forward substitution", self._price(nodes), lambda: self._with(nodes, after))
 
