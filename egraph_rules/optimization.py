@@ -48,7 +48,7 @@ from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.transform.calls.tensorize import with_calls
-from ir.traverse import all_exprs, has_kind, loads, map_stmt, stmt_children, walk
+from ir.traverse import all_exprs, has_kind, loads, map_stmt, sizing_scalars, stmt_children, walk
 
 _SEARCHES = 6  # of a directed step; two or three do
 if TYPE_CHECKING:
@@ -300,7 +300,8 @@ def optimize(
     report = Report()
     patience = Patience(limits.seconds, work=limits.work)
     keep = max(k, 1 if whole is None else CANDIDATES)
-    search = _Search(lower_blocks(func), chosen, keep, limits, active, report, floats, patience)
+    traced = frozenset(func.scalars) - sizing_scalars(func)
+    search = _Search(lower_blocks(func), chosen, keep, limits, active, report, floats, patience, traced=traced)
     prices, domain = Prices(chosen), promised(func)
 
     def with_body(body: Stmt) -> PrimFunc:
@@ -368,6 +369,7 @@ class _Search(Struct, dict=True):
     floats: Floats
     patience: Patience
     block: str | None = None
+    traced: frozenset[Var] = frozenset()  # scalars that may differ in each call of what was compiled once
     searched: list[Stmt] = field(default_factory=lambda: list[Stmt]())
     guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
     compact: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best of those with the fewest stores
@@ -501,7 +503,7 @@ class _Session(Struct, dict=True):
         search = self.search
         tables = self.engine.tables(EXTRACTED)
         trips = self.contexts.trips
-        extractor = Extractor(tables, self.numbering, search.target, search.keep, trips)
+        extractor = Extractor(tables, self.numbering, search.target, search.keep, trips, search.traced)
         classes = {place: at for at, places in extractor.places.items() for place in places}
         rebuilder = Rebuilder(self.numbering, self.expander.names, reserved_names(search.func))
         found: list[tuple[Choice, Inside]] = []

@@ -417,6 +417,16 @@ def shape_vars(func: PrimFunc) -> tuple[Var, ...]:
     return tuple(seen)
 
 
+def sizing_scalars(func: PrimFunc) -> frozenset[Var]:
+    """Integer parameters in extents of buffers or bounds of loops: they are numbers where arrays are laid out."""
+    bounds = (e for s in walk(func.body) if isinstance(s, For) for e in (s.start, s.extent))
+    made = (s.buffer for s in walk(func.body) if isinstance(s, Alloc))
+    extents = (dim for buffer in (*func.buffers, *made) for dim in buffer.shape)
+    passed_on = (a for s in walk(func.body) if isinstance(s, CallStmt) for a in s.args if isinstance(a, Expr))
+    used = frozenset[Var]().union(*map(free_vars, (*bounds, *extents, *passed_on)))
+    return used & {s for s in func.scalars if s.dtype.is_integer}
+
+
 def can_fault(value: Expr) -> bool:
     """Whether evaluating a value might fail for some indices and contents: any arithmetic that makes integers."""
     return any(isinstance(e, (Binary, Unary, Cast)) and e.dtype.is_integer for e in walk_expr(value))

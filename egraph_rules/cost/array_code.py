@@ -233,6 +233,8 @@ class _Block(Struct):
         if inner is not None and eqn.params.get("name") in self.instructions:
             price = self.instructions[eqn.params["name"]](tuple(eqn.outvars[0].aval.shape))
             return [self._library(operands, [sizes[0]], price), *map(_stored, sizes[1:])]
+        if inner is not None and eqn.params.get("name") == "in_memory":
+            return [self.store(o) for o in operands]
         if inner is not None and name not in _REDUCTIONS and not name.startswith("scatter"):
             return self.run(inner.jaxpr if hasattr(inner, "jaxpr") else inner, operands, inlined=True)
         if name in _SHAPES:

@@ -231,18 +231,20 @@ def transposed_copies(target: Target, copies: Sequence[float], launches: float) 
     return sum(copies) * target.load + launches * len(copies) * target.launch
 
 
-def windows_together(target: Target, taps: float, kept: float) -> float:
-    """All taps of a window at once, for each position that is kept."""
-    return taps * kept * (target.load + target.arith)
+def windows_together(target: Target, taps: float, kept: float, term: float, bits: int) -> float:
+    """All taps of a window at once, for each position that is kept: terms of a price, with results of so many bits."""
+    return taps * kept * (term + target.arith * width(bits))
 
 
-def window_alone(target: Target, positions: float, kept: float, size: int) -> float:
-    """Windows of a size along a single axis, at the `kept` ones of its positions, made of windows of 4 at all."""
-    each, total = target.load + target.arith, 0.0
+def window_alone(target: Target, positions: float, kept: float, size: int, term: float, bits: int) -> float:
+    """Windows of a size along a single axis, at the `kept` ones of its positions, made of windows of 4 at all: each is
+    an operation of its own. Terms have a price, results so many bits."""
+    total, narrow = 0.0, width(bits)
     while size // 4 > 1:
-        total += positions * ((4 + size % 4) * each + target.store) + target.kernel
-        size //= 4
-    return total + kept * (size * each + target.store) + target.kernel
+        total += positions * ((4 + size % 4) * (term + target.arith * narrow) + target.store * narrow)
+        total += target.operation
+        size, term = size // 4, target.load * narrow
+    return total + kept * (size * (term + target.arith * narrow) + target.store * narrow) + target.operation
 
 
 def contraction_in_blocks(target: Target, result: float, blocks: Iterable[tuple[Iterable[int], float]]) -> float:

@@ -57,7 +57,7 @@ from ir.nodes import (
 from ir.program.calls import Copy
 from ir.program.edit import replace_buffer
 from ir.program.forms import with_buffers
-from ir.traverse import all_exprs, map_stmt, substitute_expr, walk
+from ir.traverse import all_exprs, free_vars, map_stmt, substitute_expr, walk
 
 ClassId = Hashable
 STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Block", "Store", "Leaf", "Twin")
@@ -122,6 +122,7 @@ class Extractor(Struct, dict=True):
     target: Target
     keep: int
     trips: Callable[[int], tuple[Trip, ...]] = lambda facts: ()
+    traced: frozenset[Var] = frozenset()  # no bounds of loops: each of their values would be compiled anew
     places: dict[ClassId, list[Place]] = field(default_factory=lambda: defaultdict(list))
     _nodes: dict[ClassId, list[tuple[str, Row]]] = field(default_factory=lambda: defaultdict(list))
     _noops: set[ClassId] = field(default_factory=lambda: set[ClassId]())
@@ -311,6 +312,8 @@ class Extractor(Struct, dict=True):
                 ]
             case "For":
                 (_, start), (_, extent) = self._best[rest[1]], self._best[rest[2]]
+                if self.traced and self.traced & (free_vars(start) | free_vars(extent)):
+                    return []
                 payload = (f, rest[0], start, extent)
                 loop = cast(For, self.numbering.stmts[cast(int, rest[0])])
                 return [

@@ -29,14 +29,12 @@ def reads_before_writing(
         users = [s for s in statements if buffer in s.buffers()]
         writers = [s for s in users if s.buffer == buffer]
         readers = [s for s in users if any(load.buffer == buffer for load in s.reads())]
+        data = any(read.buffer in steady for s in users for read in s.reads())
         return not all(
             _covered(reader, buffer, writers, depth, None)
-            or (asks_data(reader) and _covered(reader, buffer, writers, depth, Opaque(steady)))
+            or (data and _covered(reader, buffer, writers, depth, Opaque(steady)))
             for reader in readers
         )
-
-    def asks_data(reader: Statement) -> bool:
-        return any(read.buffer in steady for read in reader.reads())
 
     return presburger.within_budget(question, True)
 
@@ -92,11 +90,18 @@ def _cover(reader: Statement, load: Load, writer: Statement, depth: int, opaque:
         for v, i in zip(writer.store.indices, load.indices, strict=True)
         if isinstance(v, Var) and v in primes and v.dtype is i.dtype
     }
-    runs = domain(writer, primes, must=True, given=depth, opaque=opaque, known=known if opaque else None)
+    pairs = meet(load.indices, indices)
     other = [v.name for v in primes.values() if isinstance(v, Var)]
-    if opaque is not None and opaque.mentioning(runs, other):  # data of an iteration that may be any
-        return presburger.never()
-    pairs = meet(load.indices, indices).intersect(runs)
+
+    def written(when: isl.Set, one: int) -> isl.Set:
+        """Where it did in iterations that are the reader's in the outer `one` loops."""
+        same = {loop.var: loop.var for loop in reader.loops[:one]}
+        data = {**known, **same} if opaque else None
+        runs = domain(writer, primes, must=True, given=depth, opaque=opaque, known=data)
+        if opaque is not None and opaque.mentioning(runs, other):  # data of an iteration that may be any
+            return presburger.never()
+        return presburger.forget(pairs.intersect(runs).intersect(when), other)
+
     before = presburger.never()
     same = presburger.always()
     for k, loop in enumerate(reader.loops[:shared]):
@@ -104,9 +109,11 @@ def _cover(reader: Statement, load: Load, writer: Statement, depth: int, opaque:
         if k >= depth:
             before = before.union(same.intersect(y.lt_set(x)))
         same = same.intersect(x.eq_set(y))
-    if writer.position < reader.position:
-        before = before.union(same)
-    return presburger.forget(pairs.intersect(before), other)
+    now = writer.position < reader.position
+    if opaque is None:
+        return written(before.union(same) if now else before, depth)
+    earlier = written(before, depth)
+    return earlier.union(written(same, shared)) if now else earlier
 
 
 def first_read(statements: Sequence[Statement], buffer: Buffer) -> isl.Set:

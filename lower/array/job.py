@@ -408,6 +408,13 @@ def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
     return few if few and not (long and _count(long) <= _LONGER * _count(few)) else long
 
 
+def short_reductions(job: Job) -> tuple[Axis, ...]:
+    """The reduction axes, if there are few positions along them."""
+    reduced = job.reduced()
+    constant = job.op is not None and all(a.low.is_const and a.extent.is_const for a in reduced)
+    return reduced if constant and _count(reduced) <= MAX_TAPS else ()
+
+
 def short_products(job: Job, target: Target) -> tuple[Axis, ...]:
     """The reduction axes of a batch of products of small matrices, where these are cheaper written out term by term."""
     reduced = job.reduced()

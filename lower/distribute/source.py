@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
-from egraph_rules.cost.target import Target
+from egraph_rules.cost.target import CPU, Target
 from ir.nodes import Binary, Buffer, Expr, PrimFunc, Var
 from ir.operators import neutral
 from ir.traverse import results_of
@@ -69,7 +69,9 @@ class _Source(Struct):
         above = tuple(Function(p.name, p.parameters, p.body) for p in self.pieces)
         beside = {name: FUNCTIONS[name] for name in self.helpers}
         title = "for each device of a mesh"
-        module = Module(main, doc=self._doc(), title=title, above=above, beside=beside)
+        module = Module(
+            main, doc=self._doc(), title=title, above=above, beside=beside, fuses_barriers=self.target.name == CPU.name
+        )
         report = (*self.spmd.report, *self.report)
         return Emitted(
             func, own, module.text(), params, self.optional, frozenset(), wide, (), report, self.policy.floats, (),

@@ -44,7 +44,7 @@ def behind_barrier(stmt: Assign, axis: int, borders: Sequence[int], after: Seque
                 count += _crosses(node.items[axis], borders)
         if stmt.target.id in names_bound(later):
             break
-    return assign(stmt.target.id, call("lax.optimization_barrier", code)) if count >= _READS else stmt
+    return assign(stmt.target.id, call("kept", code)) if count >= _READS else stmt
 
 
 def _crosses(item: JaxExpr, borders: Sequence[int]) -> bool:

@@ -169,7 +169,7 @@ def _built(func: PrimFunc, checks: bool, target: Target, donate: Donate, policy:
 
     asked = demanded(func)
     main = lowered(asked if checks and not refined else func, checks and not refined)
-    module = Module(main.piece())
+    module = Module(main.piece(), fuses_barriers=target.name == CPU.name)
     rests = main.facts is not None and main.facts.used
     asked = written if rests else asked  # array code may read what the program does not
     checked = lowered(asked, True) if checks and refined else main

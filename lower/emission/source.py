@@ -12,6 +12,7 @@ from lower.array.exact_values import EXACT_HELPERS
 from lower.array.moving_windows import WINDOWS_AT
 from lower.array.values import AS_NUMBER, TRUNCDIV
 from lower.emission.in_place_conditional import BETWEEN, BETWEEN_UNTIL, CHOSEN, GIVEN, UNTIL
+from lower.emission.stage_barrier import KEPT, KEPT_BY_CALL
 from lower.instructions.argmax import FIRST_BEST, FIRST_TRUE, LAST_BEST
 from lower.instructions.cholesky import CHOLESKY
 from lower.instructions.convolution import BANDED_SOURCE
@@ -42,6 +43,7 @@ LONG = 10_000  # characters of a line that the formatter, which is recursive, ma
 LIBRARY = {
     "truncdiv": TRUNCDIV,
     "as_number": AS_NUMBER,
+    "kept": KEPT,
     "windows": WINDOWS,
     "windows_at": WINDOWS_AT,
     "banded": BANDED_SOURCE,
@@ -62,6 +64,8 @@ LIBRARY = {
     "last_best": LAST_BEST,
     "integer_einsum": INTEGER_EINSUM,
 }
+
+KEEPING = frozenset(("windows", "doubling_sums", "reduce_ranges"))  # which call `kept`
 
 
 class Piece(Struct, frozen=True):
@@ -95,6 +99,7 @@ class Module(Struct):
     imports: tuple[str, ...] = ()
     above: tuple[Function, ...] = ()  # that the functions call
     beside: Mapping[str, str] = field(default_factory=dict[str, str])  # sources of further functions, by name
+    fuses_barriers: bool = False  # whether the compiler takes barriers away before it fuses
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -115,6 +120,8 @@ class Module(Struct):
     def helpers(self) -> tuple[str, ...]:
         """Functions of the library that are called, and what these call, in the order in which they stand."""
         used = frozenset[str]().union(*(p.helpers for p in self.pieces))
+        if used & KEEPING or any("kept" in names_read(f) for f in self.functions()):
+            used |= {"kept"}
         return tuple(h for h in LIBRARY if h in used)
 
     def functions(self) -> tuple[Function, ...]:
@@ -126,18 +133,21 @@ class Module(Struct):
         """The module as source that needs nothing but JAX."""
         functions = self.functions()
         read = frozenset[str]().union(*map(names_read, functions))
-        sources = [*(LIBRARY[h].rstrip() for h in self.helpers), *self.beside.values()]
-        library = "\n".join(sources)
+        library = {**LIBRARY, "kept": KEPT_BY_CALL} if self.fuses_barriers else LIBRARY
+        sources = [*(library[h].rstrip() for h in self.helpers), *self.beside.values()]
+        called = "\n".join(sources)
         lines = [f'"""{self.main.name}, {self.title}."""', ""]
         if "partial" in read:
             lines += ["from functools import partial", ""]
-        if "functools" in read or "functools." in library:
+        if "functools" in read or "functools." in called:
             lines += ["import functools", ""]
-        if "Fraction(" in library:
+        if "Fraction(" in called:
             lines += ["from fractions import Fraction", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
-        if "lax" in read or "lax." in library:
+        if "lax" in read or "lax." in called:
             lines.append("from jax import lax")
+        if "set_xla_metadata(" in called:
+            lines.append("from jax.experimental.xla_metadata import set_xla_metadata")
         lines += self.imports
         for source in sources:
             lines += ["", "", *source.strip("\n").split("\n")]

@@ -1,9 +1,10 @@
 """What one statement computes and another reads at several places: worked out once, and kept in memory.
 
 XLA fuses element operations into what reads them, once for each slice that is read. A chain of stencils would do the
-work of each stage as often as the next one has taps, and that of the stage before as often again. A barrier around what
-is read makes it one pass each. Measured on a CPU: three stages of three taps in int8, with a
-division by 256, took 23.2 ms without and 11.7 ms with it; where XLA keeps a stage by itself, nothing changes.
+work of each stage as often as the next one has taps, and that of the stage before as often again. What is `kept` is one
+pass each. XLA:CPU takes optimization barriers away before it fuses (0.10), but leaves calls alone that say they are not
+to be inlined. Measured: three stages of three taps over a million floats, in a loop, take 2.25 ms in place of 3.8 ms,
+windows of 7 x 7 over five products of 82 x 82 elements, an axis after the other, 0.03 ms in place of 0.35 ms.
 """
 
 from __future__ import annotations
@@ -19,6 +20,24 @@ from lower.analysis.deciding import cheaper
 from lower.array.job import Job
 from lower.array.views import Axis
 from lower.nest.element_prices import work
+
+KEPT_BY_CALL = '''
+@jax.jit
+def in_memory(x):
+    """x; where this call stays one, it has a place in memory."""
+    return x
+
+
+def kept(x):
+    """x, worked out once: XLA:CPU compiles what is before and what is after a call that is not inlined apart."""
+    with set_xla_metadata(inlineable="false"):
+        return in_memory(x)
+'''
+KEPT = '''
+def kept(x):
+    """x, worked out once."""
+    return lax.optimization_barrier(x)
+'''
 
 
 def fused_work(job: Job, chosen: Iterable[Axis], target: Target) -> float:

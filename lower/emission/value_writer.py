@@ -178,7 +178,7 @@ class ValueWriter:
 
     def _kept(self, name: str) -> str:
         """A name for what a buffer holds, in memory."""
-        code = call(BARRIER, name)
+        code = call("kept", name)
         if code not in self.scope.wide:
             kept = self.names.fresh(f"{name}_kept")
             self.scope.assign(kept, code)
@@ -224,7 +224,7 @@ class ValueWriter:
         read = SCALAR_READ * fused if extents[-1] < SHORT else 0.0
         kept = cheaper("padded copy kept", elements * (t.store + t.load) + t.kernel + read, fused)
         wide = self.names.fresh(f"wide_{name}")
-        self.scope.assign(wide, call(BARRIER, code) if kept else code)
+        self.scope.assign(wide, call("kept", code) if kept else code)
         self.scope.wide[code] = wide, name
         return Name(wide)
 
@@ -262,7 +262,7 @@ class ValueWriter:
         value = self.accessor.load(self._source(load.buffer), shape, load.indices)
         if not self.pinned or value.plain is None:
             return value
-        return Value(call(BARRIER, value.code), value.axes)
+        return Value(call("kept", value.code), value.axes)
 
     def _pending(self, load: Load) -> tuple[bool, Held | None]:
         """Whether what is held back must be written before a load reads it, or the store that has just its elements."""
@@ -315,7 +315,7 @@ class ValueWriter:
         """What is stored, or combined with the old content, over the kept axes; None when it never is."""
         op = None if self.job.op is None else update_class(self.job.op)
         apart = None
-        if op is not None and chosen and self.policy.takes(WINDOWED):
+        if op is not None and self.policy.takes(WINDOWED):
             job = replace(self.job, guards=tuple(guards))
             apart = separated(job, chosen, self.bounds, self.target)
         if apart is not None:
@@ -355,7 +355,7 @@ class ValueWriter:
         """Windows along one axis after the other."""
         assert op is not None
         job, done = self.job, {w.tap for w in apart.windows}
-        rest = tuple(a for a in chosen if a not in done)
+        rest, reduced = (tuple(a for a in axes if a not in done) for axes in (chosen, reduced))
         self._use(apart.job, rest)
         self._survey(rest)
         value = self._value(apart.job.guards, reduced, rest)

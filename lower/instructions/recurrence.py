@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction, negate
-from ir.analysis.dependence import Loop, Statement, common_loops, dependences
+from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences
 from ir.floats import Floats
 from ir.fold import fold
 from ir.nodes import Binary, Buffer, Const, Expr, For, Load, Select, Store, Unary, Var, const
@@ -22,6 +22,7 @@ from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substit
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
 from lower.analysis.value_ranges import AnyNumbers, Bounds, bounds
+from lower.array.job import update_class
 from lower.array.reduce import neutral_number
 from lower.nest.nodes import Box, Fresh, Recurrence
 from lower.nest.normalize import read_by_bounds, split_update
@@ -357,6 +358,10 @@ def _one_store(writers: Sequence[Statement], group: Sequence[Statement]) -> Stat
     alike = all(w.loops == first.loops and w.store.indices == last.store.indices for w in writers)
     if between or not alike:
         return None
+    together = _one_update(writers, own)
+    if together is not None:
+        store = replace(last.store, value=Binary(together[0], own, together[1]))
+        return replace(last, guards=(), store=store, update=together)
     held: Expr = own
 
     def one(e: Expr) -> Expr:
@@ -367,6 +372,28 @@ def _one_store(writers: Sequence[Statement], group: Sequence[Statement]) -> Stat
         held = Select(map_expr(conjunction(w.guards), one), stored, held) if w.guards else stored
     store = replace(last.store, value=held)
     return replace(last, guards=(), store=store, update=split_update(held, own))
+
+
+def _one_update(writers: Sequence[Statement], own: Load) -> tuple[UpdateOp, Expr] | None:
+    """The update that several are, one after the other, where none of them asks what the accumulator holds.
+
+    Sums may also be taken away from.
+    """
+    kind: UpdateOp | None = None
+    total: Expr | None = None
+    for w in writers:
+        if w.update is None or any(_reads(e, own.buffer) for e in (*w.guards, w.update[1])):
+            return None
+        op, term = w.update
+        here = update_class(op)
+        if kind not in (None, here):
+            return None
+        kind, nothing = here, const(neutral_number(here, own.dtype), own.dtype)
+        term = Select(conjunction(w.guards), term, nothing) if w.guards else term
+        if total is not None or op == "sub":
+            term = Binary(op, nothing if total is None else total, term)
+        total = term
+    return None if kind is None or total is None else (kind, total)
 
 
 def _counts(writer: Statement) -> bool:

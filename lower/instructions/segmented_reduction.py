@@ -54,7 +54,7 @@ def reduce_ranges(op, x, first, stop, nothing):
 
     pad = [(0, size - x.shape[0]), *[(0, 0)] * (x.ndim - 1)]
     total = jnp.full(first.shape + x.shape[1:], nothing, x.dtype)
-    state = lax.optimization_barrier(jnp.pad(x, pad, constant_values=nothing)), first, stop, total
+    state = kept(jnp.pad(x, pad, constant_values=nothing)), first, stop, total
     for _ in range(levels):
         state = climb(state)
     longest = jnp.maximum(jnp.max(state[2] - state[1], initial=0), 0)

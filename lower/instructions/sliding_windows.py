@@ -20,8 +20,9 @@ from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, to_expr
 from lower.array.access import Bounds
-from lower.array.job import Job
+from lower.array.job import Job, is_view, short_reductions
 from lower.array.views import Axis
+from lower.nest.element_prices import work
 
 WINDOWED = Form(
     "instructions.sliding_window",
@@ -39,7 +40,7 @@ def windows(combine, x, size, axis, dilation=1, stride=1):
         parts = [(shorter, k * quarter) for k in range(4)] + parts
     last = x.shape[axis] - dilation * (size - 1)
     slices = [lax.slice_in_dim(a, dilation * k, dilation * k + last, stride, axis) for a, k in parts]
-    return lax.optimization_barrier(functools.reduce(combine, slices))
+    return kept(functools.reduce(combine, slices))
 '''
 
 
@@ -61,9 +62,13 @@ class Separated(Struct, frozen=True):
 
 
 def separated(job: Job, chosen: Sequence[Axis], bounds: Bounds, target: Target) -> Separated | None:
-    """The job as windows along single axes, if that is cheaper than all positions of the chosen axes."""
+    """The job as windows along single axes, if that is cheaper than all positions of the chosen axes: where none are
+    chosen, of short reductions over what has to be gathered."""
     found: list[Sliding] = []
     result = job
+    apart = [load for e in job.exprs() for load in loads(e) if not is_view(load.buffer, load.indices, job.axes, bounds)]
+    if not chosen:
+        chosen = short_reductions(job) if apart else ()
     for tap in chosen:
         sliding = sliding_tap(result, tap, bounds)
         shorter = None if sliding is None else joined(result, sliding, bounds)
@@ -75,9 +80,11 @@ def separated(job: Job, chosen: Sequence[Axis], bounds: Bounds, target: Target) 
     if not found or any(w.joint.var not in inside for w in found):
         return None
     taps = prod(_count(a, target) for a in chosen)
-    together = operations.windows_together(target, taps, _count_all(job, target))
+    bits = job.buffer.dtype.bits
+    term = sum(work(e, target) for e in job.exprs()) + target.gather * len(apart)
+    together = operations.windows_together(target, taps, _count_all(job, target), term, bits)
     others = prod(_count(a, target) for a in chosen if a not in alone)
-    one_by_one = _passes(result, found, others, target)
+    one_by_one = _passes(result, found, others, term, target)
     return Separated(result, tuple(found)) if cheaper("windows one by one", one_by_one, together) else None
 
 
@@ -91,35 +98,38 @@ def _count_all(job: Job, target: Target) -> float:
     return prod(_count(a, target) for a in job.axes if a not in reduced)
 
 
-def _passes(job: Job, found: Sequence[Sliding], others: float, target: Target) -> float:
+def _passes(job: Job, found: Sequence[Sliding], others: float, term: float, target: Target) -> float:
     """The price of windows along one axis after the other, each of which shortens its axis."""
     joints = {w.joint for w in found}
     reduced = job.reduced()
     kept = prod(_count(a, target) for a in job.axes if a not in joints and a not in reduced)
     lengths = [_count(w.joint, target) for w in found]
-    total = 0.0 if others == 1 else operations.windows_together(target, others, kept * prod(lengths))
+    bits, total = job.buffer.dtype.bits, 0.0
+    if others > 1:
+        total = operations.windows_together(target, others, kept * prod(lengths), term, bits)
+        term = target.load * operations.width(bits)
     for k, window in enumerate(found):
         before, lengths[k] = kept * prod(lengths), _count(window.kept, target)
-        total += operations.window_alone(target, before, kept * prod(lengths), int(_count(window.tap, target)))
+        taps = int(_count(window.tap, target))
+        total += operations.window_alone(target, before, kept * prod(lengths), taps, term, bits)
+        term = target.load * operations.width(bits)
     return total
 
 
 def sliding_tap(job: Job, tap: Axis, bounds: Bounds) -> Sliding | None:
-    """How a tap shifts one kept axis wherever it occurs, or None."""
+    """How a tap shifts one kept axis wherever it occurs, or None. Other axes may be in the same indices."""
     kept = {a.var: a for a in job.axes if a not in job.reduced()}
-    for e in (job.value, *job.guards):
-        for load in loads(e):
-            for index in load.indices:
-                form = bounds.linear(index)
-                d = form.terms.get(tap.var, 0)
-                partners = [(kept[v], c) for v, c in form.terms.items() if isinstance(v, Var) and v in kept]
-                if d == 0:
-                    continue
-                if len(partners) != 1 or partners[0][1] * d < 0:
-                    return None
-                axis, s = partners[0]
-                shared = gcd(s, d)
-                stride, dilation = abs(s) // shared, abs(d) // shared
+    found: set[tuple[Var, int, int]] | None = None  # axes, and by how much they and the tap move what is read
+    for load in (load for e in (job.value, *job.guards) for load in loads(e)):
+        for form in map(bounds.linear, load.indices):
+            d = form.terms.get(tap.var, 0)
+            if d:
+                steps = ((v, abs(c), gcd(c, d)) for v, c in form.terms.items() if v in kept and c * d > 0)
+                here = {(v, s // g, abs(d) // g) for v, s, g in steps if isinstance(v, Var)}
+                found = here if found is None else found & here
+    for axis in kept.values():
+        for var, stride, dilation in found or ():
+            if var == axis.var:
                 low = axis.low * stride + tap.low * dilation
                 extent = (axis.extent - 1) * stride + (tap.extent - 1) * dilation + 1
                 joint = Axis(Var(f"{axis.var.name}_{tap.var.name}", axis.var.dtype), low, extent)

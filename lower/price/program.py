@@ -30,7 +30,7 @@ from ir.program.calls import solved_for
 from ir.semantics.inputs import leading_assumptions
 from ir.semantics.machine import Machine
 from ir.semantics.specialize import specialize
-from ir.traverse import free_vars, has_loads, results_of, shape_vars, substitute_expr, walk
+from ir.traverse import free_vars, has_loads, results_of, shape_vars, sizing_scalars, substitute_expr, walk
 from lower.emission.function import emit_function
 
 SIZES = (256, 240, 252, 320, 64, 60, 16, 12, 8, 4, 1024, 1000)  # of which one is taken for symbolic sizes
@@ -55,7 +55,8 @@ def program_price(
     """
     known = usual_sizes(func) if sizes is None else sizes
     alone = _alone(func)
-    bound = specialize(alone, {name: n for name, n in known.items() if name in _sizes(func)})
+    fixed = {v.name for v in (*shape_vars(func), *sizing_scalars(func))}
+    bound = specialize(alone, {name: n for name, n in known.items() if name in fixed})
     emitted = emit_function(bound, target=target, floats=floats, without=without)
     namespace: dict[str, Any] = {}
     exec(emitted.source, namespace)  # our own text, made above

@@ -109,7 +109,7 @@ def f(A: T.Buffer((96,), "float32"), n: T.int32):
 @pytest.mark.parametrize("condition", ["i < 40", "i >= 40", "i == 40", "i >= 20 and i < 40", "i < n", "i * 3 > 50"])
 def test_loops_are_split_where_a_condition_changes(condition: str) -> None:
     func = read(f"""
-def f(A: T.Buffer((100,), "float32"), B: T.Buffer((1,), "float32"), n: T.int32):
+def f(A: T.Buffer((100,), "float32"), B: T.Buffer((1,), "float32"), n: T.int32, C: T.Buffer((n,), "float32")):
     T.assume(0 < n and n < 100)
     for i in T.serial(100):
         if {condition}:

@@ -217,13 +217,28 @@ def f(A: T.Buffer((16,), "float32")):
 def test_user_assumption_about_data_does_not_make_code_unconditional() -> None:
     best = optimized("""
 @T.prim_func
-def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), n: T.int32):
+def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), n: T.int32, C: T.Buffer((n,), "int32")):
     T.assume(n >= 0 and n < 4)
     for i in T.serial(4):
         if i <= n:
             B[i] = A[i] // 2
 """)
     assert isinstance(best.body, For) and free_vars(best.body.extent) == set(best.scalars)  # as long as the guard holds
+
+
+def test_a_scalar_that_loops_do_not_ask_for_does_not_become_a_bound() -> None:
+    # a kernel is compiled anew for each value of a bound
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((400,), "float32"), pos: T.int32):
+    T.assume(pos >= 0 and pos < 400)
+    for i in T.serial(400):
+        A[i] = 0.0
+        if i <= pos:
+            A[i] = T.exp(A[i])
+""")
+    bounds = [e for s in walk(best.body) if isinstance(s, For) for e in (s.start, s.extent)]
+    assert bounds and not any(map(free_vars, bounds))
 
 
 def test_overcompute_never_introduces_a_fault() -> None:

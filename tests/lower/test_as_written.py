@@ -67,6 +67,21 @@ def total(kernel, *others):
     return of
 
 
+def test_arrays_that_stores_under_opposite_conditions_fill_may_be_left_out() -> None:
+    func = read(
+        'M: T.Buffer((9,), "int32"), S: T.Buffer((9,), "int32"), best: T.Buffer((1,), "int32")',
+        "best[0] = 0\nfor i in range(9):\n    if M[i] == 1:\n        S[i] = 3\n    else:\n        S[i] = 0\n"
+        "    best[0] = T.max(best[0], S[i])",
+    )
+    assert compile(func).optional == ("S", "best")
+    partly = read(
+        'M: T.Buffer((9,), "int32"), S: T.Buffer((9,), "int32"), best: T.Buffer((1,), "int32")',
+        "best[0] = 0\nfor i in range(9):\n    if M[i] == 1:\n        S[i] = 3\n    if M[8 - i] != 1:\n"
+        "        S[i] = 0\n    best[0] = T.max(best[0], S[i])",
+    )
+    assert compile(partly).optional == ("best",)
+
+
 @pytest.mark.parametrize(("path", "name"), some(ASSUMING, 2))
 def test_derivatives_of_examples_are_those_of_the_program_as_written(path: Path, name: str):
     func = parse(path.read_text(), str(path))[name]

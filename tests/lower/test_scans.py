@@ -122,6 +122,16 @@ SCANS = {
         VECTORS,
         ACCUMULATOR + "for i in range(20):\n    if A[i] > 0.5:\n        s[0] = 0.0\n    s[0] = s[0] + A[i]\n    B[i] = s[0]",
     ),
+    "accumulator with several stores under conditions": (
+        VECTORS,
+        ACCUMULATOR + "for i in range(20):\n    if A[i] > 0.5:\n        s[0] = s[0] + A[i]\n    if A[i] < 0.25:\n"
+        "        s[0] = s[0] - 1.0\n    B[i] = s[0]",
+    ),
+    "extreme of several under conditions": (
+        VECTORS,
+        ACCUMULATOR + "for i in range(20):\n    if A[i] > 0.0:\n        s[0] = T.max(s[0], A[i])\n"
+        "    s[0] = T.max(s[0], A[i] * A[i])\n    B[i] = s[0]",
+    ),
     "by a name": (
         VECTORS,
         ACCUMULATOR + "for i in range(20):\n    e = 0.5 * s[0] - A[i]\n    B[i] = e\n    s[0] = e + 1.0",
