@@ -208,12 +208,14 @@ class Accessor:
 
     def narrowed(self, code: JaxExpr, view: Sequence[Group], pads: Pads) -> tuple[JaxExpr, Sequence[Group], Pads]:
         """A buffer without the dimensions of which a view has one position, a number or known as it runs: what is
-        padded of a history in each step is a row. Others are those of taps that are written by a loop."""
+        padded of a history in each step is a row. Others are those of taps that are written by a loop. Nobody reads of
+        a position outside, which may be any."""
         points = [
-            not g.axes and (g.start.is_const or not self.is_static(g.start)) and not g.start.has_loads()
-            and self.inside(g)
+            not g.axes
+            and not g.start.has_loads()
+            and (not self.is_static(g.start) or (g.start.is_const and self.inside(g)))
             for g in view
-        ]  # fmt: skip
+        ]
         marks = [self.size(g.start) if point else ALL for g, point in zip(view, points, strict=True)]
         kept = [k for k, point in enumerate(points) if not point]
         return (

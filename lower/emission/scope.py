@@ -29,6 +29,7 @@ RESERVED = {
     "functools",
     "truncdiv",
     "linear_scan",
+    "saturated_sum",
     "restarted_scan",
     "prefix_sums",
     "windows",

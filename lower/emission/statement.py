@@ -40,7 +40,7 @@ from lower.instructions.argmax import tested
 from lower.instructions.recurrence import counts_exactly
 from lower.instructions.scans import CUMULATIVE, LONG, form_of
 from lower.instructions.triangular_solve import triangular
-from lower.nest.nodes import Box, Factor, Filter, Pick, Recurrence, Solve, Span
+from lower.nest.nodes import EXTREMES, Box, Factor, Filter, Pick, Recurrence, Solve, Span
 from lower.program.build import as_expr, assign_each, call, dotted, method
 from lower.program.build import code as template
 from lower.program.nodes import Assign, Attribute, JaxExpr, Lambda, Literal, Name, Subscript, Tuple
@@ -298,7 +298,7 @@ class StatementWriter(StoreWriter):
         guards = self.job.guards
         self._release()
         form, value = self._continued(scan, axis)
-        kind = scan.op if scan.factor is None else "linear"
+        kind = scan.op if scan.factor is None or scan.op in EXTREMES else "linear"
         self._note(f"{kind} scan over {axis.var.name}{'' if form == 'associative' else f' ({form})'}")
         self._put(value, guards)
 
@@ -391,16 +391,34 @@ class StatementWriter(StoreWriter):
                 sums = call("prefix_sums", method(term, "astype", "jnp.float32"))
                 code = method(sums, "astype", dtype_code(dtype))
             return form, self._combine(scan.op, first, Value(code, axes))
-        if isinstance(scan.factor, Const) and dtype.is_float:
+        if isinstance(scan.factor, Const) and dtype.is_float and scan.op not in EXTREMES:
             self.helpers.add("pairwise_sums")
             before = aligned(typed(first, dtype), tuple(a for a in axes if a is not axis)).code
             return form, Value(call("pairwise_sums", term, parts[0].code, before, **where), axes)
         self.helpers.add("linear_scan")
         products, sums = self.names.fresh("products"), self.names.fresh("sums")
-        scanned = call("linear_scan", self._spread(parts[0], axes), term, **where)
+        semiring = {"add": dotted(COMBINERS[scan.op]), "multiply": self._times(scan, dtype)}
+        own = semiring if scan.op in EXTREMES else {}
+        scanned = call("linear_scan", self._spread(parts[0], axes), term, **where, **own)
         self.scope.add(assign_each((products, sums), scanned))
-        grown = self.translator.binary("mul", Value(Name(products), axes), first, dtype)
-        return form, self.translator.binary("add", grown, Value(Name(sums), axes), dtype)
+        return form, self._going(scan, Value(Name(products), axes), first, Value(Name(sums), axes), dtype)
+
+    def _times(self, scan: Recurrence, dtype: DType) -> JaxExpr:
+        """The product of the semiring in which a recurrence is linear: of extremes, it is the sum."""
+        if scan.op not in EXTREMES:
+            return dotted("jnp.multiply")
+        if dtype.is_float:
+            return dotted("jnp.add")
+        self.helpers.add("saturated_sum")
+        return Name("saturated_sum")
+
+    def _going(self, scan: Recurrence, products: Value, first: Value, sums: Value, dtype: DType) -> Value:
+        """What a linear recurrence makes of the element before it."""
+        if scan.op not in EXTREMES:
+            return self.translator.binary("add", self.translator.binary("mul", products, first, dtype), sums, dtype)
+        axes = union(self.translator.order, products.axes, first.axes)
+        grown = call(self._times(scan, dtype), aligned(typed(first, dtype), axes).code, aligned(products, axes).code)
+        return self._combine(scan.op, Value(grown, axes), sums)
 
     def _parts(self, scan: Recurrence, dtype: DType) -> tuple[Value | None, list[Value]]:
         """Where a recurrence begins anew, if it does; the factor of each step, if there is one, and its term."""
@@ -425,11 +443,13 @@ class StatementWriter(StoreWriter):
         named = {"term": self._spread(parts[-1], axes)}
         if scan.factor is None:
             made = call(COMBINERS[scan.op], "last", "term")
-        elif isinstance(scan.factor, Const):
-            made = template("{} * last + term", parts[0].code)
         else:
-            made = template("factor * last + term")
-            named = {"factor": self._spread(parts[0], axes), **named}
+            factor = parts[0].code if isinstance(scan.factor, Const) else Name("factor")
+            made = template("{} * last + term", factor)
+            if scan.op in EXTREMES:
+                made = call(COMBINERS[scan.op], template("last + {}", factor), "term")
+            if not isinstance(scan.factor, Const):
+                named = {"factor": self._spread(parts[0], axes), **named}
         if restart is None and scan.factor is None:
             return dotted(COMBINERS[scan.op]), tuple(named.values())
         if restart is not None:
@@ -458,12 +478,18 @@ class StatementWriter(StoreWriter):
             going = self._combine(scan.op, first, Value(Name(made), axes))
         else:
             made, products = self.names.fresh("sums"), self.names.fresh("products")
+            times = [self._times(scan, dtype), template("b[0]")]
+            grown = call(times[0], template("a[1]"), times[1])
             steps = template("lambda a, b: (b[0] * a[0], b[0] * a[1] + b[1])")
+            if scan.op in EXTREMES:
+                both = Tuple(
+                    (call(times[0], template("a[0]"), times[1]), call(COMBINERS[scan.op], grown, template("b[1]")))
+                )
+                steps = Lambda(("a", "b"), both)
             scanned = call("restarted_scan", steps, anew, (*factors, term), **where)
             pair = Tuple((Name(products), Name(made)))
             self.scope.add(Assign(Tuple((Name(anew_name), pair)), as_expr(scanned)))
-            grown = self.translator.binary("mul", Value(Name(products), axes), first, dtype)
-            going = self.translator.binary("add", grown, Value(Name(made), axes), dtype)
+            going = self._going(scan, Value(Name(products), axes), first, Value(Name(made), axes), dtype)
         return self.translator.select(Value(Name(anew_name), axes), Value(Name(made), axes), going, dtype)
 
     def _counted_in_blocks(self, scan: Recurrence, axis: Axis, innermost: bool) -> bool:

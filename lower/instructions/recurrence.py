@@ -17,14 +17,14 @@ from ir.analysis.conditions import conjunction, negate
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences
 from ir.floats import Floats
 from ir.fold import fold
-from ir.nodes import Binary, Buffer, Const, Expr, For, Load, Select, Store, Unary, Var, const
+from ir.nodes import Binary, BinaryOp, Buffer, Const, Expr, For, Load, Select, Store, Unary, Var, const
 from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
 from lower.analysis.value_ranges import AnyNumbers, Bounds, bounds
 from lower.array.job import update_class
 from lower.array.reduce import neutral_number
-from lower.nest.nodes import Box, Fresh, Recurrence
+from lower.nest.nodes import EXTREMES, Box, Filter, Fresh, Recurrence
 from lower.nest.normalize import read_by_bounds, split_update
 from lower.storage.array_expansion import depends_on
 
@@ -33,6 +33,12 @@ SCANS = Form(
     "X[i] = v(i) if c(i) else a(i) * X[i - 1] + e(i)  =  associative scan, or sums over windows that double",
     "composing steps is associative (Blelloch 1990)",
     ORDER,
+)
+EXTREMES_OF_SUMS = Form(
+    "instructions.extreme_of_sums",
+    "X[i] = max(X[i - 1] + a(i), e(i))  =  associative scan",
+    "maxima and sums are a semiring, in which such steps are linear",
+    ORDER | Floats.NO_SIGNED_ZEROS,
 )
 RUNNING_EXTREMES = Form(
     "instructions.running_extreme",
@@ -68,28 +74,77 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
         op, term = found
         term = Unary("neg", term) if op == "sub" else term
         return Recurrence(loop, "add" if op == "sub" else op, term, None, previous, restart)
+    further = further_than(value, previous, loop)
+    if further is not None:
+        return replace(further, restart=restart)
     form = line(value, previous)
     if form is None or form[0] is None or not tame(form[0], loop):
         return None
     zero = const(0, store.value.dtype)
+    if isinstance(form[0], Const) and form[0].value == 1 and form[1] is not None:
+        return Recurrence(loop, "add", form[1], None, previous, restart)
     return Recurrence(loop, "add", zero if form[1] is None else form[1], form[0], previous, restart)
+
+
+def form_of_recurrence(found: Recurrence | Filter) -> Form:
+    """The form that a recurrence is."""
+    if isinstance(found, Filter) or found.op not in EXTREMES:
+        return SCANS
+    return RUNNING_EXTREMES if found.factor is None else EXTREMES_OF_SUMS
 
 
 def restarting(expr: Expr, x: Load) -> tuple[Expr, tuple[Expr, Expr] | None]:
     """What an expression is where it depends on `x`; and the condition where it does not, with what it is there."""
+    rest, anew = _restarting(expr, x)
+    return _as_update(rest, x), anew
+
+
+def _as_update(expr: Expr, x: Load) -> Expr:
+    """An expression that updates `x` in one of two ways as one update by either of two terms."""
+    if not isinstance(expr, Select) or has_load(expr.cond, x):
+        return expr
+    then, other = (_as_update(e, x) for e in (expr.then, expr.other))
+    found = [(e, split_update(e, x)) for e in (then, other)]
+    updates = [update for _, update in found if update is not None]
+    if not updates or any(update[0] != updates[0][0] for update in updates):
+        return expr
+    if any(has_load(update[1], x) if update else not e.same(x) for e, update in found):
+        return expr
+    op = updates[0][0]
+    nothing = const(neutral_number(update_class(op), expr.dtype), expr.dtype)
+    a, b = (update[1] if update else nothing for _, update in found)
+    return Binary(op, x, Select(expr.cond, a, b))
+
+
+def ways_of(found: Recurrence, written: Expr) -> list[tuple[Expr, Expr]]:
+    """What a recurrence stores, as it is written and in terms of its parts, for each way that conditions choose."""
+    written, _ = restarting(written, found.previous)
+    if not isinstance(written, Select):
+        return [(written, found.value)]
+    ways: list[tuple[Expr, Expr]] = []
+    for way in (written.then, written.other):
+        form = line(way, found.previous)
+        if form is None:
+            return [(written, found.value)]
+        term = const(0, way.dtype) if form[1] is None else form[1]
+        ways += ways_of(replace(found, factor=form[0], term=term), way)
+    return ways
+
+
+def _restarting(expr: Expr, x: Load) -> tuple[Expr, tuple[Expr, Expr] | None]:
     match expr:
         case Select(cond=cond, then=then, other=other) if not has_load(cond, x):
             if not has_load(other, x):
                 cond, then, other = negate(cond), other, then
             if has_load(then, x) or not has_load(other, x):
                 return expr, None
-            rest, inner = restarting(other, x)
+            rest, inner = _restarting(other, x)
             if inner is None:
                 return rest, (cond, then)
             return rest, (Binary("or", cond, inner[0]), Select(cond, then, inner[1]))
         case Binary(lhs=lhs, rhs=rhs):
             left = not has_load(rhs, x)
-            rest, inner = restarting(lhs if left else rhs, x) if left or not has_load(lhs, x) else (expr, None)
+            rest, inner = _restarting(lhs if left else rhs, x) if left or not has_load(lhs, x) else (expr, None)
             if inner is None:
                 return expr, None
             cond, value = inner
@@ -98,6 +153,37 @@ def restarting(expr: Expr, x: Load) -> tuple[Expr, tuple[Expr, Expr] | None]:
             return replace(expr, rhs=rest), (cond, replace(expr, rhs=value))
         case _:
             return expr, None
+
+
+def further_than(expr: Expr, x: Load, loop: Loop) -> Recurrence | None:
+    """`expr` as `max(x + a, b)` or `min(x + a, b)`; None if it is no such form, or its integers may leave their type.
+
+    Sums that saturate are exact for integers where `a` is a number that leads away from the extreme: what a sum of a
+    scan may exceed is never the least, nor the largest, then.
+    """
+    if not (isinstance(expr, Binary) and expr.op in EXTREMES):
+        return None
+    (on, *others), rest = [e for e in _operands(expr, expr.op) if has_load(e, x)] or [expr, expr], None
+    for e in _operands(expr, expr.op):
+        if e is not on:
+            rest = e if rest is None else Binary(expr.op, rest, e)
+    form = None if others or rest is None else line(on, x)
+    if form is None or form[1] is None or not (isinstance(form[0], Const) and form[0].value == 1) or rest is None:
+        return None
+    away = isinstance(form[1], Const) and (form[1].value >= 0) == (expr.op == "min")
+    short = (
+        isinstance(form[1], Const) and isinstance(loop.extent, Const) and abs(form[1].value) * loop.extent.value < 2**30
+    )
+    if not expr.dtype.is_float and not (expr.dtype.is_signed and expr.dtype.bits >= 32 and away and short):
+        return None
+    return Recurrence(loop, expr.op, rest, form[1], x)
+
+
+def _operands(expr: Expr, op: BinaryOp) -> list[Expr]:
+    """What a tree of one operator is put together from."""
+    if isinstance(expr, Binary) and expr.op == op:
+        return [*_operands(expr.lhs, op), *_operands(expr.rhs, op)]
+    return [expr]
 
 
 def counts_exactly(term: Expr, times: int) -> bool:
@@ -188,6 +274,9 @@ def line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
             if form is None or has_load(factor, x):
                 return None
             return _times(factor, form[0]), _times(factor, form[1])
+        case Select(cond=cond, then=then, other=other) if not has_load(cond, x):
+            a, b = line(then, x), line(other, x)
+            return None if a is None or b is None else (_either(cond, a[0], b[0]), _either(cond, a[1], b[1]))
         case _:
             return None
 
@@ -202,6 +291,13 @@ def _sum(op: Literal["add", "sub"], a: Expr | None, b: Expr | None) -> Expr | No
     if b is None:
         return a
     return (b if op == "add" else _negated(b)) if a is None else Binary(op, a, b)
+
+
+def _either(cond: Expr, a: Expr | None, b: Expr | None) -> Expr | None:
+    if a is None:
+        return None if b is None else Select(cond, const(0, b.dtype), b)
+    b = const(0, a.dtype) if b is None else b
+    return a if a.same(b) else Select(cond, a, b)
 
 
 def _over(e: Expr | None, divisor: Expr) -> Expr | None:
@@ -347,14 +443,21 @@ def _stores_everywhere(writer: Statement, level: int) -> bool:
 
 
 def _one_store(writers: Sequence[Statement], group: Sequence[Statement]) -> Statement | None:
-    """One statement that does what several do to an accumulator one after the other, if nobody looks in between."""
+    """One statement that does what several do to an accumulator one after the other, if nobody looks in between.
+
+    Who does so where none of the rest stores finds what all of them leave.
+    """
     if len(writers) < 2:
         return next(iter(writers), None)
     first, *_, last = writers
     own = Load(last.buffer, last.store.indices)
     read = {own.buffer, *(load.buffer for w in writers for load in w.reads())}
     others = [s for s in group if s not in writers and first.position < s.position < last.position]
-    between = any(own.buffer in s.buffers() or s.buffer in read for s in others)
+    looking = [s for s in others if own.buffer in s.buffers()]
+    between = any(s.buffer in read for s in others) or not all(
+        _exclude(s.guards, w.guards, others) for s in looking for w in writers if w.position > s.position
+    )
+    last = replace(last, position=first.position) if looking else last
     alike = all(w.loops == first.loops and w.store.indices == last.store.indices for w in writers)
     if between or not alike:
         return None
@@ -372,6 +475,12 @@ def _one_store(writers: Sequence[Statement], group: Sequence[Statement]) -> Stat
         held = Select(map_expr(conjunction(w.guards), one), stored, held) if w.guards else stored
     store = replace(last.store, value=held)
     return replace(last, guards=(), store=store, update=split_update(held, own))
+
+
+def _exclude(some: Sequence[Expr], others: Sequence[Expr], between: Sequence[Statement]) -> bool:
+    """Whether one condition is the opposite of another one, of data that no statement in between changes."""
+    opposite = [g for g in some for h in others if negate(g).same(h)]
+    return any(not any(_reads(g, s.buffer) for s in between) for g in opposite)
 
 
 def _one_update(writers: Sequence[Statement], own: Load) -> tuple[UpdateOp, Expr] | None:
@@ -415,8 +524,10 @@ def _continued(writer: Statement, previous: Load) -> Expr | None:
     value = map_expr(writer.store.value, one)
     if not writer.guards:
         return value
-    if writer.update is None or any(_reads(g, writer.buffer) for g in writer.guards):
+    if any(_reads(g, writer.buffer) for g in writer.guards):
         return None
+    if writer.update is None:
+        return Select(conjunction(writer.guards), value, previous)
     op, term = writer.update
     nothing = const(neutral_number(op, term.dtype), term.dtype)
     return Binary(op, previous, Select(conjunction(writer.guards), map_expr(term, one), nothing))

@@ -17,7 +17,7 @@ from egraph_rules.cost.target import Target
 from ir.later import later
 from ir.nodes import Const
 from lower.analysis.deciding import cheapest
-from lower.nest.nodes import Recurrence
+from lower.nest.nodes import EXTREMES, Recurrence
 
 if TYPE_CHECKING:
     import jax.numpy as jnp
@@ -42,13 +42,21 @@ def prefix_sums(x):
 '''
 
 LINEAR_SCAN = '''
-def linear_scan(factors, terms, axis=0):
-    """Products and sums p, s such that p[i] * x + s[i] is what the steps x = factors[i] * x + terms[i] make of x."""
+def linear_scan(factors, terms, axis=0, add=jnp.add, multiply=jnp.multiply):
+    """Products and sums p, s such that p[i] * x + s[i] is what the steps x = factors[i] * x + terms[i] make of x, in
+    any semiring."""
 
     def compose(first, second):
-        return second[0] * first[0], second[0] * first[1] + second[1]
+        return multiply(second[0], first[0]), add(multiply(second[0], first[1]), second[1])
 
     return lax.associative_scan(compose, (factors, terms), axis=axis)
+'''
+
+SATURATED_SUM = '''
+def saturated_sum(x, y):
+    """x + y, or the integer of their type that is nearest to it."""
+    type_ = jnp.iinfo(x.dtype)
+    return jnp.clip(x, type_.min - jnp.minimum(y, 0), type_.max - jnp.maximum(y, 0)) + y
 '''
 
 RESTARTED_SCAN = '''
@@ -113,6 +121,7 @@ def in_turn(combine, first, terms, axis=0):
 HELPERS = {
     "prefix_sums": PREFIX_SUMS,
     "linear_scan": LINEAR_SCAN,
+    "saturated_sum": SATURATED_SUM,
     "restarted_scan": RESTARTED_SCAN,
     "pairwise_sums": PAIRWISE_SUMS,
     "doubling_sums": DOUBLING_SUMS,
@@ -128,7 +137,8 @@ def form_of(scan: Recurrence, size: ScanSize, target: Target) -> ScanForm:
 def forms(scan: Recurrence, size: ScanSize, target: Target) -> dict[ScanForm, float]:
     """The forms that are sound for a scan, with what each costs besides its terms."""
     floats, plain = scan.term.dtype.is_float, scan.factor is None and scan.restart is None
-    factor = scan.factor if floats and isinstance(scan.factor, Const) and scan.restart is None else None
+    constant = floats and isinstance(scan.factor, Const) and scan.op not in EXTREMES
+    factor = scan.factor if isinstance(scan.factor, Const) and constant and scan.restart is None else None
     arrays = 1.0 if scan.factor is None else 2.0 if factor is None else 1.5
     return operations.scan_forms(
         target,

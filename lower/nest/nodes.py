@@ -98,9 +98,13 @@ def own_bounds(loop: Loop) -> tuple[Expr, Expr]:
     return Binary("ge", loop.var, loop.start), Binary("lt", loop.var, stop)
 
 
+EXTREMES = ("min", "max")
+
+
 class Recurrence(Struct, frozen=True):
     """`X[i] = X[i-1] op term`, or `factor * X[i-1] + term`, along a loop; `previous` is the load of `X[i-1]`.
 
+    With a factor an extreme is `max(X[i-1] + factor, term)`, the same in the semiring of maxima and sums.
     Where the condition of a `restart` holds, `X[i]` is its value, whatever was before.
     """
 
@@ -116,6 +120,8 @@ class Recurrence(Struct, frozen=True):
         """What it stores where it does not begin anew, in terms of its parts."""
         if self.factor is None:
             return Binary(self.op, self.previous, self.term)
+        if self.op in EXTREMES:
+            return Binary(self.op, Binary("add", self.previous, self.factor), self.term)
         return _sum((self.factor,), (self.previous,), self.term)
 
     @property

@@ -226,11 +226,19 @@ def restarted_scan(combine: Any, restarts: Array, terms: Any, axis: int = 0) -> 
     return np.moveaxis(so_far, 0, axis), found if several else found[0]
 
 
-def linear_scan(factors: Array, terms: Array, axis: int = 0) -> tuple[Array, Array]:
+def saturated_sum(x: Array, y: Array) -> Array:
+    dtype = np.asarray(x).dtype
+    limits = np.iinfo(dtype)
+    return np.clip(np.asarray(x, np.int64) + y, limits.min, limits.max).astype(dtype)
+
+
+def linear_scan(
+    factors: Array, terms: Array, axis: int = 0, add: Any = np.add, multiply: Any = np.multiply
+) -> tuple[Array, Array]:
     factors, terms = (np.moveaxis(np.array(x), axis, 0) for x in np.broadcast_arrays(factors, terms))
     for k in range(1, len(terms)):
-        terms[k] += factors[k] * terms[k - 1]
-        factors[k] *= factors[k - 1]
+        terms[k] = add(multiply(factors[k], terms[k - 1]), terms[k])
+        factors[k] = multiply(factors[k], factors[k - 1])
     return np.moveaxis(factors, 0, axis), np.moveaxis(terms, 0, axis)
 
 
@@ -417,7 +425,8 @@ def integer_einsum(terms: int, spec: str, *operands: Array) -> Array:
 LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        truncdiv, as_number, kept, prefix_sums, linear_scan, restarted_scan, in_turn, pairwise_sums, doubling_sums,
+        truncdiv, as_number, kept, prefix_sums, linear_scan, saturated_sum, restarted_scan, in_turn, pairwise_sums,
+        doubling_sums,
         filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, in_ranges,
         reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until, chosen, first_best,
         first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser, greater, as_bfloat16,

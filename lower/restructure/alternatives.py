@@ -29,12 +29,12 @@ from lower.instructions.deferred_updates import may_delay
 from lower.instructions.filters import FILTERS, filtering
 from lower.instructions.last_writer import LAST_WRITER, last_writer
 from lower.instructions.recurrence import (
-    RUNNING_EXTREMES,
-    SCANS,
+    EXTREMES_OF_SUMS,
     Unrolled,
+    form_of_recurrence,
     recurrence,
-    restarting,
     same_place,
+    ways_of,
     with_history,
 )
 from lower.nest.linear_combinations import EXPANDED
@@ -537,7 +537,7 @@ class Forms(ABC):
         dtype = s.buffer.dtype
         found = recurrence(s, loop, depth)
         if found is not None:
-            form = RUNNING_EXTREMES if found.op in ("min", "max") else SCANS
+            form = form_of_recurrence(found)
             return found if self.policy.may(form, dtype) and self._expandable(s, found) else None
         if axes is None or (found := filtering(s, loop, axes, depth)) is None:
             return None
@@ -545,19 +545,17 @@ class Forms(ABC):
 
     def _expandable(self, s: Statement, found: Recurrence | Filter) -> bool:
         """Whether a value may be written as multiples of earlier elements and the rest."""
-        written = s.store.value
-        if isinstance(found, Recurrence) and found.restart is not None:
-            written, _ = restarting(written, found.previous)
-        if not s.buffer.dtype.is_float or found.value.same(written):
+        if not s.buffer.dtype.is_float or form_of_recurrence(found) is EXTREMES_OF_SUMS:
             return True
-        value = found.value
 
         def one(e: Expr) -> Expr:
             earlier = (p for p in found.earlier if isinstance(e, Load) and e.buffer == p.buffer)
             return next((p for p in earlier if isinstance(e, Load) and same_place(e.indices, p.indices)), e)
 
-        given = map_expr(written, one)
-        return keeps_digits(given, value, found.earlier) or self.policy.may(EXPANDED, value.dtype)
+        ways = ways_of(found, s.store.value) if isinstance(found, Recurrence) else [(s.store.value, found.value)]
+        return self.policy.may(EXPANDED, s.buffer.dtype) or all(
+            value.same(written) or keeps_digits(map_expr(written, one), value, found.earlier) for written, value in ways
+        )
 
     def _all_may(self, form: Form, group: Iterable[Statement]) -> bool:
         return all(self.policy.may(form, s.buffer.dtype) for s in group)

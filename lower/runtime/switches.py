@@ -25,7 +25,7 @@ from lower.instructions.convolution import BANDED, CONVOLUTION
 from lower.instructions.deferred_updates import DELAYED
 from lower.instructions.filters import FILTERS
 from lower.instructions.last_writer import LAST_WRITER
-from lower.instructions.recurrence import RUNNING_EXTREMES, SCANS
+from lower.instructions.recurrence import EXTREMES_OF_SUMS, RUNNING_EXTREMES, SCANS
 from lower.instructions.segmented_reduction import SEGMENTS
 from lower.instructions.sliding_windows import WINDOWED
 from lower.instructions.triangular_solve import SYSTEMS
@@ -77,8 +77,8 @@ STRUCTURE = (
     LINEARIZATION, USED_EXTENTS,
 )  # fmt: skip
 INSTRUCTIONS = (
-    EINSUM, CONVOLUTION, BANDED, WINDOWED, SCANS, PREFIXES, RUNNING_EXTREMES, FILTERS, SEGMENTS, SEARCHES, LAST_WRITER,
-    SYSTEMS, FACTORS, DELAYED, PALLAS, INSTANCES,
+    EINSUM, CONVOLUTION, BANDED, WINDOWED, SCANS, PREFIXES, RUNNING_EXTREMES, EXTREMES_OF_SUMS, FILTERS, SEGMENTS,
+    SEARCHES, LAST_WRITER, SYSTEMS, FACTORS, DELAYED, PALLAS, INSTANCES,
 )  # fmt: skip
 VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)
 

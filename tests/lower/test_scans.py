@@ -16,7 +16,7 @@ from egraph_rules.cost.target import CPU, Target
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.semantics.inputs import random_inputs
-from ir.semantics.interpret import interpret_with_undef
+from ir.semantics.interpret import interpret, interpret_with_undef
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
 from profiles import few, some
@@ -132,6 +132,28 @@ SCANS = {
         ACCUMULATOR + "for i in range(20):\n    if A[i] > 0.0:\n        s[0] = T.max(s[0], A[i])\n"
         "    s[0] = T.max(s[0], A[i] * A[i])\n    B[i] = s[0]",
     ),
+    "best sum that ends here": (
+        VECTORS,
+        ACCUMULATOR + "for i in range(20):\n    s[0] = T.max(s[0] + A[i], A[i] * A[i])\n    B[i] = s[0]",
+    ),
+    "distances of rows": (
+        TABLES,
+        "for i in T.serial(1, 6):\n    for j in range(9):\n        B[i, j] = T.min(A[i, j], B[i - 1, j] + 0.5)",
+    ),
+    "best sum that begins anew": (
+        VECTORS,
+        "for i in T.serial(1, 20):\n    B[i] = T.Select(A[i] > 0.5, A[i], T.max(0.25, T.max(B[i - 1] - A[i], A[i])))",
+    ),
+    "longest run": (
+        f'{VECTORS}, L: T.Buffer((1,), "float32")',
+        ACCUMULATOR + "L[0] = 0.0\nfor i in range(20):\n    if A[i] > 0.25:\n        s[0] = s[0] + 1.0\n"
+        "        L[0] = T.max(L[0], s[0])\n    else:\n        s[0] = 0.0\n    B[i] = s[0]",
+    ),
+    "of lengths": (
+        f'{TABLES}, n: T.Buffer((6,), "int32")',
+        "s = T.alloc_buffer((6,), 'float32')\nfor r in range(6):\n    s[r] = 0.5\n    for i in range(9):\n"
+        "        if i < n[r]:\n            s[r] = 0.75 * s[r] + A[r, i]\n        B[r, i] = s[r]",
+    ),
     "by a name": (
         VECTORS,
         ACCUMULATOR + "for i in range(20):\n    e = 0.5 * s[0] - A[i]\n    B[i] = e\n    s[0] = e + 1.0",
@@ -192,7 +214,7 @@ def test_a_matrix_that_each_step_changes(lines: list[str], becomes_scans: bool) 
     assert (scans(report) > 0) == becomes_scans, report
 
 
-SINGLE = {name: scan for name, scan in SCANS.items() if scan[0] != TABLES}  # a loop of vectors is in turn already
+SINGLE = {name: scan for name, scan in SCANS.items() if TABLES not in scan[0]}  # a loop of vectors is in turn already
 
 
 @pytest.mark.parametrize(("params", "body"), some(SINGLE.values(), 8), ids=SINGLE.keys())
@@ -252,6 +274,24 @@ def test_what_an_accumulator_held_is_not_read_where_nothing_is_added() -> None:
     s, y = kernel(a=ones[0], m=nothing, s=held, y=ones[:8], Y=ones)
     np.testing.assert_array_equal(np.asarray(y), ones[:8])
     np.testing.assert_array_equal(np.asarray(s), held)
+
+
+@pytest.mark.parametrize(("op", "by"), [("min", "+ 3"), ("max", "- 2")])
+def test_distances_from_integers_at_the_end_of_their_type(op: str, by: str) -> None:
+    vectors = ", ".join(f'{name}: T.Buffer((20,), "int32")' for name in "AB")
+    func = read(vectors, f"B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = T.{op}(B[i - 1] {by}, A[i])")
+    a = np.full(20, np.iinfo(np.int32).max if op == "min" else np.iinfo(np.int32).min, np.int32)
+    a[[0, 9]] = 5, 2
+    want = interpret(func, A=a, B=np.zeros(20, np.int32))[0]
+    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    assert scans(list(kernel.report)) == 1
+    np.testing.assert_array_equal(kernel(A=a)[0], want)
+    away = read(
+        vectors, f"B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = T.{op}(B[i - 1] + C[i], A[i])".replace("C", "A")
+    )
+    assert (
+        scans(list(emit_function(away, target=EAGER).report)) == 0
+    )  # sums may leave the integers where the program's do not
 
 
 def test_integers_are_multiplied_exactly() -> None:
@@ -326,24 +366,26 @@ def accumulations(draw: st.DrawFn) -> PrimFunc:
         target = draw(st.sampled_from(places))
         own = draw(st.sampled_from((target, target, *places)))
         other = draw(st.sampled_from((*places, "C[i]", "C[i]", "2")))
-        value = draw(st.sampled_from((f"{own} + {other}", f"{other} - {own}", f"T.max({own}, {other})", other)))
-        guard = draw(st.sampled_from(("", "", "", "if C[i] > 0:", f"if {draw(st.sampled_from(places))} > 0:")))
+        extremes = f"T.max({own}, {other})", f"T.min({own} + 1, {other})", f"T.max({other}, {own} + C[i])"
+        value = draw(st.sampled_from((f"{own} + {other}", f"{other} - {own}", *extremes, other)))
+        data = ("if C[i] > 0:", "if C[i] <= 0:", f"if {draw(st.sampled_from(places))} > 0:")
+        guard = draw(st.sampled_from(("", "", "", *data)))
         lines.append(f"        {guard}\n            {target} = {value}" if guard else f"        {target} = {value}")
-    inner = draw(st.booleans())
+    inner, dtype = draw(st.booleans()), draw(st.sampled_from(("int32", "float32")))
     body = [
-        "    s = T.alloc_buffer((1,), 'int32')", "    t = T.alloc_buffer((1,), 'int32')", "    s[0] = 1", "    t[0] = 2",
+        f"    s = T.alloc_buffer((1,), '{dtype}')", f"    t = T.alloc_buffer((1,), '{dtype}')", "    s[0] = 1", "    t[0] = 2",
         f"    for i in T.serial({draw(st.sampled_from((5, 5, 1)))}):", *lines, "    D[0] = s[0] + t[0]",
     ]  # fmt: skip
     if inner:
         body = ["    for r in range(3):", *("    " + line.replace("\n", "\n    ") for line in body)]
-    params = ", ".join(f'{name}: T.Buffer((7,), "int32")' for name in "ABCD")
+    params = ", ".join(f'{name}: T.Buffer((7,), "{dtype}")' for name in "ABCD")
     return parse(f"@T.prim_func\ndef f({params}):\n" + "\n".join(body) + "\n").funcs[0]
 
 
 def small(func: PrimFunc) -> None:
     """Compare on numbers so small that few sums leave their width."""
     rng = np.random.default_rng(0)
-    inputs = {b.name: rng.integers(-2, 3, 7).astype(np.int32) for b in func.buffers}
+    inputs = {b.name: rng.integers(-2, 3, 7).astype(b.dtype.numpy) for b in func.buffers}
     try:
         expected = interpret_with_undef(func, **inputs)
     except InterpretError:  # a sum that leaves its width promises nothing

@@ -206,6 +206,10 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         (VECTORS, "B[0] = A[0]\nfor i in T.serial(1, 400):\n    B[i] = T.max(A[i], B[i - 1])"),
         EAGER,
     ),
+    "instructions.extreme_of_sums": (
+        (VECTORS, "for i in T.serial(1, 400):\n    B[i] = T.max(A[i], B[i - 1] + A[i] * A[i])"),
+        EAGER,
+    ),
     "instructions.filter": (
         (VECTORS, "for i in T.serial(2, 400):\n    B[i] = 0.5 * B[i - 1] - 0.2 * B[i - 2] + A[i]"),
         EAGER,
