@@ -23,6 +23,7 @@ from lower.analysis.freedoms import Form, Policy
 from lower.array.calls import without_bodies
 from lower.array.integer_facts import Facts
 from lower.nest.as_loops import as_loops
+from lower.nest.element_reads import ELEMENT_READS, read_apart
 from lower.nest.nodes import Plan
 from lower.nest.normalize import Program, normalize
 from lower.nest.steady_conditions import STEADY_CONDITIONS, read_before
@@ -148,6 +149,11 @@ PASSES = (
         PRODUCER_INLINING,
         "after substitution, which leaves those whose value is used more than once",
         _on_program(inline_windows),
+    ),
+    Pass(
+        ELEMENT_READS,
+        "when places are in terms of loops, and before planning, for which each step waits for the one that is read",
+        _on_program(read_apart),
     ),
     Pass(
         PLANNING,

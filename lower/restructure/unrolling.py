@@ -7,6 +7,7 @@ loops ask the host after each step), several of any loop are.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from math import prod
 
@@ -69,7 +70,11 @@ def in_one_go(loop: SequentialLoop, plan: Plan, target: Target, inside: bool = F
         return True
     if not all(in_one_go(n, plan, target) for n in nested):
         return False
-    places = {n.statement.buffer: n.statement.store.indices for n in body}
+    if not (target.least_launch or all(n.axes for n in body)):  # a single element is worked out anew for each of others
+        return False
+    places = defaultdict[Buffer, set[tuple[Expr, ...]]](set)
+    for n in body:
+        places[n.statement.buffer].add(n.statement.store.indices)
     if not all(_own_elements(n, loop.loop, places, plan.expanded.get(n.statement.buffer, ())) for n in body):
         return False
     elements = max(prod(extent(plan.boxes.get(o), target) for o in n.axes) for n in body)
@@ -103,11 +108,11 @@ def _statements(nodes: Iterable[Node]) -> list[ArrayStatement] | None:
             if inner is None:
                 return None
             found += inner
-        elif isinstance(node, ArrayStatement) and node.scan is None and node.axes:
+        elif isinstance(node, ArrayStatement) and node.scan is None:
             found.append(node)
         else:
             return None
-    return found or None
+    return found if any(n.axes for n in found) else None
 
 
 def _compiled(nodes: Iterable[Node], plan: Plan, target: Target) -> float:
@@ -119,12 +124,12 @@ def _compiled(nodes: Iterable[Node], plan: Plan, target: Target) -> float:
 
 
 def _own_elements(
-    node: ArrayStatement, loop: Loop, places: Mapping[Buffer, tuple[Expr, ...]], copies: tuple[Loop, ...]
+    node: ArrayStatement, loop: Loop, places: Mapping[Buffer, set[tuple[Expr, ...]]], copies: tuple[Loop, ...]
 ) -> bool:
     """Whether a statement, in all steps alike, stores one element for each position of its axes, and reads of what the
-    loop stores those at the same place. A local has `copies` for the iterations of loops."""
+    loop stores those at the same places. A local has `copies` for the iterations of loops."""
     statement = node.statement
     stored = {v for i in statement.store.indices for v in free_vars(i)} | {o.var for o in copies}
     if loop.var in stored or not {o.var for o in node.axes} <= stored:
         return False
-    return all(load.indices == places.get(load.buffer, load.indices) for load in statement.operands())
+    return all(load.indices in places.get(load.buffer, (load.indices,)) for load in statement.operands())

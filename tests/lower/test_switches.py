@@ -260,6 +260,13 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         CPU,
     ),
+    "structure.element_reads": (
+        (
+            'A: T.Buffer((400,), "float32"), u: T.Buffer((9,), "int32")',
+            "for k in T.serial(9):\n    for i in T.serial(400):\n        A[i] = A[i] - 0.5 * A[u[k]]",
+        ),
+        CPU,
+    ),
     "structure.best_of_groups": (
         (
             INTEGERS,
