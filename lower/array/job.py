@@ -19,7 +19,7 @@ from ir.analysis.dependence import UpdateOp
 from ir.fold import computed
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import children, free_vars, loads, map_expr, substitute_expr
+from ir.traverse import children, free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view
@@ -495,6 +495,22 @@ def unrolled(job: Job, chosen: Sequence[Axis]) -> Iterator[Job]:
         for axis, value in zip(chosen, point, strict=True):
             piece = piece.substitute(axis.var, const(value, axis.var.dtype))
         yield piece if piece is job else replace(piece, value=map_expr(piece.value, _number))
+
+
+def passing(
+    guards: Sequence[Expr], taps: Sequence[Axis], bounds: Bounds
+) -> tuple[tuple[tuple[int, ...], ...] | None, Sequence[Expr]]:
+    """The positions of a window at which its own guards hold, if they leave any out, and the guards of other axes."""
+    names = {a.var for a in taps}
+    own = [g for g in guards if free_vars(g) and free_vars(g) <= names and not has_loads(g)]
+    places: list[tuple[int, ...]] = []
+    for point in product(*(range(a.low.const, a.low.const + a.extent.const) for a in taps)) if own else ():
+        at: dict[Var, Expr] = {a.var: const(value, a.var.dtype) for a, value in zip(taps, point, strict=True)}
+        verdicts = [verdict(map_expr(substitute_expr(g, at), _number), bounds) for g in own]
+        if None in verdicts:
+            return None, guards
+        places += [point] if all(verdicts) else []
+    return (tuple(places), [g for g in guards if g not in own]) if places else (None, guards)
 
 
 def _number(expr: Expr) -> Expr:

@@ -17,8 +17,8 @@ from ir.nodes import Var
 from lower.analysis.linear_forms import Linear
 from lower.array.values import Translator, Value, aligned, dtype_code, literal, typed, union
 from lower.array.views import Axis
-from lower.program.build import Arg, call, infix, method, text
-from lower.program.nodes import Attribute, Call, JaxExpr, Name
+from lower.program.build import Arg, as_expr, call, infix, method, text
+from lower.program.nodes import Attribute, Call, Clause, Comprehension, JaxExpr, Name
 
 _FUNCTIONS: dict[UpdateOp, str] = {
     "add": "jnp.sum",
@@ -32,6 +32,15 @@ _FUNCTIONS: dict[UpdateOp, str] = {
 
 # What operators of numbers are over truths, as 0 and 1.
 _OVER_BOOLS = {"add": "or", "sub": "or", "max": "or", "mul": "and", "min": "and"}
+
+COMBINERS: dict[UpdateOp, str] = {
+    "add": "jnp.add",
+    "mul": "jnp.multiply",
+    "min": "jnp.minimum",
+    "max": "jnp.maximum",
+    "and": "jnp.logical_and",
+    "or": "jnp.logical_or",
+}
 
 
 def neutral_number(op: str, dtype: DType) -> Scalar:
@@ -79,6 +88,25 @@ def reduction(
         options["initial"] = neutral(op, dtype).code
     kept = tuple(a for d, a in enumerate(value.axes) if d not in over)
     return Value(call(_FUNCTIONS[op], typed(value, dtype).code, **options), kept)
+
+
+def over_taps(
+    op: UpdateOp, part: Value, names: Sequence[str], taps: Sequence[Axis], places: Sequence[tuple[int, ...]] | None
+) -> Value:
+    """Values for all positions of axes, or for some `places`, which are Python numbers with these names, combined."""
+    if not taps:
+        return part
+    ranges = [(a.low.const, a.low.const + a.extent.const) for a in taps]
+    clauses = tuple(
+        Clause((name,), call("range", *([low] if low else []), stop))
+        for name, (low, stop) in zip(names, ranges, strict=True)
+    )
+    if places is not None:
+        single = len(names) == 1
+        clauses = (Clause(tuple(names), as_expr(tuple(p[0] if single else p for p in places))),)
+    each = Comprehension(part.code, clauses, is_list=False)
+    code = call("sum", each) if op == "add" else call("functools.reduce", COMBINERS[op], each)
+    return Value(code, part.axes)
 
 
 def _count(axis: Axis, dtype: DType, size: Callable[[Linear], JaxExpr]) -> Value:

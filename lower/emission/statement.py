@@ -29,13 +29,12 @@ from lower.array.job import (
     unrolled,
     update_class,
 )
-from lower.array.reduce import neutral, reduction
+from lower.array.reduce import COMBINERS, neutral, reduction
 from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
 from lower.array.views import Axis, Group, reads_data
 from lower.emission.rows import function_of
 from lower.emission.stage_barrier import fused_work
 from lower.emission.store import Place, StoreWriter
-from lower.emission.value_writer import COMBINERS
 from lower.instructions.argmax import tested
 from lower.instructions.recurrence import counts_exactly
 from lower.instructions.scans import CUMULATIVE, LONG, form_of

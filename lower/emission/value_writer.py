@@ -28,12 +28,13 @@ from lower.array.job import (
     Job,
     axis_names,
     outer_steps,
+    passing,
     unrolled,
     update_class,
     verdict,
 )
 from lower.array.padded_reads import Copy, alone, padded_reads
-from lower.array.reduce import in_floats, neutral, reduction
+from lower.array.reduce import COMBINERS, in_floats, neutral, over_taps, reduction
 from lower.array.values import Translator, Value, dtype_code, ordered, typed
 from lower.array.views import Axis, contiguous, reads_data
 from lower.emission.available_expressions import Recall
@@ -44,20 +45,12 @@ from lower.instructions.sliding_windows import WINDOWED, Separated, separated
 from lower.nest.backgrounds import Backgrounds
 from lower.nest.nodes import ArrayStatement, Box, separate_parts
 from lower.program.build import ALL, Arg, call, dotted, method, text
-from lower.program.nodes import Clause, Comprehension, Function, JaxExpr, Lambda, Literal, Name
+from lower.program.nodes import Function, JaxExpr, Lambda, Literal, Name
 from lower.program.print_jax import text_of
 from lower.restructure.statement_fusion import vanishes
 from lower.tensor.known import Known
 from lower.tensor.write import SumWriter, sums_as_terms
 
-COMBINERS: dict[UpdateOp, str] = {
-    "add": "jnp.add",
-    "mul": "jnp.multiply",
-    "min": "jnp.minimum",
-    "max": "jnp.maximum",
-    "and": "jnp.logical_and",
-    "or": "jnp.logical_or",
-}
 BARRIER = "lax.optimization_barrier"
 LONG_MASK = 36  # characters from which a mask gets a name
 SHORT = 32  # elements of a row; measured on CPU for rows of 3 and 16, which take longer kept, and of 64, which do not
@@ -388,25 +381,14 @@ class ValueWriter:
         self.around = Bounds({**around.boxes, **boxes}, static, around.shape_variables, around.cut, around.facts)
         self.job = replace(job, axes=tuple(a for a in job.axes if a not in chosen))
         self.bounds = self.accessor.bounds = self.around.with_axes(self.job.axes)
+        places, guards = (None, guards) if steps else passing(guards, taps, self.around)
         part = self._part(op, job.value, guards, reduced)
         if part is not None:
-            part = self._over_taps(op, typed(part, dtype), taps)
+            part = over_taps(op, typed(part, dtype), [self.names.of(a.var) for a in taps], taps, places)
             part = self._over_steps(op, part, steps, unroll=not (taps or reduced))
         self.apart, self.around, self.job = frozenset[Var](), around, job
         self.bounds = self.accessor.bounds = around.with_axes(job.axes)
         return part
-
-    def _over_taps(self, op: UpdateOp, part: Value, taps: Sequence[Axis]) -> Value:
-        """Values for all positions of axes, which are Python numbers, combined."""
-        if not taps:
-            return part
-        clauses: list[Clause] = []
-        for a in taps:
-            low, stop = a.low.const, a.low.const + a.extent.const
-            clauses.append(Clause((self.names.of(a.var),), call("range", *([low] if low else []), stop)))
-        each = Comprehension(part.code, tuple(clauses), is_list=False)
-        code = call("sum", each) if op == "add" else call("functools.reduce", COMBINERS[op], each)
-        return Value(code, part.axes)
 
     def _over_steps(self, op: UpdateOp, part: Value, steps: Sequence[Axis], unroll: bool) -> Value:
         """Values for all positions of axes combined by loops, innermost last."""

@@ -79,7 +79,7 @@ class SumWriter:
         for cond, mask in masks:
             conditions.append(leaf(cond, leaves))
             if conditions[-1].number == len(self.values):
-                self.values.append(mask)
+                self.values.append(self._mask_as_arrays_lie(cond, mask))
                 self.are_finite.append(False)
         if len(conditions) > 1:
             term = self._hidden(term, conditions, leaves)
@@ -157,6 +157,12 @@ class SumWriter:
         value = self.translator.expr(expr)
         self.translator.order = usual
         return value
+
+    def _mask_as_arrays_lie(self, cond: Expr, mask: Value) -> Value:
+        """The same for a mask, unless it is more than its condition, as one that has a name is."""
+        with self.translator.under(None):
+            plain = self.translator.expr(cond)
+            return self._as_arrays_lie(cond) if plain.code == mask.code and plain.axes == mask.axes else mask
 
     def _graft_leaves(self, leaves: Sequence[Expr]) -> None:
         """Take what is known of leaves as terms that they equal."""
@@ -312,6 +318,8 @@ class SumWriter:
                         rhs, self.dtype, 1, self.masks, union(self.order, lhs.axes, rhs.axes)
                     )
                 return self.translator.binary("div", lhs, rhs, self.dtype)
+            case Term(op="Mul", args=(a, b)) if self._is_one(a) or self._is_one(b):
+                return self._write(b if self._is_one(a) else a)
             case Term(op="Add" | "Sub" | "Mul" as op, args=(a, b)):
                 return self.translator.binary(op.lower(), self._write(a), self._write(b), self.dtype)
             case Term(op="Neg", args=(a,)):
@@ -340,6 +348,11 @@ class SumWriter:
                 return self._contraction(term)
             case other:
                 raise TypeError(f"no such term: {other.op}")
+
+    def _is_one(self, term: Term) -> bool:
+        """Whether a term is the number one, which a count is multiplied by."""
+        expr = self.leaves[term.number] if term.op == "Leaf" and term.number < len(self.leaves) else None
+        return isinstance(expr, Const) and expr.value == 1
 
     def _varies(self, term: Term) -> bool:
         """Whether a term is a leaf that is more than a number that is written out."""

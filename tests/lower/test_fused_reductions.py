@@ -28,3 +28,10 @@ def test_blocks_of_channels_against_a_plain_matrix_are_one_product() -> None:
     body = f"for o, x in T.grid(7, 6):\n        Y[o, x] = 0\n        {sum_}"
     source = unwrapped(agreeing_source(read(params, body)))
     assert source.count("einsum") == 1 and "W.reshape(5, 4, 7)" in source
+
+
+def test_what_a_column_counts_is_looked_at_as_its_array_lies() -> None:
+    params = 'A: T.Buffer((30, 20), "float32"), N: T.Buffer((20,), "float32")'
+    body = "for t in range(20):\n    N[t] = 0.0\n    for d in range(30):\n        if A[d, t] > 0.0:\n            N[t] = N[t] + 1.0"
+    source = unwrapped(agreeing_source(read(params, body)))
+    assert "jnp.sum((A > 0.0).astype(jnp.float32), axis=0)" in source

@@ -265,6 +265,23 @@ def test_windows_over_what_has_to_be_gathered(start: str, update: str) -> None:
         assert ("windows(" in kernel.source) == (target is APART)
 
 
+def test_positions_that_a_window_leaves_out_are_not_looked_at() -> None:
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((12, 13), "float32"), B: T.Buffer((12, 13), "float32")):
+    for i, j in T.grid(12, 13):
+        B[i, j] = T.min_value("float32")
+        for u, v in T.grid(7, 7):
+            if (u - 3) * (u - 3) + (v - 3) * (v - 3) <= 9:
+                if i + u >= 3 and i + u < 15 and j + v >= 3 and j + v < 16:
+                    B[i, j] = T.max(B[i, j], A[i + u - 3, j + v - 3])
+""").funcs[0]
+    a = np.random.default_rng(0).normal(size=(12, 13)).astype(np.float32)
+    kernel = compile(func)
+    np.testing.assert_array_equal(kernel(A=a)[0], interpret(func, A=a, B=np.zeros((12, 13), np.float32))[0])
+    assert "(3, 6)," in kernel.source and "(5, 6)," not in kernel.source and "jnp.where" not in kernel.source
+
+
 PADDED = [
     [Window(6, 3, 1, 1, 1), Window(7, 3, 1, 1, 1)],
     [Window(9, 3, 2, 1, 1), Window(8, 3, 2, 1, 1)],
