@@ -31,7 +31,7 @@ def test_blocks_of_channels_against_a_plain_matrix_are_one_product() -> None:
 
 
 def test_what_a_column_counts_is_looked_at_as_its_array_lies() -> None:
-    params = 'A: T.Buffer((30, 20), "float32"), N: T.Buffer((20,), "float32")'
-    body = "for t in range(20):\n    N[t] = 0.0\n    for d in range(30):\n        if A[d, t] > 0.0:\n            N[t] = N[t] + 1.0"
-    source = unwrapped(agreeing_source(read(params, body)))
-    assert "jnp.sum((A > 0.0).astype(jnp.float32), axis=0)" in source
+    params = 'A: T.Buffer((30, 20), "int32"), N: T.Buffer((20,), "int32")'
+    body = "for t in range(20):\n    N[t] = 0\n    for d in range(30):\n        if A[d, t] > 0:\n"
+    source = unwrapped(agreeing_source(read(params, body + "            N[t] = N[t] + 1")))
+    assert "jnp.sum((A > 0).astype(jnp.int32), axis=0" in source
