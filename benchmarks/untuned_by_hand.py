@@ -2961,6 +2961,590 @@ def _directions(draw: Draw) -> np.ndarray:
     return d / np.linalg.norm(d, axis=1, keepdims=True)
 
 
+def alibi_attention(Q, K, V, slope):
+    i = jnp.arange(64)
+    S = jnp.einsum("hid,hjd->hij", Q, K) - slope[:, None, None] * (i[:, None] - i[None])
+    return jax.nn.softmax(jnp.where(i[:, None] >= i, S, -jnp.inf), -1) @ V
+
+
+def cosine_best(X, C):
+    return jnp.argmax(X @ C.T / jnp.sqrt(jnp.sum(X * X, 1)[:, None] * jnp.sum(C * C, 1)), 1)
+
+
+def hue(R, G, B):
+    hi = jnp.maximum(R, jnp.maximum(G, B))
+    lo = jnp.minimum(R, jnp.minimum(G, B))
+    d = jnp.where(hi == lo, 1.0, hi - lo)
+    r = 60 * (G - B) / d
+    r = jnp.where(r < 0, r + 360, r)
+    return jnp.where(
+        hi == lo, 0, jnp.where(hi == R, r, jnp.where(hi == G, 60 * (B - R) / d + 120, 60 * (R - G) / d + 240))
+    )
+
+
+def list_ranking(after):
+    r = jnp.where(after == jnp.arange(1024), 0, 1)
+    n = after
+    for s in range(10):
+        r = r + r[n]
+        n = n[n]
+    return r
+
+
+def josephus(k):
+    return lax.fori_loop(2, 101, lambda n, j: (j + k) % n, jnp.zeros(500, jnp.int32))
+
+
+def sieve():
+    i = jnp.arange(4000)
+
+    def s(p, a):
+        return jnp.where((a[p] == 1) & (i >= p * p) & (i % p == 0), 0, a)
+
+    return lax.fori_loop(2, 64, s, jnp.where(i < 2, 0, 1))
+
+
+def pascal_mod():
+    k = jnp.arange(200)
+
+    def s(c, n):
+        c = jnp.where((k == 0) | (k == n), 1, jnp.where(k < n, (jnp.roll(c, 1) + c) % 1009, 0))
+        return (c, c)
+
+    return lax.scan(s, jnp.zeros(200, jnp.int32), k)[1]
+
+
+def catalan_mod():
+    i = jnp.arange(300)
+
+    def s(n, c):
+        return c.at[n].set(jnp.sum(jnp.where(i < n, c * c[jnp.clip(n - 1 - i, 0)] % 1009, 0)) % 1009)
+
+    return lax.fori_loop(1, 300, s, jnp.zeros(300, jnp.int32).at[0].set(1))
+
+
+def gcds(A, B):
+
+    def s(k, c):
+        a, b = c
+        d = jnp.where(b == 0, 1, b)
+        return (jnp.where(b != 0, b, a), jnp.where(b != 0, a % d, b))
+
+    return lax.fori_loop(0, 22, s, (A, B))[0]
+
+
+def mod_powers(A, E):
+    r = jnp.ones_like(A)
+    b = A
+    for k in range(16):
+        r = jnp.where(E >> k & 1 == 1, r * b % 10007, r)
+        b = b * b % 10007
+    return r
+
+
+def collatz(A):
+
+    def s(k, c):
+        x, n = c
+        return (jnp.where(x != 1, jnp.where(x % 2 == 0, x // 2, 3 * x + 1), x), n + (x != 1))
+
+    return lax.fori_loop(0, 60, s, (A, jnp.zeros_like(A)))[1]
+
+
+def value_noise(perm, g):
+    y, x = jnp.mgrid[:128, :128]
+    N = 0
+    for o in range(4):
+        c = 32 >> o
+        ix, iy = (x // c, y // c)
+        fx, fy = (x % c / jnp.float32(c), y % c / jnp.float32(c))
+        p0, p1 = (perm[ix % 256], perm[(ix + 1) % 256])
+        a, b = (g[perm[(p0 + iy) % 256]], g[perm[(p1 + iy) % 256]])
+        cc, d = (g[perm[(p0 + iy + 1) % 256]], g[perm[(p1 + iy + 1) % 256]])
+        u = fx * fx * (3 - 2 * fx)
+        v = fy * fy * (3 - 2 * fy)
+        N = N + ((a + (b - a) * u) * (1 - v) + (cc + (d - cc) * u) * v) / (1 << o)
+    return N
+
+
+def sphere_march(S):
+    x = (jnp.arange(64, dtype=jnp.float32) - 31.5) / 32
+    dx, dy = (x[None, :], x[:, None])
+    l = jnp.sqrt(dx * dx + dy * dy + 1)
+    D = jnp.stack([jnp.broadcast_to(dx, (64, 64)) / l, jnp.broadcast_to(dy, (64, 64)) / l, 1 / l], -1)
+
+    def s(k, t):
+        return t + jnp.minimum(
+            1000.0, jnp.min(jnp.sqrt(jnp.sum((t[..., None, None] * D[:, :, None] - S[:, :3]) ** 2, -1)) - S[:, 3], -1)
+        )
+
+    return lax.fori_loop(0, 24, s, jnp.zeros((64, 64)))
+
+
+def marching_cases(F, level):
+    b = (level < F).astype(jnp.int32)
+    c = b[:-1, :-1] + 2 * b[:-1, 1:] + 4 * b[1:, 1:] + 8 * b[1:, :-1]
+    return (c, jnp.bincount(c.ravel(), length=16))
+
+
+def catmull_rom(P):
+    i = jnp.arange(1000)
+    k = i * 63 // 1000
+    t = (i * 63 % 1000 / jnp.float32(1000))[:, None]
+    p0, p1, p2, p3 = (P[jnp.maximum(k - 1, 0)], P[k], P[k + 1], P[jnp.minimum(k + 2, 63)])
+    return 0.5 * (2 * p1 + (p2 - p0) * t + (2 * p0 - 5 * p1 + 4 * p2 - p3) * t * t + (3 * p1 - p0 - 3 * p2 + p3) * t**3)
+
+
+def coverage(X, Y):
+    px = (jnp.arange(80) + 0.5)[None, :, None]
+    py = (jnp.arange(60) + 0.5)[:, None, None]
+    ok = True
+    for e in range(3):
+        f = (e + 1) % 3
+        ok = ok & ((X[:, f] - X[:, e]) * (py - Y[:, e]) - (Y[:, f] - Y[:, e]) * (px - X[:, e]) >= 0)
+    return jnp.sum(ok, -1)
+
+
+def holt_winters(x, a, b, g):
+
+    def s(c, t):
+        l, tr, se = c
+        k = t % 12
+        y = l + tr + se[k]
+        n = a * (x[t] - se[k]) + (1 - a) * (l + tr)
+        return ((n, b * (n - l) + (1 - b) * tr, se.at[k].set(g * (x[t] - n) + (1 - g) * se[k])), y)
+
+    return lax.scan(s, (x[0], jnp.float32(0), jnp.zeros(12)), jnp.arange(1200))[1]
+
+
+def survival(time, event):
+    r = jnp.sum(time[None] >= time[:, None], 1)
+    f = 1 - 1 / r.astype(jnp.float32)
+    b = jnp.arange(50)
+    return jnp.prod(jnp.where((event == 1) & (time <= b[:, None]), f, 1), 1)
+
+
+def kendall(x, y):
+    i = jnp.arange(600)
+    d = jnp.sign((x[:, None] - x) * (y[:, None] - y)).astype(jnp.int32)
+    return jnp.sum(jnp.where(i[:, None] < i, d, 0))[None]
+
+
+def naive_bayes(X, label):
+    N = 1 + jax.ops.segment_sum(X.astype(jnp.float32), label, 8)
+    return (N, jnp.log(N / jnp.sum(N, 1, keepdims=True)))
+
+
+def pair_counts(B):
+    b = (B != 0).astype(jnp.float32)
+    return (b.T @ b).astype(jnp.int32)
+
+
+def bm25(tf):
+    l = jnp.sum(tf, 1)
+    df = jnp.sum(tf > 0, 0)
+    return jnp.log((300 - df + 0.5) / (df + 0.5) + 1) * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * l[:, None] / jnp.mean(l)))
+
+
+def jaccard(A):
+    b = (A > 0).astype(jnp.float32)
+    both = b @ b.T
+    n = jnp.sum(b, 1)
+    return both / jnp.maximum(n[:, None] + n - both, 1)
+
+
+def vigenere(text, key):
+    return jnp.where((text >= 97) & (text <= 122), (text - 97 + jnp.tile(key, 715)[:5000]) % 26 + 97, text)
+
+
+def utf8_points(b):
+    v = b.astype(jnp.int32)
+    k = jnp.where(v < 128, 1, jnp.where(v < 192, 0, jnp.where(v < 224, 2, jnp.where(v < 240, 3, 4))))
+    n = (v == 10).astype(jnp.int32)
+    return (jnp.bincount(k, length=5), jnp.cumsum(n) - n)
+
+
+def hex_rows(text):
+    d = jnp.where(text < 58, text - 48, (text | 32) - 87)
+    return jnp.sum(d << 28 - 4 * jnp.arange(8), 1)
+
+
+def delta_of_delta(first, step, D):
+    d = step + jnp.cumsum(D)
+    return first + jnp.concatenate([jnp.zeros(1, jnp.int32), jnp.cumsum(d)[:-1]])
+
+
+def unpack_12(A):
+    a = A.astype(jnp.int32).reshape(1000, 3)
+    return jnp.stack([a[:, 0] | (a[:, 1] & 15) << 8, a[:, 1] >> 4 | a[:, 2] << 4], 1).ravel()
+
+
+def mu_law(x):
+    c = jnp.clip(x, -1, 1)
+    m = jnp.log(1 + 255 * jnp.abs(c)) / np.log(256.0).astype(np.float32)
+    return jnp.floor((jnp.where(c < 0, -m, m) + 1) * 127.5 + 0.5).astype(jnp.int32)
+
+
+def comb_reverb(x, g):
+    X = jnp.pad(x, (0, 37 * 217 - 8000)).reshape(217, 37)
+    return lax.scan(lambda c, r: (r + g * c,) * 2, jnp.zeros(37), X)[1].ravel()[:8000]
+
+
+def rank_filter(A):
+    return jnp.sort(jnp.stack([A[u : u + 96, v : v + 96] for u in range(3) for v in range(3)]), 0)[4]
+
+
+def non_local_means(A):
+    c = [A[5 + p : 45 + p, 5 + q : 45 + q] for p in range(3) for q in range(3)]
+    num = den = 0
+    for u in range(9):
+        for v in range(9):
+            d = sum(
+                (c[3 * p + q] - A[u + 1 + p : u + 41 + p, v + 1 + q : v + 41 + q]) ** 2
+                for p in range(3)
+                for q in range(3)
+            )
+            w = jnp.exp(-d)
+            num = num + w * A[u + 2 : u + 42, v + 2 : v + 42]
+            den = den + w
+    return num / den
+
+
+def lucas_kanade(A, B):
+    gx = (A[1:-1, 2:] - A[1:-1, :-2]) * 0.5
+    gy = (A[2:, 1:-1] - A[:-2, 1:-1]) * 0.5
+    gt = B[1:-1, 1:-1] - A[1:-1, 1:-1]
+    w = lambda z: lax.reduce_window(z, jnp.float32(0), lax.add, (7, 7), (1, 1), "VALID")
+    a, b, c, p, q = (0.001 + w(gx * gx), w(gx * gy), 0.001 + w(gy * gy), w(gx * gt), w(gy * gt))
+    D = a * c - b * b
+    return ((b * q - c * p) / D, (b * p - a * q) / D)
+
+
+def binary_patterns(A):
+    c = A[1:-1, 1:-1]
+    P = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)]
+    code = sum(((A[u : u + 128, v : v + 128] >= c).astype(jnp.int32) << k for k, (u, v) in enumerate(P)))
+    return jnp.bincount(code.ravel(), length=256)
+
+
+def disk_dilate(A):
+    P = jnp.pad(A, 3, constant_values=-jnp.inf)
+    r = jnp.full((100, 100), -jnp.inf)
+    for u in range(7):
+        for v in range(7):
+            if (u - 3) ** 2 + (v - 3) ** 2 <= 9:
+                r = jnp.maximum(r, P[u : u + 100, v : v + 100])
+    return r
+
+
+def heat_insulated(A, K):
+    P = jnp.pad(A, 1, mode="edge")
+    c = slice(1, -1)
+    return A + K * (P[:-2, c, c] + P[2:, c, c] + P[c, :-2, c] + P[c, 2:, c] + P[c, c, :-2] + P[c, c, 2:] - 6 * A)
+
+
+def fem_residual(conn, Ke, u):
+    return jnp.zeros(1100).at[conn].add(jnp.einsum("eab,eb->ea", Ke, u[conn], precision="highest"))
+
+
+def mass_springs(x, v):
+
+    def s(t, c):
+        x, v = c
+        d = x[1:] - x[:-1] - 1
+        f = jnp.pad(d, (0, 1)) - jnp.pad(d, (1, 0))
+        v = (v + 0.01 * f) * 0.999
+        return (x + 0.01 * v, v)
+
+    return lax.fori_loop(0, 100, s, (x, v))
+
+
+def lennard_jones(P, box):
+    D = P[:, None] - P
+    D = D - box * jnp.round(D / box)
+    r2 = jnp.sum(D * D, -1)
+    r2 = jnp.where(jnp.eye(150, dtype=bool), 100.0, r2)
+    s = 1 / r2**3
+    return jnp.einsum("ij,ijd->id", jnp.where(r2 < 6.25, 24 * (2 * s * s - s) / r2, 0), D, precision="highest")
+
+
+def radial_distribution(P):
+    i = jnp.arange(300)
+    d = P[:, None] - P
+    b = (jnp.sqrt(jnp.sum(d * d, -1)) * 16).astype(jnp.int32)
+    return jnp.zeros(64, jnp.int32).at[b].add((i[:, None] > i).astype(jnp.int32), mode="drop")
+
+
+def lcg_pi(seed):
+    u = jnp.uint32
+
+    def s(k, c):
+        x, n = c
+        x = x * u(1664525) + u(1013904223)
+        a = (x >> 8).astype(jnp.float32) / 16777216
+        x = x * u(1664525) + u(1013904223)
+        b = (x >> 8).astype(jnp.float32) / 16777216
+        return (x, n + (a * a + b * b < 1))
+
+    return lax.fori_loop(0, 100, s, (seed, jnp.zeros(512, jnp.int32)))[1]
+
+
+def walkers(nbr, R):
+
+    def s(at, r):
+        at = nbr[at, r]
+        return (at, at)
+
+    return jnp.bincount(lax.scan(s, jnp.arange(300), R)[1].ravel(), length=500)
+
+
+def hmm_backward(A, E, obs):
+
+    def s(b, o):
+        b = A @ (E[:, o] * b)
+        b = b / jnp.sum(b)
+        return (b, b)
+
+    return jnp.concatenate([lax.scan(s, jnp.ones(24), obs[1:], reverse=True)[1], jnp.ones((1, 24))])
+
+
+def damerau(a, b):
+    j = jnp.arange(151)
+
+    def row(c, i):
+        p2, p = c
+        cost = jnp.where(a[i - 1] == b, 0, 1)
+        t = jnp.minimum(p[1:] + 1, p[:-1] + cost)
+        tr = jnp.where(
+            (i > 1) & (a[i - 1] == jnp.roll(b, 1)) & (a[i - 2] == b) & (jnp.arange(150) >= 1),
+            jnp.pad(p2, (1, 0))[:150] + 1,
+            10**6,
+        )
+        t = jnp.minimum(t, tr)
+        r = j + lax.cummin(jnp.concatenate([i[None], t]) - j)
+        return ((p, r), r)
+
+    return jnp.concatenate([j[None], lax.scan(row, (j, j), jnp.arange(1, 151))[1]])
+
+
+def largest_square(M):
+
+    def row(p, m):
+        q = jnp.minimum(p, jnp.pad(p, (1, 0))[:-1])
+
+        def st(l, x):
+            q, m = x
+            v = jnp.where(m == 1, jnp.minimum(l, q) + 1, 0)
+            return (v, v)
+
+        r = lax.scan(st, jnp.int32(0), (q, m))[1]
+        return (r, r)
+
+    S = lax.scan(row, jnp.zeros(200, jnp.int32), M)[1]
+    return (S, jnp.max(S)[None])
+
+
+def trapped_water(h):
+    return jnp.sum(jnp.minimum(lax.cummax(h), lax.cummax(h, reverse=True)) - h)[None]
+
+
+def cooldown(p):
+
+    def s(c, x):
+        h, so, r = c
+        return ((jnp.maximum(h, r - x), h + x, jnp.maximum(r, so)), None)
+
+    (_, so, r), _ = lax.scan(s, (-p[:, 0], jnp.zeros(64), jnp.zeros(64)), p[:, 1:].T)
+    return jnp.maximum(so, r)
+
+
+def knapsack_2d(w, b, v):
+    x = jnp.arange(61)
+
+    def s(i, D):
+        S = D[jnp.clip(x - w[i], 0)][:, jnp.clip(x - b[i], 0)]
+        return jnp.where((x[:, None] >= w[i]) & (x >= b[i]), jnp.maximum(D, S + v[i]), D)
+
+    return lax.fori_loop(0, 40, s, jnp.zeros((61, 61), jnp.int32))
+
+
+def bottleneck_paths(W):
+
+    def s(k, c):
+        W, n = c
+        a = jnp.maximum(W[:, k, None], W[k])
+        t = a < W
+        return (jnp.where(t, a, W), jnp.where(t, n[:, k, None], n))
+
+    return lax.fori_loop(0, 70, s, (W, jnp.broadcast_to(jnp.arange(70), (70, 70))))
+
+
+def gauss_jordan(A):
+    return jnp.linalg.inv(A)
+
+
+def ldl(A):
+    C = jnp.linalg.cholesky(A)
+    d = jnp.diag(C)
+    return (C / d, d * d)
+
+
+def banded_cholesky(A):
+    i = jnp.arange(200)
+    d = jnp.arange(8)
+    F = jnp.zeros((200, 200)).at[i[:, None], jnp.clip(i[:, None] - d, 0)].add(jnp.where(i[:, None] >= d, A, 0))
+    F = jnp.tril(F)
+    C = jnp.linalg.cholesky(F + jnp.tril(F, -1).T, symmetrize_input=False)
+    return jnp.where(i[:, None] >= d, C[i[:, None], jnp.clip(i[:, None] - d, 0)], 0)
+
+
+def ntt(a, w):
+    k = jnp.arange(256)
+    return jnp.sum(a * w[k[:, None] * k % 256] % 257, 1) % 257
+
+
+def synthetic_division(c, r):
+
+    def s(q, x):
+        q = x + r * q
+        return (q, q)
+
+    return lax.scan(s, jnp.zeros(100), c.T)[1].T
+
+
+def clenshaw(c, x):
+
+    def s(k, b):
+        b1, b2 = b
+        return (2 * x * b1 - b2 + c[23 - k], b1)
+
+    b1, b2 = lax.fori_loop(0, 23, s, (jnp.zeros(5000), jnp.zeros(5000)), unroll=True)
+    return x * b1 - b2 + c[0]
+
+
+def quadrature(n, w, a, b):
+    return jnp.einsum("i,j,ki,kij->k", w, w, jnp.exp(-a[:, None] * n * n), jnp.cos(b[:, None, None] * n[:, None] * n))
+
+
+def box_overlaps(A, B):
+    w = jnp.maximum(jnp.minimum(A[:, None, 2], B[:, 2]) - jnp.maximum(A[:, None, 0], B[:, 0]), 0)
+    h = jnp.maximum(jnp.minimum(A[:, None, 3], B[:, 3]) - jnp.maximum(A[:, None, 1], B[:, 1]), 0)
+    ar = lambda Z: (Z[:, 2] - Z[:, 0]) * (Z[:, 3] - Z[:, 1])
+    o = w * h / (ar(A)[:, None] + ar(B) - w * h)
+    return (jnp.max(o, 1), jnp.argmax(o, 1))
+
+
+def expert_slots(choice, X):
+    o = jax.nn.one_hot(choice, 8, dtype=jnp.int32)
+    slot = jnp.sum((jnp.cumsum(o, 0) - o) * o, 1)
+    return (slot, jnp.zeros((8, 64, 32)).at[choice, slot].set(X, mode="drop"))
+
+
+def roi_align(F, R):
+    k = (jnp.arange(7) + 0.5) / 7
+    fy = jnp.clip(R[:, 1, None] + k * (R[:, 3] - R[:, 1])[:, None], 0, 48.5)
+    fx = jnp.clip(R[:, 0, None] + k * (R[:, 2] - R[:, 0])[:, None], 0, 48.5)
+    y0, x0 = (fy.astype(jnp.int32), fx.astype(jnp.int32))
+    a = (fy - y0)[:, None, :, None]
+    b = (fx - x0)[:, None, None, :]
+    g = lambda y, x: jnp.moveaxis(F[:, y[:, :, None], x[:, None, :]], 0, 1)
+    return (1 - a) * ((1 - b) * g(y0, x0) + b * g(y0, x0 + 1)) + a * ((1 - b) * g(y0 + 1, x0) + b * g(y0 + 1, x0 + 1))
+
+
+def channel_shuffle(X):
+    return jnp.maximum(X.reshape(8, 3, 16, 20, 20).swapaxes(1, 2).reshape(8, 48, 20, 20), 0)
+
+
+def bidirectional(X, W, U):
+    P = X @ W
+
+    def s(h, p):
+        h = jnp.tanh(p + h @ U)
+        return (h, h)
+
+    z = jnp.zeros(24)
+    return jnp.concatenate([lax.scan(s, z, P)[1], lax.scan(s, z, P, reverse=True)[1]], 1)
+
+
+def wavenet_gate(X, F, G):
+    D = jnp.pad(X, ((0, 0), (8, 0)))[:, :400]
+    f = F[:, :, 1] @ X + F[:, :, 0] @ D
+    g = G[:, :, 1] @ X + G[:, :, 0] @ D
+    return X + jnp.tanh(f) * jax.nn.sigmoid(g)
+
+
+def focal_dice(P, Y):
+    pt = jnp.where(Y > 0.5, P, 1 - P)
+    return jnp.stack(
+        [
+            jnp.mean(-((1 - pt) ** 2) * jnp.log(pt + 1e-06), 1),
+            1 - 2 * jnp.sum(P * Y, 1) / (jnp.sum(P, 1) + jnp.sum(Y, 1) + 1),
+        ],
+        1,
+    )
+
+
+def kv_append(pos, k, K, q):
+    K = K.at[:, pos].set(k)
+    return (K, jnp.where(jnp.arange(256) <= pos, jnp.einsum("hd,htd->ht", q, K), -1000000000.0))
+
+
+def jump_flood(sx, sy):
+    I, J = jnp.mgrid[:64, :64]
+    d = lambda x, y: (x - I) ** 2 + (y - J) ** 2
+    for s in (32, 16, 8, 4, 2, 1):
+        px, py = (jnp.pad(z, s, constant_values=-1000) for z in (sx, sy))
+        tx, ty = (sx, sy)
+        for u in range(3):
+            for v in range(3):
+                x, y = (px[u * s : u * s + 64, v * s : v * s + 64], py[u * s : u * s + 64, v * s : v * s + 64])
+                c = d(x, y) < d(tx, ty)
+                tx, ty = (jnp.where(c, x, tx), jnp.where(c, y, ty))
+        sx, sy = (tx, ty)
+    return (sx, sy, d(sx, sy))
+
+
+def _ints(draw: Draw, low: int, high: int, *shape: int) -> np.ndarray:
+    return draw.rng.integers(low, high, shape).astype(np.int32)
+
+
+def _spd(draw: Draw, n: int) -> np.ndarray:
+    a = draw.floats(n, n)
+    return (a @ a.T / n + np.eye(n)).astype(np.float32)
+
+
+def _band(draw: Draw) -> np.ndarray:
+    b = np.full((200, 8), 10, np.float32)
+    b[:, 1:] = draw.unit(200, 7) * 0.5
+    return b
+
+
+def _seeds(draw: Draw) -> Inputs:
+    x = np.full((64, 64), -200, np.int32)
+    y = x.copy()
+    for _ in range(30):
+        a, b = draw.rng.integers(0, 64, 2)
+        x[a, b], y[a, b] = a, b
+    return {"sx": x, "sy": y}
+
+
+def _w(draw: Draw) -> np.ndarray:
+    return np.array([pow(3, k, 257) for k in range(256)], np.int32)
+
+
+def _box(draw: Draw, n: int) -> np.ndarray:
+    corner = draw.unit(n, 2) * 50
+    return np.concatenate([corner, corner + 5 + draw.unit(n, 2) * 20], 1).astype(np.float32)
+
+
+def _chain(draw: Draw) -> Inputs:
+    places = draw.rng.permutation(1024)
+    after = np.zeros(1024, np.int32)
+    after[places[:-1]] = places[1:]
+    after[places[-1]] = places[-1]
+    return {"after": after}
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -3555,6 +4139,114 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "two_sum_counts": lambda draw: {"A": draw.below(100, 600)},
     "string_hash_rows": lambda draw: {"X": draw.bytes(1000, 32)},
     "tridiagonal_eigen_count": lambda draw: {"d": draw.floats(100), "e": draw.floats(100), "x": draw.floats(500)},
+    "alibi_attention": lambda draw: {
+        "Q": draw.floats(4, 64, 32),
+        "K": draw.floats(4, 64, 32),
+        "V": draw.floats(4, 64, 32),
+        "slope": draw.unit(4),
+    },
+    "cosine_best": lambda draw: {"X": draw.floats(100, 48), "C": draw.floats(300, 48)},
+    "hue": lambda draw: {"R": draw.unit(120, 160), "G": draw.unit(120, 160), "B": draw.unit(120, 160)},
+    "list_ranking": _chain,
+    "josephus": lambda draw: {"k": _ints(draw, 1, 1000, 500)},
+    "sieve": lambda draw: {},
+    "pascal_mod": lambda draw: {},
+    "catalan_mod": lambda draw: {},
+    "gcds": lambda draw: {"A": _ints(draw, 0, 10000, 2000), "B": _ints(draw, 0, 10000, 2000)},
+    "mod_powers": lambda draw: {"A": _ints(draw, 0, 10007, 3000), "E": _ints(draw, 0, 65536, 3000)},
+    "collatz": lambda draw: {"A": _ints(draw, 1, 3001, 3000)},
+    "value_noise": lambda draw: {"perm": draw.rng.permutation(256).astype(np.int32), "g": draw.floats(256)},
+    "sphere_march": lambda draw: {
+        "S": np.concatenate([draw.floats(8, 2), 3 + draw.unit(8, 1) * 3, 0.3 + draw.unit(8, 1)], 1).astype(np.float32)
+    },
+    "marching_cases": lambda draw: {"F": draw.floats(200, 200), "level": np.float32(0.3)},
+    "catmull_rom": lambda draw: {"P": draw.floats(64, 2)},
+    "coverage": lambda draw: {"X": draw.unit(50, 3) * 80, "Y": draw.unit(50, 3) * 60},
+    "holt_winters": lambda draw: {
+        "x": draw.floats(1200),
+        "a": np.float32(0.3),
+        "b": np.float32(0.1),
+        "g": np.float32(0.2),
+    },
+    "survival": lambda draw: {"time": draw.unit(400) * 50, "event": _ints(draw, 0, 2, 400)},
+    "kendall": lambda draw: {"x": draw.floats(600), "y": draw.floats(600)},
+    "naive_bayes": lambda draw: {"X": _ints(draw, 0, 4, 500, 40), "label": _ints(draw, 0, 8, 500)},
+    "pair_counts": lambda draw: {"B": _ints(draw, 0, 2, 400, 64).astype(np.int8)},
+    "bm25": lambda draw: {"tf": _ints(draw, 0, 3, 300, 200).astype(np.float32)},
+    "jaccard": lambda draw: {"A": _ints(draw, 0, 2, 80, 256).astype(np.int8)},
+    "vigenere": lambda draw: {"text": _ints(draw, 90, 128, 5000), "key": _ints(draw, 0, 26, 7)},
+    "utf8_points": lambda draw: {"b": _ints(draw, 0, 256, 6000).astype(np.uint8)},
+    "hex_rows": lambda draw: {
+        "text": np.array([ord(c) for c in "0123456789abcdefABCDEF"], np.int32)[_ints(draw, 0, 22, 1000, 8)]
+    },
+    "delta_of_delta": lambda draw: {"first": np.int32(100), "step": np.int32(10), "D": _ints(draw, -2, 3, 3000)},
+    "unpack_12": lambda draw: {"A": _ints(draw, 0, 256, 3000).astype(np.uint8)},
+    "mu_law": lambda draw: {"x": draw.floats(8000)},
+    "comb_reverb": lambda draw: {"x": draw.floats(8000), "g": np.float32(0.7)},
+    "rank_filter": lambda draw: {"A": draw.floats(98, 98)},
+    "non_local_means": lambda draw: {"A": draw.unit(52, 52)},
+    "lucas_kanade": lambda draw: {"A": draw.floats(84, 84), "B": draw.floats(84, 84)},
+    "binary_patterns": lambda draw: {"A": draw.floats(130, 130)},
+    "disk_dilate": lambda draw: {"A": draw.floats(100, 100)},
+    "heat_insulated": lambda draw: {"A": draw.floats(40, 40, 40), "K": draw.unit(40, 40, 40) * 0.1},
+    "fem_residual": lambda draw: {
+        "conn": _ints(draw, 0, 1100, 2000, 3),
+        "Ke": draw.floats(2000, 3, 3),
+        "u": draw.floats(1100),
+    },
+    "mass_springs": lambda draw: {
+        "x": np.arange(200, dtype=np.float32) + draw.floats(200) * 0.1,
+        "v": draw.floats(200),
+    },
+    "lennard_jones": lambda draw: {
+        "P": (
+            np.stack(np.meshgrid(*[np.arange(6)] * 3), -1).reshape(-1, 3)[:150] * 1.3 + draw.floats(150, 3) * 0.02
+        ).astype(np.float32),
+        "box": np.float32(7.8),
+    },
+    "radial_distribution": lambda draw: {"P": draw.unit(300, 3) * 4},
+    "lcg_pi": lambda draw: {"seed": _ints(draw, 0, 2**31 - 1, 512).astype(np.uint32)},
+    "walkers": lambda draw: {"nbr": _ints(draw, 0, 500, 500, 4), "R": _ints(draw, 0, 4, 200, 300)},
+    "hmm_backward": lambda draw: {"A": draw.unit(24, 24) / 24, "E": draw.unit(24, 50), "obs": _ints(draw, 0, 50, 200)},
+    "damerau": lambda draw: {"a": _ints(draw, 0, 5, 150), "b": _ints(draw, 0, 5, 150)},
+    "largest_square": lambda draw: {"M": (draw.unit(200, 200) < 0.9).astype(np.int32)},
+    "trapped_water": lambda draw: {"h": _ints(draw, 0, 1000, 4000)},
+    "cooldown": lambda draw: {"p": draw.unit(64, 500)},
+    "knapsack_2d": lambda draw: {
+        "w": _ints(draw, 1, 21, 40),
+        "b": _ints(draw, 1, 21, 40),
+        "v": _ints(draw, 1, 100, 40),
+    },
+    "bottleneck_paths": lambda draw: {"W": draw.unit(70, 70)},
+    "gauss_jordan": lambda draw: {"A": _spd(draw, 48) + 4 * np.eye(48, dtype=np.float32)},
+    "ldl": lambda draw: {"A": _spd(draw, 60)},
+    "banded_cholesky": lambda draw: {"A": _band(draw)},
+    "ntt": lambda draw: {"a": _ints(draw, 0, 257, 256), "w": _w(draw)},
+    "synthetic_division": lambda draw: {"c": draw.floats(100, 300), "r": draw.unit(100) * 0.9},
+    "clenshaw": lambda draw: {"c": draw.floats(24), "x": draw.unit(5000) * 2 - 1},
+    "quadrature": lambda draw: {"n": draw.unit(16), "w": draw.unit(16), "a": draw.unit(400), "b": draw.unit(400)},
+    "box_overlaps": lambda draw: {"A": _box(draw, 200), "B": _box(draw, 100)},
+    "expert_slots": lambda draw: {"choice": _ints(draw, 0, 8, 600), "X": draw.floats(600, 32)},
+    "roi_align": lambda draw: {"F": draw.floats(16, 50, 50), "R": _box(draw, 20)[:, [0, 1, 2, 3]] * 0.6},
+    "channel_shuffle": lambda draw: {"X": draw.floats(8, 48, 20, 20)},
+    "bidirectional": lambda draw: {
+        "X": draw.floats(60, 16),
+        "W": draw.floats(16, 24) * 0.2,
+        "U": draw.floats(24, 24) * 0.1,
+    },
+    "wavenet_gate": lambda draw: {
+        "X": draw.floats(16, 400),
+        "F": draw.floats(16, 16, 2) * 0.2,
+        "G": draw.floats(16, 16, 2) * 0.2,
+    },
+    "focal_dice": lambda draw: {"P": draw.unit(64, 400), "Y": _ints(draw, 0, 2, 64, 400).astype(np.float32)},
+    "kv_append": lambda draw: {
+        "pos": np.int32(100),
+        "k": draw.floats(8, 64),
+        "K": draw.floats(8, 256, 64),
+        "q": draw.floats(8, 64),
+    },
+    "jump_flood": _seeds,
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -3924,4 +4616,69 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     two_sum_counts,
     string_hash_rows,
     tridiagonal_eigen_count,
+    alibi_attention,
+    cosine_best,
+    hue,
+    list_ranking,
+    josephus,
+    sieve,
+    pascal_mod,
+    catalan_mod,
+    gcds,
+    mod_powers,
+    collatz,
+    value_noise,
+    sphere_march,
+    marching_cases,
+    catmull_rom,
+    coverage,
+    holt_winters,
+    survival,
+    kendall,
+    naive_bayes,
+    pair_counts,
+    bm25,
+    jaccard,
+    vigenere,
+    utf8_points,
+    hex_rows,
+    delta_of_delta,
+    unpack_12,
+    mu_law,
+    comb_reverb,
+    rank_filter,
+    non_local_means,
+    lucas_kanade,
+    binary_patterns,
+    disk_dilate,
+    heat_insulated,
+    fem_residual,
+    mass_springs,
+    lennard_jones,
+    radial_distribution,
+    lcg_pi,
+    walkers,
+    hmm_backward,
+    damerau,
+    largest_square,
+    trapped_water,
+    cooldown,
+    knapsack_2d,
+    bottleneck_paths,
+    gauss_jordan,
+    ldl,
+    banded_cholesky,
+    ntt,
+    synthetic_division,
+    clenshaw,
+    quadrature,
+    box_overlaps,
+    expert_slots,
+    roi_align,
+    channel_shuffle,
+    bidirectional,
+    wavenet_gate,
+    focal_dice,
+    kv_append,
+    jump_flood,
 )

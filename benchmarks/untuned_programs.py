@@ -5355,3 +5355,1098 @@ def tridiagonal_eigen_count(
                 v[0] = -1e-06
             if v[0] < 0.0:
                 n[q] = n[q] + 1
+
+
+@T.prim_func
+def alibi_attention(
+    Q: T.Buffer((4, 64, 32), "float32"),
+    K: T.Buffer((4, 64, 32), "float32"),
+    V: T.Buffer((4, 64, 32), "float32"),
+    slope: T.Buffer((4,), "float32"),
+    O: T.Buffer((4, 64, 32), "float32"),
+):
+    for h in range(4):
+        for i in range(64):
+            S = T.alloc_buffer((64,), "float32")
+            m = T.alloc_buffer((1,), "float32")
+            z = T.alloc_buffer((1,), "float32")
+            m[0] = T.min_value("float32")
+            z[0] = 0.0
+            for j in range(i + 1):
+                S[j] = 0.0
+                for d in range(32):
+                    S[j] = S[j] + Q[h, i, d] * K[h, j, d]
+                S[j] = S[j] - slope[h] * T.cast(i - j, "float32")
+                m[0] = T.max(m[0], S[j])
+            for j in range(i + 1):
+                S[j] = T.exp(S[j] - m[0])
+                z[0] = z[0] + S[j]
+            for d in range(32):
+                O[h, i, d] = 0.0
+                for j in range(i + 1):
+                    O[h, i, d] = O[h, i, d] + S[j] / z[0] * V[h, j, d]
+
+
+@T.prim_func
+def cosine_best(X: T.Buffer((100, 48), "float32"), C: T.Buffer((300, 48), "float32"), best: T.Buffer((100,), "int32")):
+    for i in range(100):
+        top = T.alloc_buffer((1,), "float32")
+        top[0] = -2.0
+        best[i] = 0
+        for j in range(300):
+            dot = T.alloc_buffer((1,), "float32")
+            nx = T.alloc_buffer((1,), "float32")
+            nc = T.alloc_buffer((1,), "float32")
+            dot[0] = 0.0
+            nx[0] = 0.0
+            nc[0] = 0.0
+            for d in range(48):
+                dot[0] = dot[0] + X[i, d] * C[j, d]
+                nx[0] = nx[0] + X[i, d] * X[i, d]
+                nc[0] = nc[0] + C[j, d] * C[j, d]
+            if dot[0] / T.sqrt(nx[0] * nc[0]) > top[0]:
+                top[0] = dot[0] / T.sqrt(nx[0] * nc[0])
+                best[i] = j
+
+
+@T.prim_func
+def hue(
+    R: T.Buffer((120, 160), "float32"),
+    G: T.Buffer((120, 160), "float32"),
+    B: T.Buffer((120, 160), "float32"),
+    H: T.Buffer((120, 160), "float32"),
+):
+    for i, j in T.grid(120, 160):
+        hi = T.max(R[i, j], T.max(G[i, j], B[i, j]))
+        lo = T.min(R[i, j], T.min(G[i, j], B[i, j]))
+        if hi == lo:
+            H[i, j] = 0.0
+        elif hi == R[i, j]:
+            H[i, j] = 60.0 * ((G[i, j] - B[i, j]) / (hi - lo))
+            if H[i, j] < 0.0:
+                H[i, j] = H[i, j] + 360.0
+        elif hi == G[i, j]:
+            H[i, j] = 60.0 * ((B[i, j] - R[i, j]) / (hi - lo)) + 120.0
+        else:
+            H[i, j] = 60.0 * ((R[i, j] - G[i, j]) / (hi - lo)) + 240.0
+
+
+@T.prim_func
+def list_ranking(after: T.Buffer((1024,), "int32"), rank: T.Buffer((1024,), "int32")):
+    nx = T.alloc_buffer((1024,), "int32")
+    t = T.alloc_buffer((1024,), "int32")
+    r = T.alloc_buffer((1024,), "int32")
+    for i in range(1024):
+        T.assume(after[i] >= 0 and after[i] < 1024)
+        nx[i] = after[i]
+        rank[i] = T.if_then_else(after[i] == i, 0, 1)
+    for s in range(10):
+        for i in range(1024):
+            r[i] = rank[i] + rank[nx[i]]
+            t[i] = nx[nx[i]]
+        for i in range(1024):
+            rank[i] = r[i]
+            nx[i] = t[i]
+
+
+@T.prim_func
+def josephus(k: T.Buffer((500,), "int32"), last: T.Buffer((500,), "int32")):
+    for p in range(500):
+        T.assume(k[p] >= 1 and k[p] < 1000)
+        j = T.alloc_buffer((1,), "int32")
+        j[0] = 0
+        for n in range(2, 101):
+            j[0] = (j[0] + k[p]) % n
+        last[p] = j[0]
+
+
+@T.prim_func
+def sieve(prime: T.Buffer((4000,), "int32")):
+    for i in range(4000):
+        prime[i] = T.if_then_else(i < 2, 0, 1)
+    for p in range(2, 64):
+        if prime[p] == 1:
+            for m in range(4000):
+                if m >= p * p and m % p == 0:
+                    prime[m] = 0
+
+
+@T.prim_func
+def pascal_mod(C: T.Buffer((200, 200), "int32")):
+    for n in range(200):
+        for k in range(200):
+            if k == 0 or k == n:
+                C[n, k] = 1
+            elif k < n:
+                C[n, k] = (C[n - 1, k - 1] + C[n - 1, k]) % 1009
+            else:
+                C[n, k] = 0
+
+
+@T.prim_func
+def catalan_mod(c: T.Buffer((300,), "int32")):
+    c[0] = 1
+    for n in range(1, 300):
+        s = T.alloc_buffer((1,), "int32")
+        s[0] = 0
+        for i in range(n):
+            s[0] = (s[0] + c[i] * c[n - 1 - i]) % 1009
+        c[n] = s[0]
+
+
+@T.prim_func
+def gcds(A: T.Buffer((2000,), "int32"), B: T.Buffer((2000,), "int32"), G: T.Buffer((2000,), "int32")):
+    for i in range(2000):
+        T.assume(A[i] >= 0 and A[i] < 10000 and (B[i] >= 0) and (B[i] < 10000))
+        a = T.alloc_buffer((1,), "int32")
+        a[0] = A[i]
+        b = T.alloc_buffer((1,), "int32")
+        b[0] = B[i]
+        for k in range(22):
+            if b[0] != 0:
+                r = a[0] % b[0]
+                a[0] = b[0]
+                b[0] = r
+        G[i] = a[0]
+
+
+@T.prim_func
+def mod_powers(A: T.Buffer((3000,), "int32"), E: T.Buffer((3000,), "int32"), R: T.Buffer((3000,), "int32")):
+    for i in range(3000):
+        T.assume(A[i] >= 0 and A[i] < 10007 and (E[i] >= 0) and (E[i] < 65536))
+        r = T.alloc_buffer((1,), "int32")
+        r[0] = 1
+        b = T.alloc_buffer((1,), "int32")
+        b[0] = A[i]
+        for k in range(16):
+            if E[i] >> k & 1 == 1:
+                r[0] = r[0] * b[0] % 10007
+            b[0] = b[0] * b[0] % 10007
+        R[i] = r[0]
+
+
+@T.prim_func
+def collatz(A: T.Buffer((3000,), "int32"), steps: T.Buffer((3000,), "int32")):
+    for i in range(3000):
+        T.assume(A[i] >= 1 and A[i] < 3001)
+        x = T.alloc_buffer((1,), "int32")
+        x[0] = A[i]
+        n = T.alloc_buffer((1,), "int32")
+        n[0] = 0
+        for k in range(60):
+            if x[0] != 1:
+                if x[0] % 2 == 0:
+                    x[0] = x[0] // 2
+                else:
+                    x[0] = 3 * x[0] + 1
+                n[0] = n[0] + 1
+        steps[i] = n[0]
+
+
+@T.prim_func
+def value_noise(perm: T.Buffer((256,), "int32"), g: T.Buffer((256,), "float32"), N: T.Buffer((128, 128), "float32")):
+    for i in range(256):
+        T.assume(perm[i] >= 0 and perm[i] < 256)
+    for y, x in T.grid(128, 128):
+        N[y, x] = 0.0
+        for o in range(4):
+            cell = T.int32(32) >> o
+            ix = x // cell
+            iy = y // cell
+            fx = T.cast(x % cell, "float32") / T.cast(cell, "float32")
+            fy = T.cast(y % cell, "float32") / T.cast(cell, "float32")
+            a = g[perm[(perm[ix % 256] + iy) % 256]]
+            b = g[perm[(perm[(ix + 1) % 256] + iy) % 256]]
+            c = g[perm[(perm[ix % 256] + iy + 1) % 256]]
+            d = g[perm[(perm[(ix + 1) % 256] + iy + 1) % 256]]
+            u = fx * fx * (3.0 - 2.0 * fx)
+            v = fy * fy * (3.0 - 2.0 * fy)
+            N[y, x] = N[y, x] + ((a + (b - a) * u) * (1.0 - v) + (c + (d - c) * u) * v) / T.cast(
+                T.int32(1) << o, "float32"
+            )
+
+
+@T.prim_func
+def sphere_march(S: T.Buffer((8, 4), "float32"), Z: T.Buffer((64, 64), "float32")):
+    for y, x in T.grid(64, 64):
+        dx = (T.cast(x, "float32") - 31.5) / 32.0
+        dy = (T.cast(y, "float32") - 31.5) / 32.0
+        l = T.sqrt(dx * dx + dy * dy + 1.0)
+        t = T.alloc_buffer((1,), "float32")
+        t[0] = T.float32(0.0)
+        for k in range(24):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = T.float32(1000.0)
+            for s in range(8):
+                px = t[0] * dx / l - S[s, 0]
+                py = t[0] * dy / l - S[s, 1]
+                pz = t[0] / l - S[s, 2]
+                d[0] = T.min(d[0], T.sqrt(px * px + py * py + pz * pz) - S[s, 3])
+            t[0] = t[0] + d[0]
+        Z[y, x] = t[0]
+
+
+@T.prim_func
+def marching_cases(
+    F: T.Buffer((200, 200), "float32"),
+    level: T.float32,
+    cases: T.Buffer((199, 199), "int32"),
+    counts: T.Buffer((16,), "int32"),
+):
+    for c in range(16):
+        counts[c] = 0
+    for i, j in T.grid(199, 199):
+        cases[i, j] = 0
+        if F[i, j] > level:
+            cases[i, j] = cases[i, j] + 1
+        if F[i, j + 1] > level:
+            cases[i, j] = cases[i, j] + 2
+        if F[i + 1, j + 1] > level:
+            cases[i, j] = cases[i, j] + 4
+        if F[i + 1, j] > level:
+            cases[i, j] = cases[i, j] + 8
+        counts[cases[i, j]] = counts[cases[i, j]] + 1
+
+
+@T.prim_func
+def catmull_rom(P: T.Buffer((64, 2), "float32"), C: T.Buffer((1000, 2), "float32")):
+    for i in range(1000):
+        k = i * 63 // 1000
+        t = T.cast(i * 63 % 1000, "float32") / 1000.0
+        for d in range(2):
+            p0 = P[T.max(k - 1, 0), d]
+            p1 = P[k, d]
+            p2 = P[k + 1, d]
+            p3 = P[T.min(k + 2, 63), d]
+            C[i, d] = 0.5 * (
+                2.0 * p1
+                + (p2 - p0) * t
+                + (2.0 * p0 - 5.0 * p1 + 4.0 * p2 - p3) * t * t
+                + (3.0 * p1 - p0 - 3.0 * p2 + p3) * t * t * t
+            )
+
+
+@T.prim_func
+def coverage(X: T.Buffer((50, 3), "float32"), Y: T.Buffer((50, 3), "float32"), C: T.Buffer((60, 80), "int32")):
+    for y, x in T.grid(60, 80):
+        C[y, x] = 0
+        for t in range(50):
+            px = T.cast(x, "float32") + 0.5
+            py = T.cast(y, "float32") + 0.5
+            inside = T.alloc_buffer((1,), "int32")
+            inside[0] = 1
+            for e in range(3):
+                w = (X[t, (e + 1) % 3] - X[t, e]) * (py - Y[t, e]) - (Y[t, (e + 1) % 3] - Y[t, e]) * (px - X[t, e])
+                if w < 0.0:
+                    inside[0] = 0
+            C[y, x] = C[y, x] + inside[0]
+
+
+@T.prim_func
+def holt_winters(
+    x: T.Buffer((1200,), "float32"), a: T.float32, b: T.float32, g: T.float32, y: T.Buffer((1200,), "float32")
+):
+    level = T.alloc_buffer((1,), "float32")
+    trend = T.alloc_buffer((1,), "float32")
+    season = T.alloc_buffer((12,), "float32")
+    level[0] = x[0]
+    trend[0] = 0.0
+    for m in range(12):
+        season[m] = 0.0
+    for t in range(1200):
+        y[t] = level[0] + trend[0] + season[t % 12]
+        new = a * (x[t] - season[t % 12]) + (1.0 - a) * (level[0] + trend[0])
+        trend[0] = b * (new - level[0]) + (1.0 - b) * trend[0]
+        season[t % 12] = g * (x[t] - new) + (1.0 - g) * season[t % 12]
+        level[0] = new
+
+
+@T.prim_func
+def survival(time: T.Buffer((400,), "float32"), event: T.Buffer((400,), "int32"), S: T.Buffer((50,), "float32")):
+    for b in range(50):
+        S[b] = 1.0
+        for i in range(400):
+            at_risk = T.alloc_buffer((1,), "float32")
+            at_risk[0] = 0.0
+            for k in range(400):
+                if time[k] >= time[i]:
+                    at_risk[0] = at_risk[0] + 1.0
+            if event[i] == 1 and time[i] <= T.cast(b, "float32"):
+                S[b] = S[b] * (1.0 - 1.0 / at_risk[0])
+
+
+@T.prim_func
+def kendall(x: T.Buffer((600,), "float32"), y: T.Buffer((600,), "float32"), tau: T.Buffer((1,), "int32")):
+    tau[0] = 0
+    for i in range(600):
+        for j in range(i + 1, 600):
+            d = (x[i] - x[j]) * (y[i] - y[j])
+            if d > 0.0:
+                tau[0] = tau[0] + 1
+            elif d < 0.0:
+                tau[0] = tau[0] - 1
+
+
+@T.prim_func
+def naive_bayes(
+    X: T.Buffer((500, 40), "int32"),
+    label: T.Buffer((500,), "int32"),
+    N: T.Buffer((8, 40), "float32"),
+    L: T.Buffer((8, 40), "float32"),
+):
+    total = T.alloc_buffer((8,), "float32")
+    for c in range(8):
+        total[c] = 0.0
+        for f in range(40):
+            N[c, f] = 1.0
+    for i in range(500):
+        T.assume(label[i] >= 0 and label[i] < 8)
+        for f in range(40):
+            N[label[i], f] = N[label[i], f] + T.cast(X[i, f], "float32")
+    for c in range(8):
+        for f in range(40):
+            total[c] = total[c] + N[c, f]
+        for f in range(40):
+            L[c, f] = T.log(N[c, f] / total[c])
+
+
+@T.prim_func
+def pair_counts(B: T.Buffer((400, 64), "int8"), P: T.Buffer((64, 64), "int32")):
+    for a in range(64):
+        for b in range(64):
+            P[a, b] = 0
+            for r in range(400):
+                if B[r, a] != T.int8(0) and B[r, b] != T.int8(0):
+                    P[a, b] = P[a, b] + 1
+
+
+@T.prim_func
+def bm25(tf: T.Buffer((300, 200), "float32"), S: T.Buffer((300, 200), "float32")):
+    avg = T.alloc_buffer((1,), "float32")
+    length = T.alloc_buffer((300,), "float32")
+    df = T.alloc_buffer((200,), "float32")
+    avg[0] = 0.0
+    for d in range(300):
+        length[d] = 0.0
+        for t in range(200):
+            length[d] = length[d] + tf[d, t]
+        avg[0] = avg[0] + length[d] / 300.0
+    for t in range(200):
+        df[t] = 0.0
+        for d in range(300):
+            if tf[d, t] > 0.0:
+                df[t] = df[t] + 1.0
+    for d in range(300):
+        for t in range(200):
+            S[d, t] = (
+                T.log((300.0 - df[t] + 0.5) / (df[t] + 0.5) + 1.0)
+                * tf[d, t]
+                * 2.2
+                / (tf[d, t] + 1.2 * (0.25 + 0.75 * length[d] / avg[0]))
+            )
+
+
+@T.prim_func
+def jaccard(A: T.Buffer((80, 256), "int8"), J: T.Buffer((80, 80), "float32")):
+    for i, j in T.grid(80, 80):
+        both = T.alloc_buffer((1,), "int32")
+        either = T.alloc_buffer((1,), "int32")
+        both[0] = 0
+        either[0] = 0
+        for k in range(256):
+            if A[i, k] > T.int8(0) and A[j, k] > T.int8(0):
+                both[0] = both[0] + 1
+            if A[i, k] > T.int8(0) or A[j, k] > T.int8(0):
+                either[0] = either[0] + 1
+        J[i, j] = T.cast(both[0], "float32") / T.cast(T.max(either[0], 1), "float32")
+
+
+@T.prim_func
+def vigenere(text: T.Buffer((5000,), "int32"), key: T.Buffer((7,), "int32"), out: T.Buffer((5000,), "int32")):
+    for i in range(5000):
+        if text[i] >= 97 and text[i] <= 122:
+            out[i] = (text[i] - 97 + key[i % 7]) % 26 + 97
+        else:
+            out[i] = text[i]
+
+
+@T.prim_func
+def utf8_points(b: T.Buffer((6000,), "uint8"), kind: T.Buffer((5,), "int32"), line: T.Buffer((6000,), "int32")):
+    for k in range(5):
+        kind[k] = 0
+    lines = T.alloc_buffer((1,), "int32")
+    lines[0] = 0
+    for i in range(6000):
+        v = T.cast(b[i], "int32")
+        if v < 128:
+            kind[1] = kind[1] + 1
+        elif v < 192:
+            kind[0] = kind[0] + 1
+        elif v < 224:
+            kind[2] = kind[2] + 1
+        elif v < 240:
+            kind[3] = kind[3] + 1
+        else:
+            kind[4] = kind[4] + 1
+        line[i] = lines[0]
+        if v == 10:
+            lines[0] = lines[0] + 1
+
+
+@T.prim_func
+def hex_rows(text: T.Buffer((1000, 8), "int32"), value: T.Buffer((1000,), "int32")):
+    for r in range(1000):
+        value[r] = 0
+        for k in range(8):
+            d = T.if_then_else(text[r, k] < 58, text[r, k] - 48, (text[r, k] | 32) - 87)
+            value[r] = value[r] << 4 | d
+
+
+@T.prim_func
+def delta_of_delta(first: T.int32, step: T.int32, D: T.Buffer((3000,), "int32"), t: T.Buffer((3000,), "int32")):
+    now = T.alloc_buffer((1,), "int32")
+    now[0] = first
+    d = T.alloc_buffer((1,), "int32")
+    d[0] = step
+    for i in range(3000):
+        t[i] = now[0]
+        d[0] = d[0] + D[i]
+        now[0] = now[0] + d[0]
+
+
+@T.prim_func
+def unpack_12(A: T.Buffer((3000,), "uint8"), B: T.Buffer((2000,), "int32")):
+    for i in range(1000):
+        B[2 * i] = T.cast(A[3 * i], "int32") | (T.cast(A[3 * i + 1], "int32") & 15) << 8
+        B[2 * i + 1] = T.cast(A[3 * i + 1], "int32") >> 4 | T.cast(A[3 * i + 2], "int32") << 4
+
+
+@T.prim_func
+def mu_law(x: T.Buffer((8000,), "float32"), y: T.Buffer((8000,), "int32")):
+    for i in range(8000):
+        c = T.min(T.max(x[i], -1.0), 1.0)
+        m = T.log(1.0 + 255.0 * T.abs(c)) / T.log(256.0)
+        s = T.if_then_else(c < 0.0, 0.0 - m, m)
+        y[i] = T.cast(T.floor((s + 1.0) * 127.5 + 0.5), "int32")
+
+
+@T.prim_func
+def comb_reverb(x: T.Buffer((8000,), "float32"), g: T.float32, y: T.Buffer((8000,), "float32")):
+    for n in range(8000):
+        if n < 37:
+            y[n] = x[n]
+        else:
+            y[n] = x[n] + g * y[n - 37]
+
+
+@T.prim_func
+def rank_filter(A: T.Buffer((98, 98), "float32"), B: T.Buffer((96, 96), "float32")):
+    for i, j in T.grid(96, 96):
+        B[i, j] = 0.0
+        for a in range(9):
+            less = T.alloc_buffer((1,), "int32")
+            less[0] = 0
+            for b in range(9):
+                if A[i + b // 3, j + b % 3] < A[i + a // 3, j + a % 3] or (
+                    A[i + b // 3, j + b % 3] == A[i + a // 3, j + a % 3] and b < a
+                ):
+                    less[0] = less[0] + 1
+            if less[0] == 4:
+                B[i, j] = A[i + a // 3, j + a % 3]
+
+
+@T.prim_func
+def non_local_means(A: T.Buffer((52, 52), "float32"), B: T.Buffer((40, 40), "float32")):
+    for i, j in T.grid(40, 40):
+        num = T.alloc_buffer((1,), "float32")
+        den = T.alloc_buffer((1,), "float32")
+        num[0] = 0.0
+        den[0] = 0.0
+        for u, v in T.grid(9, 9):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for p, q in T.grid(3, 3):
+                e = A[i + 5 + p, j + 5 + q] - A[i + u + 1 + p, j + v + 1 + q]
+                d[0] = d[0] + e * e
+            w = T.exp(0.0 - d[0])
+            num[0] = num[0] + w * A[i + u + 2, j + v + 2]
+            den[0] = den[0] + w
+        B[i, j] = num[0] / den[0]
+
+
+@T.prim_func
+def lucas_kanade(
+    A: T.Buffer((84, 84), "float32"),
+    B: T.Buffer((84, 84), "float32"),
+    U: T.Buffer((76, 76), "float32"),
+    V: T.Buffer((76, 76), "float32"),
+):
+    gx = T.alloc_buffer((82, 82), "float32")
+    gy = T.alloc_buffer((82, 82), "float32")
+    gt = T.alloc_buffer((82, 82), "float32")
+    for i, j in T.grid(82, 82):
+        gx[i, j] = (A[i + 1, j + 2] - A[i + 1, j]) * 0.5
+        gy[i, j] = (A[i + 2, j + 1] - A[i, j + 1]) * 0.5
+        gt[i, j] = B[i + 1, j + 1] - A[i + 1, j + 1]
+    for i, j in T.grid(76, 76):
+        a = T.alloc_buffer((1,), "float32")
+        a[0] = T.float32(0.001)
+        b = T.alloc_buffer((1,), "float32")
+        b[0] = T.float32(0.0)
+        c = T.alloc_buffer((1,), "float32")
+        c[0] = T.float32(0.001)
+        p = T.alloc_buffer((1,), "float32")
+        p[0] = T.float32(0.0)
+        q = T.alloc_buffer((1,), "float32")
+        q[0] = T.float32(0.0)
+        for u, v in T.grid(7, 7):
+            a[0] = a[0] + gx[i + u, j + v] * gx[i + u, j + v]
+            b[0] = b[0] + gx[i + u, j + v] * gy[i + u, j + v]
+            c[0] = c[0] + gy[i + u, j + v] * gy[i + u, j + v]
+            p[0] = p[0] + gx[i + u, j + v] * gt[i + u, j + v]
+            q[0] = q[0] + gy[i + u, j + v] * gt[i + u, j + v]
+        U[i, j] = (b[0] * q[0] - c[0] * p[0]) / (a[0] * c[0] - b[0] * b[0])
+        V[i, j] = (b[0] * p[0] - a[0] * q[0]) / (a[0] * c[0] - b[0] * b[0])
+
+
+@T.prim_func
+def binary_patterns(A: T.Buffer((130, 130), "float32"), H: T.Buffer((256,), "int32")):
+    for k in range(256):
+        H[k] = 0
+    for i, j in T.grid(128, 128):
+        code = T.alloc_buffer((1,), "int32")
+        code[0] = 0
+        if A[i, j] >= A[i + 1, j + 1]:
+            code[0] = code[0] | 1
+        if A[i, j + 1] >= A[i + 1, j + 1]:
+            code[0] = code[0] | 2
+        if A[i, j + 2] >= A[i + 1, j + 1]:
+            code[0] = code[0] | 4
+        if A[i + 1, j + 2] >= A[i + 1, j + 1]:
+            code[0] = code[0] | 8
+        if A[i + 2, j + 2] >= A[i + 1, j + 1]:
+            code[0] = code[0] | 16
+        if A[i + 2, j + 1] >= A[i + 1, j + 1]:
+            code[0] = code[0] | 32
+        if A[i + 2, j] >= A[i + 1, j + 1]:
+            code[0] = code[0] | 64
+        if A[i + 1, j] >= A[i + 1, j + 1]:
+            code[0] = code[0] | 128
+        H[code[0]] = H[code[0]] + 1
+
+
+@T.prim_func
+def disk_dilate(A: T.Buffer((100, 100), "float32"), B: T.Buffer((100, 100), "float32")):
+    for i, j in T.grid(100, 100):
+        B[i, j] = T.min_value("float32")
+        for u, v in T.grid(7, 7):
+            if (u - 3) * (u - 3) + (v - 3) * (v - 3) <= 9:
+                if i + u >= 3 and i + u < 103 and (j + v >= 3) and (j + v < 103):
+                    B[i, j] = T.max(B[i, j], A[i + u - 3, j + v - 3])
+
+
+@T.prim_func
+def heat_insulated(
+    A: T.Buffer((40, 40, 40), "float32"), K: T.Buffer((40, 40, 40), "float32"), B: T.Buffer((40, 40, 40), "float32")
+):
+    for i, j, k in T.grid(40, 40, 40):
+        B[i, j, k] = A[i, j, k] + K[i, j, k] * (
+            A[T.max(i - 1, 0), j, k]
+            + A[T.min(i + 1, 39), j, k]
+            + A[i, T.max(j - 1, 0), k]
+            + A[i, T.min(j + 1, 39), k]
+            + A[i, j, T.max(k - 1, 0)]
+            + A[i, j, T.min(k + 1, 39)]
+            - 6.0 * A[i, j, k]
+        )
+
+
+@T.prim_func
+def fem_residual(
+    conn: T.Buffer((2000, 3), "int32"),
+    Ke: T.Buffer((2000, 3, 3), "float32"),
+    u: T.Buffer((1100,), "float32"),
+    r: T.Buffer((1100,), "float32"),
+):
+    for v in range(1100):
+        r[v] = 0.0
+    for e in range(2000):
+        for a in range(3):
+            T.assume(conn[e, a] >= 0 and conn[e, a] < 1100)
+            for b in range(3):
+                r[conn[e, a]] = r[conn[e, a]] + Ke[e, a, b] * u[conn[e, b]]
+
+
+@T.prim_func
+def mass_springs(x: T.Buffer((200,), "float32"), v: T.Buffer((200,), "float32")):
+    f = T.alloc_buffer((200,), "float32")
+    for t in range(100):
+        for i in range(200):
+            f[i] = 0.0
+            if i > 0:
+                f[i] = f[i] - (x[i] - x[i - 1] - 1.0)
+            if i < 199:
+                f[i] = f[i] + (x[i + 1] - x[i] - 1.0)
+        for i in range(200):
+            v[i] = (v[i] + 0.01 * f[i]) * 0.999
+            x[i] = x[i] + 0.01 * v[i]
+
+
+@T.prim_func
+def lennard_jones(P: T.Buffer((150, 3), "float32"), box: T.float32, F: T.Buffer((150, 3), "float32")):
+    for i in range(150):
+        for d in range(3):
+            F[i, d] = 0.0
+        for j in range(150):
+            if i != j:
+                r2 = T.alloc_buffer((1,), "float32")
+                D = T.alloc_buffer((3,), "float32")
+                r2[0] = 0.0
+                for d in range(3):
+                    D[d] = P[i, d] - P[j, d]
+                    D[d] = D[d] - box * T.round(D[d] / box)
+                    r2[0] = r2[0] + D[d] * D[d]
+                if r2[0] < 6.25:
+                    s = 1.0 / (r2[0] * r2[0] * r2[0])
+                    for d in range(3):
+                        F[i, d] = F[i, d] + 24.0 * (2.0 * s * s - s) / r2[0] * D[d]
+
+
+@T.prim_func
+def radial_distribution(P: T.Buffer((300, 3), "float32"), H: T.Buffer((64,), "int32")):
+    for b in range(64):
+        H[b] = 0
+    for i in range(300):
+        for j in range(i):
+            dx = P[i, 0] - P[j, 0]
+            dy = P[i, 1] - P[j, 1]
+            dz = P[i, 2] - P[j, 2]
+            bin = T.cast(T.sqrt(dx * dx + dy * dy + dz * dz) * 16.0, "int32")
+            if bin < 64:
+                H[bin] = H[bin] + 1
+
+
+@T.prim_func
+def lcg_pi(seed: T.Buffer((512,), "uint32"), hits: T.Buffer((512,), "int32")):
+    for s in range(512):
+        x = T.alloc_buffer((1,), "uint32")
+        x[0] = seed[s]
+        n = T.alloc_buffer((1,), "int32")
+        n[0] = 0
+        for k in range(100):
+            x[0] = x[0] * T.uint32(1664525) + T.uint32(1013904223)
+            a = T.cast(x[0] >> T.uint32(8), "float32") / 16777216.0
+            x[0] = x[0] * T.uint32(1664525) + T.uint32(1013904223)
+            b = T.cast(x[0] >> T.uint32(8), "float32") / 16777216.0
+            if a * a + b * b < 1.0:
+                n[0] = n[0] + 1
+        hits[s] = n[0]
+
+
+@T.prim_func
+def walkers(nbr: T.Buffer((500, 4), "int32"), R: T.Buffer((200, 300), "int32"), visits: T.Buffer((500,), "int32")):
+    for v in range(500):
+        visits[v] = 0
+        for k in range(4):
+            T.assume(nbr[v, k] >= 0 and nbr[v, k] < 500)
+    for w in range(300):
+        at = T.alloc_buffer((1,), "int32")
+        at[0] = w
+        for t in range(200):
+            T.assume(R[t, w] >= 0 and R[t, w] < 4)
+            at[0] = nbr[at[0], R[t, w]]
+            visits[at[0]] = visits[at[0]] + 1
+
+
+@T.prim_func
+def hmm_backward(
+    A: T.Buffer((24, 24), "float32"),
+    E: T.Buffer((24, 50), "float32"),
+    obs: T.Buffer((200,), "int32"),
+    beta: T.Buffer((200, 24), "float32"),
+):
+    for t in range(200):
+        T.assume(obs[t] >= 0 and obs[t] < 50)
+    for s in range(24):
+        beta[199, s] = 1.0
+    for k in range(199):
+        z = T.alloc_buffer((1,), "float32")
+        z[0] = 0.0
+        for s in range(24):
+            beta[198 - k, s] = 0.0
+            for q in range(24):
+                beta[198 - k, s] = beta[198 - k, s] + A[s, q] * E[q, obs[199 - k]] * beta[199 - k, q]
+            z[0] = z[0] + beta[198 - k, s]
+        for s in range(24):
+            beta[198 - k, s] = beta[198 - k, s] / z[0]
+
+
+@T.prim_func
+def damerau(a: T.Buffer((150,), "int32"), b: T.Buffer((150,), "int32"), D: T.Buffer((151, 151), "int32")):
+    for i in range(151):
+        D[i, 0] = i
+        D[0, i] = i
+    for i in range(1, 151):
+        for j in range(1, 151):
+            cost = T.if_then_else(a[i - 1] == b[j - 1], 0, 1)
+            D[i, j] = T.min(T.min(D[i - 1, j] + 1, D[i, j - 1] + 1), D[i - 1, j - 1] + cost)
+            if i > 1 and j > 1:
+                if a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
+                    D[i, j] = T.min(D[i, j], D[i - 2, j - 2] + 1)
+
+
+@T.prim_func
+def largest_square(M: T.Buffer((200, 200), "int32"), S: T.Buffer((200, 200), "int32"), best: T.Buffer((1,), "int32")):
+    best[0] = 0
+    for i, j in T.grid(200, 200):
+        if M[i, j] == 1:
+            if i == 0 or j == 0:
+                S[i, j] = 1
+            else:
+                S[i, j] = T.min(S[i - 1, j], T.min(S[i, j - 1], S[i - 1, j - 1])) + 1
+        else:
+            S[i, j] = 0
+        best[0] = T.max(best[0], S[i, j])
+
+
+@T.prim_func
+def trapped_water(h: T.Buffer((4000,), "int32"), total: T.Buffer((1,), "int32")):
+    left = T.alloc_buffer((4000,), "int32")
+    right = T.alloc_buffer((4000,), "int32")
+    left[0] = h[0]
+    for i in range(1, 4000):
+        left[i] = T.max(left[i - 1], h[i])
+    right[3999] = h[3999]
+    for i in range(1, 4000):
+        right[3999 - i] = T.max(right[4000 - i], h[3999 - i])
+    total[0] = 0
+    for i in range(4000):
+        total[0] = total[0] + T.min(left[i], right[i]) - h[i]
+
+
+@T.prim_func
+def cooldown(p: T.Buffer((64, 500), "float32"), best: T.Buffer((64,), "float32")):
+    for s in range(64):
+        hold = T.alloc_buffer((1,), "float32")
+        hold[0] = T.float32(0.0) - p[s, 0]
+        sold = T.alloc_buffer((1,), "float32")
+        sold[0] = T.float32(0.0)
+        rest = T.alloc_buffer((1,), "float32")
+        rest[0] = T.float32(0.0)
+        for t in range(1, 500):
+            was = sold[0]
+            sold[0] = hold[0] + p[s, t]
+            hold[0] = T.max(hold[0], rest[0] - p[s, t])
+            rest[0] = T.max(rest[0], was)
+        best[s] = T.max(sold[0], rest[0])
+
+
+@T.prim_func
+def knapsack_2d(
+    w: T.Buffer((40,), "int32"),
+    b: T.Buffer((40,), "int32"),
+    v: T.Buffer((40,), "int32"),
+    D: T.Buffer((61, 61), "int32"),
+):
+    for x, y in T.grid(61, 61):
+        D[x, y] = 0
+    for i in range(40):
+        T.assume(w[i] >= 1 and w[i] <= 20 and (b[i] >= 1) and (b[i] <= 20))
+        for x in range(61):
+            for y in range(61):
+                if 60 - x >= w[i] and 60 - y >= b[i]:
+                    D[60 - x, 60 - y] = T.max(D[60 - x, 60 - y], D[60 - x - w[i], 60 - y - b[i]] + v[i])
+
+
+@T.prim_func
+def bottleneck_paths(W: T.Buffer((70, 70), "float32"), nxt: T.Buffer((70, 70), "int32")):
+    for i, j in T.grid(70, 70):
+        nxt[i, j] = j
+    for k in range(70):
+        for i in range(70):
+            for j in range(70):
+                if T.max(W[i, k], W[k, j]) < W[i, j]:
+                    W[i, j] = T.max(W[i, k], W[k, j])
+                    nxt[i, j] = nxt[i, k]
+
+
+@T.prim_func
+def gauss_jordan(A: T.Buffer((48, 48), "float32"), X: T.Buffer((48, 48), "float32")):
+    for i, j in T.grid(48, 48):
+        X[i, j] = T.if_then_else(i == j, T.float32(1.0), T.float32(0.0))
+    for k in range(48):
+        p = T.alloc_buffer((1,), "float32")
+        p[0] = A[k, k]
+        for j in range(48):
+            A[k, j] = A[k, j] / p[0]
+            X[k, j] = X[k, j] / p[0]
+        for i in range(48):
+            if i != k:
+                f = T.alloc_buffer((1,), "float32")
+                f[0] = A[i, k]
+                for j in range(48):
+                    A[i, j] = A[i, j] - f[0] * A[k, j]
+                    X[i, j] = X[i, j] - f[0] * X[k, j]
+
+
+@T.prim_func
+def ldl(A: T.Buffer((60, 60), "float32"), L: T.Buffer((60, 60), "float32"), D: T.Buffer((60,), "float32")):
+    for j in range(60):
+        D[j] = A[j, j]
+        for k in range(j):
+            D[j] = D[j] - L[j, k] * L[j, k] * D[k]
+        L[j, j] = 1.0
+        for i in range(j + 1, 60):
+            L[i, j] = A[i, j]
+            for k in range(j):
+                L[i, j] = L[i, j] - L[i, k] * L[j, k] * D[k]
+            L[i, j] = L[i, j] / D[j]
+
+
+@T.prim_func
+def banded_cholesky(A: T.Buffer((200, 8), "float32"), L: T.Buffer((200, 8), "float32")):
+    for i in range(200):
+        for d in range(8):
+            L[i, d] = 0.0
+    for i in range(200):
+        for e in range(8):
+            d = 7 - e
+            if i >= d:
+                s = T.alloc_buffer((1,), "float32")
+                s[0] = A[i, d]
+                for k in range(1, 8 - d):
+                    if i - d - k >= 0:
+                        s[0] = s[0] - L[i, d + k] * L[i - d, k]
+                if d == 0:
+                    L[i, 0] = T.sqrt(s[0])
+                else:
+                    L[i, d] = s[0] / L[i - d, 0]
+
+
+@T.prim_func
+def ntt(a: T.Buffer((256,), "int32"), w: T.Buffer((256,), "int32"), out: T.Buffer((256,), "int32")):
+    for k in range(256):
+        T.assume(a[k] >= 0 and a[k] < 257 and (w[k] >= 0) and (w[k] < 257))
+    for k in range(256):
+        s = T.alloc_buffer((1,), "int32")
+        s[0] = 0
+        for n in range(256):
+            s[0] = (s[0] + a[n] * w[k * n % 256]) % 257
+        out[k] = s[0]
+
+
+@T.prim_func
+def synthetic_division(
+    c: T.Buffer((100, 300), "float32"), r: T.Buffer((100,), "float32"), q: T.Buffer((100, 300), "float32")
+):
+    for p in range(100):
+        q[p, 0] = c[p, 0]
+        for k in range(1, 300):
+            q[p, k] = c[p, k] + r[p] * q[p, k - 1]
+
+
+@T.prim_func
+def clenshaw(c: T.Buffer((24,), "float32"), x: T.Buffer((5000,), "float32"), y: T.Buffer((5000,), "float32")):
+    for i in range(5000):
+        b1 = T.alloc_buffer((1,), "float32")
+        b1[0] = T.float32(0.0)
+        b2 = T.alloc_buffer((1,), "float32")
+        b2[0] = T.float32(0.0)
+        for k in range(23):
+            t = 2.0 * x[i] * b1[0] - b2[0] + c[23 - k]
+            b2[0] = b1[0]
+            b1[0] = t
+        y[i] = x[i] * b1[0] - b2[0] + c[0]
+
+
+@T.prim_func
+def quadrature(
+    n: T.Buffer((16,), "float32"),
+    w: T.Buffer((16,), "float32"),
+    a: T.Buffer((400,), "float32"),
+    b: T.Buffer((400,), "float32"),
+    I: T.Buffer((400,), "float32"),
+):
+    for k in range(400):
+        I[k] = 0.0
+        for i, j in T.grid(16, 16):
+            I[k] = I[k] + w[i] * w[j] * T.exp(0.0 - a[k] * n[i] * n[i]) * T.cos(b[k] * n[i] * n[j])
+
+
+@T.prim_func
+def box_overlaps(
+    A: T.Buffer((200, 4), "float32"),
+    B: T.Buffer((100, 4), "float32"),
+    M: T.Buffer((200,), "float32"),
+    which: T.Buffer((200,), "int32"),
+):
+    for i in range(200):
+        M[i] = -1.0
+        which[i] = -1
+        for j in range(100):
+            w = T.max(T.min(A[i, 2], B[j, 2]) - T.max(A[i, 0], B[j, 0]), 0.0)
+            h = T.max(T.min(A[i, 3], B[j, 3]) - T.max(A[i, 1], B[j, 1]), 0.0)
+            u = (A[i, 2] - A[i, 0]) * (A[i, 3] - A[i, 1]) + (B[j, 2] - B[j, 0]) * (B[j, 3] - B[j, 1]) - w * h
+            if w * h / u > M[i]:
+                M[i] = w * h / u
+                which[i] = j
+
+
+@T.prim_func
+def expert_slots(
+    choice: T.Buffer((600,), "int32"),
+    X: T.Buffer((600, 32), "float32"),
+    slot: T.Buffer((600,), "int32"),
+    Y: T.Buffer((8, 64, 32), "float32"),
+):
+    used = T.alloc_buffer((8,), "int32")
+    for e in range(8):
+        used[e] = 0
+        for s, d in T.grid(64, 32):
+            Y[e, s, d] = 0.0
+    for t in range(600):
+        T.assume(choice[t] >= 0 and choice[t] < 8)
+        slot[t] = used[choice[t]]
+        used[choice[t]] = used[choice[t]] + 1
+        if slot[t] < 64:
+            for d in range(32):
+                Y[choice[t], slot[t], d] = X[t, d]
+
+
+@T.prim_func
+def roi_align(
+    F: T.Buffer((16, 50, 50), "float32"), R: T.Buffer((20, 4), "float32"), O: T.Buffer((20, 16, 7, 7), "float32")
+):
+    for r, c, y, x in T.grid(20, 16, 7, 7):
+        fy = T.min(T.max(R[r, 1] + (T.cast(y, "float32") + 0.5) * (R[r, 3] - R[r, 1]) / 7.0, 0.0), 48.5)
+        fx = T.min(T.max(R[r, 0] + (T.cast(x, "float32") + 0.5) * (R[r, 2] - R[r, 0]) / 7.0, 0.0), 48.5)
+        y0 = T.cast(fy, "int32")
+        x0 = T.cast(fx, "int32")
+        a = fy - T.cast(y0, "float32")
+        b = fx - T.cast(x0, "float32")
+        O[r, c, y, x] = (1.0 - a) * ((1.0 - b) * F[c, y0, x0] + b * F[c, y0, x0 + 1]) + a * (
+            (1.0 - b) * F[c, y0 + 1, x0] + b * F[c, y0 + 1, x0 + 1]
+        )
+
+
+@T.prim_func
+def channel_shuffle(X: T.Buffer((8, 48, 20, 20), "float32"), Y: T.Buffer((8, 48, 20, 20), "float32")):
+    for n, c, y, x in T.grid(8, 48, 20, 20):
+        Y[n, c % 16 * 3 + c // 16, y, x] = T.max(X[n, c, y, x], 0.0)
+
+
+@T.prim_func
+def bidirectional(
+    X: T.Buffer((60, 16), "float32"),
+    W: T.Buffer((16, 24), "float32"),
+    U: T.Buffer((24, 24), "float32"),
+    H: T.Buffer((60, 48), "float32"),
+):
+    for t in range(60):
+        for j in range(24):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = T.float32(0.0)
+            for i in range(16):
+                s[0] = s[0] + X[t, i] * W[i, j]
+            if t > 0:
+                for i in range(24):
+                    s[0] = s[0] + H[t - 1, i] * U[i, j]
+            H[t, j] = T.tanh(s[0])
+    for k in range(60):
+        for j in range(24):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = T.float32(0.0)
+            for i in range(16):
+                s[0] = s[0] + X[59 - k, i] * W[i, j]
+            if k > 0:
+                for i in range(24):
+                    s[0] = s[0] + H[60 - k, 24 + i] * U[i, j]
+            H[59 - k, 24 + j] = T.tanh(s[0])
+
+
+@T.prim_func
+def wavenet_gate(
+    X: T.Buffer((16, 400), "float32"),
+    F: T.Buffer((16, 16, 2), "float32"),
+    G: T.Buffer((16, 16, 2), "float32"),
+    Y: T.Buffer((16, 400), "float32"),
+):
+    for o, t in T.grid(16, 400):
+        f = T.alloc_buffer((1,), "float32")
+        f[0] = T.float32(0.0)
+        g = T.alloc_buffer((1,), "float32")
+        g[0] = T.float32(0.0)
+        for c in range(16):
+            f[0] = f[0] + F[o, c, 1] * X[c, t]
+            g[0] = g[0] + G[o, c, 1] * X[c, t]
+            if t >= 8:
+                f[0] = f[0] + F[o, c, 0] * X[c, t - 8]
+                g[0] = g[0] + G[o, c, 0] * X[c, t - 8]
+        Y[o, t] = X[o, t] + T.tanh(f[0]) / (1.0 + T.exp(0.0 - g[0]))
+
+
+@T.prim_func
+def focal_dice(P: T.Buffer((64, 400), "float32"), Y: T.Buffer((64, 400), "float32"), L: T.Buffer((64, 2), "float32")):
+    for n in range(64):
+        inter = T.alloc_buffer((1,), "float32")
+        inter[0] = T.float32(0.0)
+        sp = T.alloc_buffer((1,), "float32")
+        sp[0] = T.float32(0.0)
+        sy = T.alloc_buffer((1,), "float32")
+        sy[0] = T.float32(0.0)
+        fl = T.alloc_buffer((1,), "float32")
+        fl[0] = T.float32(0.0)
+        for i in range(400):
+            inter[0] = inter[0] + P[n, i] * Y[n, i]
+            sp[0] = sp[0] + P[n, i]
+            sy[0] = sy[0] + Y[n, i]
+            pt = T.if_then_else(Y[n, i] > 0.5, P[n, i], 1.0 - P[n, i])
+            fl[0] = fl[0] - (1.0 - pt) * (1.0 - pt) * T.log(pt + 1e-06)
+        L[n, 0] = fl[0] / 400.0
+        L[n, 1] = 1.0 - 2.0 * inter[0] / (sp[0] + sy[0] + 1.0)
+
+
+@T.prim_func
+def kv_append(
+    pos: T.int32,
+    k: T.Buffer((8, 64), "float32"),
+    K: T.Buffer((8, 256, 64), "float32"),
+    q: T.Buffer((8, 64), "float32"),
+    S: T.Buffer((8, 256), "float32"),
+):
+    T.assume(pos >= 0 and pos < 256)
+    for h, d in T.grid(8, 64):
+        K[h, pos, d] = k[h, d]
+    for h, t in T.grid(8, 256):
+        S[h, t] = -1000000000.0
+        if t <= pos:
+            S[h, t] = 0.0
+            for d in range(64):
+                S[h, t] = S[h, t] + q[h, d] * K[h, t, d]
+
+
+@T.prim_func
+def jump_flood(sx: T.Buffer((64, 64), "int32"), sy: T.Buffer((64, 64), "int32"), D: T.Buffer((64, 64), "int32")):
+    tx = T.alloc_buffer((64, 64), "int32")
+    ty = T.alloc_buffer((64, 64), "int32")
+    for i, j in T.grid(64, 64):
+        T.assume(sx[i, j] >= -200 and sx[i, j] < 64 and (sy[i, j] >= -200) and (sy[i, j] < 64))
+    for s in range(6):
+        step = T.int32(32) >> s
+        for i, j in T.grid(64, 64):
+            tx[i, j] = sx[i, j]
+            ty[i, j] = sy[i, j]
+            for u, v in T.grid(3, 3):
+                a = i + (u - 1) * step
+                b = j + (v - 1) * step
+                if a >= 0 and a < 64 and (b >= 0) and (b < 64):
+                    if (sx[a, b] - i) * (sx[a, b] - i) + (sy[a, b] - j) * (sy[a, b] - j) < (tx[i, j] - i) * (
+                        tx[i, j] - i
+                    ) + (ty[i, j] - j) * (ty[i, j] - j):
+                        tx[i, j] = sx[a, b]
+                        ty[i, j] = sy[a, b]
+        for i, j in T.grid(64, 64):
+            sx[i, j] = tx[i, j]
+            sy[i, j] = ty[i, j]
+    for i, j in T.grid(64, 64):
+        D[i, j] = (sx[i, j] - i) * (sx[i, j] - i) + (sy[i, j] - j) * (sy[i, j] - j)

@@ -104,6 +104,8 @@ def _bounds(expr: Expr, assumed: Assumed) -> Bounds | None:
         case Select(then=a, other=b):
             left, right = bounds(a, assumed), bounds(b, assumed)
             return None if left is None or right is None else (min(left[0], right[0]), max(left[1], right[1]))
+        case Binary(op="floormod", rhs=Const(value=int() as number)) if expr.dtype.is_integer and number > 0:
+            return 0.0, number - 1.0
         case Binary(op=op, lhs=a, rhs=b):
             left, right = bounds(a, assumed), bounds(b, assumed)
             if left is None or right is None:
@@ -111,10 +113,17 @@ def _bounds(expr: Expr, assumed: Assumed) -> Bounds | None:
             return _quotient(left, right) if op == "div" else _operation(op, left, right, _wraps(expr))
         case Cast(dtype=dtype, operand=a) if dtype.is_float and a.dtype.is_integer:
             return bounds(a, assumed)
+        case Cast(dtype=dtype, operand=a) if _widens(a.dtype, dtype):
+            return bounds(a, assumed)
         case Cast(dtype=dtype, operand=a) if dtype.is_float == a.dtype.is_float and dtype.is_signed and not _wraps(a):
             return bounds(a, assumed) if dtype.bits >= a.dtype.bits else None
         case _:
             return None
+
+
+def _widens(a: DType, b: DType) -> bool:
+    """Whether all integers of a type are integers of another one."""
+    return a.is_integer and b.is_integer and a.min >= b.min and a.max <= b.max
 
 
 def _wraps(expr: Expr) -> bool:

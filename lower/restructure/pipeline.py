@@ -26,6 +26,7 @@ from lower.nest.as_loops import as_loops
 from lower.nest.element_reads import ELEMENT_READS, read_apart
 from lower.nest.nodes import Plan
 from lower.nest.normalize import Program, normalize
+from lower.nest.residues import RESIDUES, sum_residues
 from lower.nest.steady_conditions import STEADY_CONDITIONS, read_before
 from lower.nest.undef_products import UNDEF_PRODUCTS, absorb_undef
 from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING, phased
@@ -124,6 +125,11 @@ PASSES = (
         STEADY_CONDITIONS,
         "before promotion, which would take the element that a store replaces for a value of each iteration",
         _on_program(read_before),
+    ),
+    Pass(
+        RESIDUES,
+        "before promotion, which has no locals left, for whose values it decides",
+        _on_program(sum_residues),
     ),
     Pass(
         DELICM,

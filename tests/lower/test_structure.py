@@ -72,6 +72,15 @@ for i in range(2, 7):
         'L: T.Buffer((9,), "int32")',
         "for t, v in T.grid(5, 8):\n    if L[v + 1] < 0 and L[v] == t:\n        L[v + 1] = t + 1",
     ),
+    "residues": (
+        'A: T.Buffer((5, 6), "int32"), R: T.Buffer((5,), "int32")',
+        """s = T.alloc_buffer((1,), "int32")
+for i in range(5):
+    s[0] = 1
+    for j in range(6):
+        s[0] = (s[0] + A[i, j]) % 7
+    R[i] = s[0]""",
+    ),
     "scalar_promotion_undone": (
         f"A: T.Buffer((6, 6), {F}), x: T.Buffer((6,), {F})",
         """w = T.alloc_buffer((1,), "float32")
@@ -119,6 +128,10 @@ for y, x in T.grid(7, 6):
         v[0] = A[y + a, x + b] * 3
         B[y, x] = B[y, x] + v[0] * v[0]
         C[y, x] = C[y, x] - v[0]""",
+    ),
+    "element_reads": (
+        f"A: T.Buffer((7, 5), {F})",
+        "for j in range(5):\n    for i in range(7):\n        A[i, j] = A[i, j] - 0.5 * A[3, j]",
     ),
     "planning": (
         f"A: T.Buffer((7, 5), {F}), C: T.Buffer((5,), {F})",

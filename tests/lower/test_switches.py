@@ -267,6 +267,16 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         CPU,
     ),
+    "structure.residues": (
+        (
+            'A: T.Buffer((400,), "int32"), B: T.Buffer((1,), "int32")',
+            (
+                "s = T.alloc_buffer((1,), 'int32')\ns[0] = 0\nfor i in T.serial(400):\n"
+                "    s[0] = (s[0] + A[i]) % 97\nB[0] = s[0]"
+            ),
+        ),
+        CPU,
+    ),
     "structure.best_of_groups": (
         (
             INTEGERS,
