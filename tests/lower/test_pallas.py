@@ -48,7 +48,8 @@ def assert_sums_agree(program: PrimFunc, target: str, seed: int) -> None:
     """A kernel that sums bfloat16 gives the sum in float64, but for rounding errors.
 
     The interpreter's own sum, one after the other in bfloat16, stops growing at 256 times a term. Kernels sum in
-    float32, and round each term and the result once (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, 4.2).
+    float32, and round each term and the result once (Higham, "Accuracy and Stability of Numerical Algorithms", 2002,
+    4.2).
     """
     inputs = random_inputs(program, np.random.default_rng(seed))
     kernel = pallas_kernel(program, target, interpret=True)
