@@ -153,6 +153,50 @@ def test_whole_numbers(text: str, args: tuple[Any, ...]) -> None:
     check(text, args, False)
 
 
+# Expressions of matrices A and B of two dtypes, and of a vector v that is near the limits of the first one.
+MIXED = """
+np.concatenate((A, B)) | np.concatenate((A, B), axis=1) | np.stack((A, B)) | np.vstack((A, B[:1])) | np.hstack((B, A))
+np.column_stack((A, B)) | np.dstack((A, B)) | np.append(A, B) | np.append(v, 0.5) | np.where(True, A, B)
+np.where(A > B, A, B) | np.floor(A) | np.trunc(A) | np.ceil(v) | np.fix(v) | np.sort(A, axis=None) | np.outer(v, B[0])
+"""
+WRAPPED = """
+np.median(v[:2]) | np.interp(np.array([0.5, 1.5]), np.arange(3), v) | np.interp(B[0], np.sort(v), v) | np.gradient(v)
+np.isclose(v, v[::-1], atol=60.0) | np.allclose(v, v[::-1], atol=200.0) | np.average(v, weights=v[::-1])
+np.einsum("i,i->", v, v) | np.tensordot(v, v, axes=1) | np.polyval(v, 2) | sum(v) | sum(A) | np.einsum("ij,j->i", A, v)
+np.mean(v) | np.std(v) | np.cov(v) | np.linalg.norm(v) | np.sum(v) | np.dot(v, v) | v - v[::-1] | np.diff(v) | -v
+"""
+
+
+@pytest.mark.parametrize("text", expressions(MIXED))
+@pytest.mark.parametrize("one", [np.uint8, np.bool_])
+@pytest.mark.parametrize("other", [np.float64, np.int16])
+def test_arrays_of_two_dtypes(text: str, one: Any, other: Any) -> None:
+    A = np.array([[0, 1, 3], [2, 0, 1]]).astype(one)
+    B = np.array([[1.5, -1, 2], [2, -2.5, 1]]).astype(other)
+    check(text, (A, B, np.array([2, 0, 1]).astype(one), np.array([0, 1])), False)
+
+
+@pytest.mark.parametrize("text", expressions(WRAPPED))
+def test_what_is_unsigned_wraps_where_it_does_in_numpy(text: str) -> None:
+    v = np.array([200, 100, 7], np.uint8)
+    check(text, (np.stack((v, v[::-1])), np.array([[0, 150.5, 7]]), v, np.array([0, 1])), False)
+
+
+def test_logarithms_of_what_is_unsigned() -> None:
+    check("np.logaddexp(v, k)", (None, None, np.array([200, 3, 0], np.uint8), np.array([1, 2, 3])), False)
+
+
+@pytest.mark.parametrize("turned", ["np.flip(A)", "np.flipud(A)", "np.fliplr(A)", "np.rot90(A)", "np.flip(A, 1)[1:]"])
+def test_what_is_turned_is_a_view(turned: str) -> None:
+    lines = ["def of(A):\n", f"    view = {turned}\n", "    view -= 1\n", "    view[0] = 7\n", "    return view, A\n"]
+    name = f"<a view: {turned}>"
+    linecache.cache[name] = (len("".join(lines)), None, lines, name)
+    scope: dict[str, Any] = {"np": np}
+    exec(compile("".join(lines), name, "exec"), scope)
+    A = np.arange(6).reshape(2, 3)
+    assert_alike(run(scope["of"], (A,)), scope["of"](A.copy()))
+
+
 NAMED_OTHERWISE = ("np.pad", "np.einsum", "np.concatenate", "np.stack", "np.gradient")  # NumPy's are by place only
 
 

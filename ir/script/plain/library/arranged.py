@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import string
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -160,11 +161,14 @@ def _concatenate(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
             raise read.error("shape", f"arrays of shapes {shapes} do not fit each other", node)
         starts.append(total)
         total = array.shape[axis] if same(total, 0) else read.numbers.binary("add", total, array.shape[axis], node)
+    dtypes = [read.dtype_of(array, node) for array in arrays]
+    dtype = reduce(lambda a, b: read.numbers.promoted(a, b, node), dtypes)
 
     def element(indices: Indices) -> Number:
         def at(k: int) -> Number:
             back = read.numbers.binary("sub", indices[axis], starts[k], node) if k else indices[axis]
-            return read.element(arrays[k], (*indices[:axis], back, *indices[axis + 1 :]), node)
+            found = read.element(arrays[k], (*indices[:axis], back, *indices[axis + 1 :]), node)
+            return found if dtypes[k] is dtype else read.numbers.convert(found, dtype, node)
 
         def rest(k: int) -> Number:
             if k == len(arrays) - 1:
@@ -341,7 +345,11 @@ def _einsum(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
         return found
 
     whole = Elementwise(tuple(extents[c] for c in every), product)
-    return read.caller.reduce("sum", whole, tuple(range(len(output), len(every))), node) if summed else whole
+    if not summed:
+        return whole
+    found = read.caller.reduce("sum", whole, tuple(range(len(output), len(every))), node)
+    dtype = read.dtype_of(whole, node)  # in which sums of products are, where others are in a wider one
+    return read.lifted(lambda v: read.numbers.convert(v[0], dtype, node), [found], node)
 
 
 def _tensordot(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
@@ -415,8 +423,13 @@ def _roll(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
 
 
 def _turned(read: Evaluator, array: Array, axis: int, node: ast.Call) -> Array:
+    """A view with an axis in the other direction."""
     last = read.numbers.binary("sub", array.shape[axis], 1, node)
-    return _along(array, axis, array.shape[axis], lambda k: read.numbers.binary("sub", last, k, node), read)
+
+    def place(i: Indices) -> Indices:
+        return (*i[:axis], read.numbers.binary("sub", last, i[axis], node), *i[axis + 1 :])
+
+    return viewed(array, array.shape, place)
 
 
 def _flip(axes: tuple[int, ...] | None) -> Arranged:
