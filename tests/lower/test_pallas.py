@@ -55,9 +55,9 @@ def assert_sums_agree(program: PrimFunc, target: str, seed: int) -> None:
     kernel = pallas_kernel(program, target, interpret=True)
     wide = in_float64(program)
     exactly = {name: np.asarray(value).astype(np.float64) for name, value in inputs.items()}
-    (found,), ((wanted, undef),) = kernel(*inputs.values()), interpret_with_undef(wide, **exactly)
-    alone = ({n: np.abs(v) * (n == name) for n, v in exactly.items()} for name in exactly)
-    terms = sum(np.abs(interpret_with_undef(wide, **given)[0][0].astype(float)) for given in alone)
+    (found,), ((wanted, undef),) = kernel(*inputs.values()), interpret_with_undef(wide, *exactly.values())
+    alone = ([np.abs(v) * (n == name) for n, v in exactly.items()] for name in exactly)
+    terms = sum(np.abs(interpret_with_undef(wide, *given)[0][0].astype(float)) for given in alone)
     assert found.dtype == program.buffers[1].dtype.numpy
     bound = 2**-7 * (terms + 1)
     error = np.abs(np.asarray(found).astype(float) - wanted.astype(float))
