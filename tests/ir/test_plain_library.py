@@ -186,14 +186,28 @@ def test_logarithms_of_what_is_unsigned() -> None:
     check("np.logaddexp(v, k)", (None, None, np.array([200, 3, 0], np.uint8), np.array([1, 2, 3])), False)
 
 
-@pytest.mark.parametrize("turned", ["np.flip(A)", "np.flipud(A)", "np.fliplr(A)", "np.rot90(A)", "np.flip(A, 1)[1:]"])
-def test_what_is_turned_is_a_view(turned: str) -> None:
-    lines = ["def of(A):\n", f"    view = {turned}\n", "    view -= 1\n", "    view[0] = 7\n", "    return view, A\n"]
-    name = f"<a view: {turned}>"
+VIEWS_AND_COPIES = """
+np.flip(A) | np.flipud(A) | np.fliplr(A)[1:] | np.rot90(A) | A.ravel() | A[1:].ravel() | A[:, ::2].ravel() | A.T.ravel()
+A[:, ::2].reshape(-1) | A[:, 1].reshape(3, 1) | A.T.reshape(4, 3) | A.T.reshape(-1) | A[:2].reshape(2, 2, 2)
+A[:, :2].reshape(6) | A.reshape(12)[::2].reshape(2, 3) | np.atleast_2d(A[0]) | np.positive(A) | +A | np.tile(A, 1)
+"""
+
+
+@pytest.mark.parametrize("text", expressions(VIEWS_AND_COPIES))
+def test_what_is_a_view_is_one(text: str) -> None:
+    lines = [
+        "def of(A):\n",
+        f"    v = {text}\n",
+        "    v -= 1\n",
+        "    v[0] = 7\n",
+        "    A[1] = 5\n",
+        "    return v, A\n",
+    ]
+    name = f"<a view or not: {text}>"
     linecache.cache[name] = (len("".join(lines)), None, lines, name)
     scope: dict[str, Any] = {"np": np}
     exec(compile("".join(lines), name, "exec"), scope)
-    A = np.arange(6).reshape(2, 3)
+    A = np.arange(12).reshape(3, 4)
     assert_alike(run(scope["of"], (A,)), scope["of"](A.copy()))
 
 

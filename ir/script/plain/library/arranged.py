@@ -6,6 +6,8 @@ import ast
 import string
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import accumulate
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +19,7 @@ from ir.script.plain.arrays import (
     View,
     broadcast_index,
     broadcast_shape,
+    runs_of,
     same,
     shown_shape,
     transposed,
@@ -82,7 +85,9 @@ def unflat(read: Evaluator, shape: Sequence[Number], place: Number, node: ast.AS
 
 
 def reshaped(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.AST) -> Array:
-    """An array of another shape with the same elements in the order of rows; a view where the array is all of one.
+    """An array of another shape with the same elements in the order of rows; a view where NumPy gives one.
+
+    It does so where an axis of the array, or several that lie in a row of even step, become whole axes.
 
     Raises:
         ParseError: the shape has another number of elements, or that is not known.
@@ -95,9 +100,19 @@ def reshaped(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast
     def place(indices: Indices) -> Indices:
         return unflat(read, array.shape, _flat(read, shape, indices, node), node)
 
-    if isinstance(array, View) and array.whole:
+    if len(shape) == len(array.shape) and all(map(same, shape, array.shape)):
+        return array
+    if isinstance(array, View) and (array.whole or _stays_in_place(array, shape)):
         return View(array.buffer, shape, lambda i: array.place(place(i)))
     return Elementwise(shape, lambda i: read.element(array, place(i)))
+
+
+def _stays_in_place(array: View, shape: tuple[Number, ...]) -> bool:
+    """Whether a view has another shape without a copy: rows of even step end where axes of the shape do."""
+    found = runs_of(array)
+    if found is None or not all(isinstance(n, int) for n in shape):
+        return False
+    return {*accumulate(found[0], mul)} <= {1, *accumulate((n for n in shape if isinstance(n, int)), mul)}
 
 
 def _without_gap(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.AST) -> tuple[Number, ...]:
@@ -123,7 +138,15 @@ def flattened(read: Evaluator, array: Array, node: ast.AST) -> Array:
 
 
 def _ravel(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    return flattened(read, _array(read, values[0], node), node)
+    """All elements in the order of rows: a copy of those that do not follow each other in memory."""
+    array = _array(read, values[0], node)
+    found, runs = flattened(read, array, node), runs_of(array) if isinstance(array, View) else None
+    return found if runs is None or runs[1] else copied(read, found)
+
+
+def copied(read: Evaluator, array: Array) -> Array:
+    """An array with the elements of another one, that is none of its views."""
+    return Elementwise(array.shape, lambda i: read.element(array, i)) if isinstance(array, View) else array
 
 
 def _choice(
@@ -259,7 +282,7 @@ def _tile(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
         extent, count = array.shape[axis], _count(read, times, node)
         if count != 1:
             array = _copies(read, array, axis, count, lambda k, n=extent: _modulo(read, k, n, node), node)
-    return array
+    return copied(read, array)
 
 
 def _modulo(read: Evaluator, index: Number, extent: Number, node: ast.Call) -> Number:
