@@ -157,12 +157,13 @@ def test_whole_numbers(text: str, args: tuple[Any, ...]) -> None:
 MIXED = """
 np.concatenate((A, B)) | np.concatenate((A, B), axis=1) | np.stack((A, B)) | np.vstack((A, B[:1])) | np.hstack((B, A))
 np.column_stack((A, B)) | np.dstack((A, B)) | np.append(A, B) | np.append(v, 0.5) | np.where(True, A, B)
-np.where(A > B, A, B) | np.floor(A) | np.trunc(A) | np.ceil(v) | np.fix(v) | np.sort(A, axis=None) | np.outer(v, B[0])
+np.where(A > B, A, B) | np.array([A[0, 0], 0.5, B[0, 0]]) | np.array([[A[0, 1], 2], [True, A[1, 0]]]) | np.floor(A) | np.trunc(A) | np.ceil(v) | np.fix(v) | np.sort(A, axis=None) | np.outer(v, B[0])
 """
 WRAPPED = """
 np.median(v[:2]) | np.interp(np.array([0.5, 1.5]), np.arange(3), v) | np.interp(B[0], np.sort(v), v) | np.gradient(v)
 np.isclose(v, v[::-1], atol=60.0) | np.allclose(v, v[::-1], atol=200.0) | np.average(v, weights=v[::-1])
 np.einsum("i,i->", v, v) | np.tensordot(v, v, axes=1) | np.polyval(v, 2) | sum(v) | sum(A) | np.einsum("ij,j->i", A, v)
+np.sort(A[None], axis=1) | np.sort(A[:, None]) | np.concatenate((A, B), axis=None)
 np.mean(v) | np.std(v) | np.cov(v) | np.linalg.norm(v) | np.sum(v) | np.dot(v, v) | v - v[::-1] | np.diff(v) | -v
 """
 
@@ -209,6 +210,26 @@ def test_what_is_a_view_is_one(text: str) -> None:
     exec(compile("".join(lines), name, "exec"), scope)
     A = np.arange(12).reshape(3, 4)
     assert_alike(run(scope["of"], (A,)), scope["of"](A.copy()))
+
+
+def sorted_along(A: Any, axis: int) -> Any:
+    by_place, by_name = A.copy(), A.copy()
+    by_place.sort(0)
+    by_name.sort(axis=0)
+    return by_place, by_name, np.sort(A, axis)
+
+
+def test_arrays_are_sorted_along_an_axis() -> None:
+    A = np.random.default_rng(0).integers(0, 9, (3, 4))
+    assert_alike(run(sorted_along, (A, 0)), sorted_along(A, 0))
+
+
+@pytest.mark.parametrize(
+    "text", ['A.reshape(4, 3, order="F")', 'A.flatten("F")', 'A.flatten(order="F")', "np.argsort(A)"]
+)
+def test_orders_that_are_not_there_are_refused(text: str) -> None:
+    with pytest.raises(LoopsatError):
+        run(of_text(text), (np.ones((3, 4)), None, None, None))
 
 
 NAMED_OTHERWISE = ("np.pad", "np.einsum", "np.concatenate", "np.stack", "np.gradient")  # NumPy's are by place only

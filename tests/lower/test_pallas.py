@@ -378,8 +378,8 @@ def test_the_compiler_is_asked_for_cycles() -> None:
 
 @few(60)
 @given(reductions())
-def test_reductions_lower_for_a_gpu(text: str) -> None:
-    assert_lowers(func(text))
+def test_reductions_lower_for_a_gpu(drawn: tuple[str, bool]) -> None:
+    assert_lowers(func(drawn[0]))
 
 
 def test_tiles_along_two_axes_lower_for_a_gpu() -> None:

@@ -352,8 +352,10 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
         case "item" if not node.args and not owner.shape:
             return read.element(owner, ())
         case "flatten":
+            arguments(read, node, "flatten", 0, 0, (), np.ravel)
             return _copied(read, flattened(read, owner, node))
         case "reshape" | "transpose":
+            arguments(read, node, name, 0, len(node.args), (), getattr(np, name))
             order = tuple(read.items(node.args, read.value))
             order = order[0] if len(order) == 1 and isinstance(order[0], tuple) else order
             return ARRANGED[f"np.{name}"][2](read, [owner, order or ABSENT], node)

@@ -449,8 +449,11 @@ class Body(Struct, dict=True):
                 raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
             target = self.arrays.target(node.func.value, node)
             args = [*self.read.items(node.args, self.read.value)]
+            named = {k.arg or "**": self.read.value(k.value) for k in node.keywords}
             if node.func.attr == "sort":
-                args = [put_in_place(self.read, "np.sort", [target, *args], {}, node)]
+                args = [put_in_place(self.read, "np.sort", [target, *args], named, node)]
+            elif named or len(args) != 1:
+                raise self.read.error("arguments", "fill takes a number", node, "as in A.fill(0)")
             self.store(target, args[0], node)
             return
         found = self.read.value(node.func)

@@ -26,7 +26,7 @@ from ir.script.plain.arrays import (
     viewed,
 )
 from ir.script.plain.frames import Named, Value
-from ir.script.plain.library.arguments import ABSENT
+from ir.script.plain.library.arguments import ABSENT, is_none
 from ir.script.plain.promotion import Number
 
 if TYPE_CHECKING:
@@ -173,6 +173,8 @@ def one_of(read: Evaluator, cond: Number, arms: Sequence[Value], node: ast.AST) 
 
 def _concatenate(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     arrays = _arrays(read, values[0], node)
+    if values[1] is ABSENT and any(map(is_none, (*node.args[1:], *(k.value for k in node.keywords)))):
+        arrays = [flattened(read, array, node) for array in arrays]
     axis = _axis(read, values[1], len(arrays[0].shape), node, 0)
     total: Number = 0
     starts: list[Number] = []

@@ -24,29 +24,25 @@ def _sort_row(row: Any) -> None:
                 row[i] = least
 
 
-def _sort_rows(a: Any) -> None:
-    if a.ndim == 1:
-        _sort_row(a)
-    else:
-        for i in range(len(a)):
-            _sort_row(a[i])
-
-
 def sort(a: Any, axis: Any = -1) -> Any:
     if axis is None:
         flat = np.ravel(a).copy()
         _sort_row(flat)
         return flat
-    if axis == -1 or axis == a.ndim - 1:
-        found = a.copy()
-        _sort_rows(found)
+    found = np.moveaxis(a, axis, -1).copy()
+    if found.ndim == 1:
+        _sort_row(found)
         return found
-    turned = a.T.copy()
-    _sort_rows(turned)
-    return turned.T
+    if np.size(found) > 0:
+        rows = np.reshape(found, (-1, found.shape[-1]))
+        for i in range(len(rows)):
+            _sort_row(rows[i])
+    return np.moveaxis(found, -1, axis)
 
 
 def argsort(a: Any) -> Any:
+    if a.ndim != 1:
+        return unsupported("it is of vectors here: sort row by row")
     n = len(a)
     order = np.empty(n, np.int64)
     for i in range(n):
