@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import linecache
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,15 @@ def test_what_is_a_view_is_one(text: str) -> None:
     exec(compile("".join(lines), name, "exec"), scope)
     A = np.arange(12).reshape(3, 4)
     assert_alike(run(scope["of"], (A,)), scope["of"](A.copy()))
+
+
+def of_math(x: Any, n: int) -> Any:
+    return np.fabs(x), np.fabs(x[0]), math.fabs(n), math.pow(n, -1), math.pow(2, x[1]), math.pow(2, 3)
+
+
+def test_functions_of_math_give_floats_of_whole_numbers() -> None:
+    x = np.array([-1, -2])
+    assert_alike(run(of_math, (x, -4)), of_math(x, -4))
 
 
 def sorted_along(A: Any, axis: int) -> Any:

@@ -93,7 +93,7 @@ def _wide(value: Any) -> Any:
     return np.asarray(value).astype(float)
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=pytest.mark.fuzz)])
 def test_functions_of_arrays_of_several_dtypes(count: int) -> None:
     done = 0
     for function, given in (pair for seed in range(count) for pair in drawn(seed)):
