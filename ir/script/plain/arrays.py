@@ -33,11 +33,14 @@ class View(Struct, frozen=True, eq=False):
 
 
 class Elementwise(Struct, frozen=True, eq=False):
-    """An array that is nowhere stored: `element` gives its elements; `None` for what `np.empty` leaves open."""
+    """An array that is nowhere stored: `element` gives its elements; `None` for what `np.empty` leaves open. In Python
+    it may be one of those of which it was `chosen`.
+    """
 
     shape: tuple[Number, ...]
     element: Callable[[Indices], Number]
     undefined: bool = False
+    chosen: tuple[View, ...] = ()
 
 
 class Selection(Struct, frozen=True, eq=False):

@@ -29,7 +29,7 @@ from ir.script.plain.library.selected import alike
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.loops.growing import appended, check_steady, opened, steps_of
 from ir.script.plain.loops.iterables import Items, Iterables, named_by
-from ir.script.plain.loops.turns import carry_in, carry_on, changed, rotated, states_of
+from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy, rotated, states_of
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Weak, interval_of
@@ -225,7 +225,10 @@ class Body(Struct, dict=True):
             case tuple():
                 return tuple(self._settled(name, v, node, copy=copy) for v in value)
             case Elementwise() if copy:
-                return self.arrays.kept(name, value, node)
+                kept = self.arrays.kept(name, value, node)
+                for view in value.chosen:
+                    note_copy(self, name, view, kept)
+                return kept
             case Selection() if copy:
                 array, truths = (self.arrays.kept(name, part, node) for part in (value.array, value.truths))
                 return Selection(array, truths)

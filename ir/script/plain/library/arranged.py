@@ -6,11 +6,12 @@ import ast
 import string
 from collections.abc import Callable, Sequence
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from ir.script.plain.arrays import (
     Array,
@@ -168,7 +169,9 @@ def one_of(read: Evaluator, cond: Number, arms: Sequence[Value], node: ast.AST) 
     if len(then) != len(other) or not all(map(same, then, other)):
         message = f"one of two arrays of shapes {shown_shape(then)} and {shown_shape(other)}"
         raise read.error("shape", message, node, "write an `if` with two stores")
-    return read.lifted(lambda v: read.numbers.select(cond, v[0], v[1], node), arms, node)
+    found = read.lifted(lambda v: read.numbers.select(cond, v[0], v[1], node), arms, node)
+    views = (((arm,) if isinstance(arm, View) else arm.chosen) for arm in arms if isinstance(arm, (View, Elementwise)))
+    return replace(found, chosen=tuple(chain(*views))) if isinstance(found, Elementwise) else found
 
 
 def _concatenate(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
