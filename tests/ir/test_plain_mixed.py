@@ -25,7 +25,7 @@ np.where(a > 1, a, b) | np.where(a > 1, 0.5, a) | np.flip(a, 0) | np.roll(a, 1) 
 np.pad(a, 1) | np.diff(a, axis=0) | np.sort(a, axis=0) | np.tile(a, 2) | np.maximum(a, b) | np.minimum(a, 1)
 np.abs(a) | np.sign(a) | np.clip(a, 0, 2) | np.floor(a) | np.sqrt(np.abs(a)) | -a | np.outer(a, b) | a @ b
 a @ b.T | np.tensordot(a, b, axes=1) | np.take(a, [0, -1], axis=0) | np.array([a.sum(), 1, 0.5])
-a[a > 1].sum() | np.squeeze(a) | np.expand_dims(a, -1) | a.astype(np.float32) | np.zeros_like(a) | a.copy() | a
+a[a > 1].sum() | np.squeeze(a[None], 0) | np.expand_dims(a, -1) | a.astype(np.float32) | np.zeros_like(a) | a.copy() | a
 np.ptp(a)
 """
 # What may happen to arrays that are there.
