@@ -295,7 +295,8 @@ class _Forms(Struct, frozen=True):
         if dtype.is_signed:
             unary = [("neg", -bank.values), ("abs", np.abs(bank.values))]
         if "bitand" in self.operators:
-            unary.append(("bitnot", ~bank.values if dtype.is_signed else dtype.max - bank.values))
+            wrapped = dtype.is_signed or dtype.bits == 64
+            unary.append(("bitnot", ~bank.values if wrapped else dtype.max - bank.values))
         for op, row in unary:
             same = (row == self.target).all(axis=1) & (bank.sizes < self.most)
             yield from (Unary(op, bank.exprs[k]) for k in np.flatnonzero(same)[:2])

@@ -28,7 +28,9 @@ def bounds(expr: Expr, domain: isl.Set) -> Range:
     limits = expr.dtype.min, expr.dtype.max
     exact = _affine_range(expr, domain)
     found = _operation(expr, domain) if exact is None else exact
-    return limits if found is None else (max(found[0], limits[0]), min(found[1], limits[1]))
+    if found is None or (not expr.dtype.is_signed and not limits[0] <= found[0] <= found[1] <= limits[1]):
+        return limits  # what leaves an unsigned dtype comes back at its other end
+    return max(found[0], limits[0]), min(found[1], limits[1])
 
 
 def _affine_range(expr: Expr, domain: isl.Set) -> Range | None:

@@ -35,6 +35,7 @@ _ALL = 1 << 14  # points that are all looked at where there are no more
 _KEPT = 200  # parts of expressions whose values are kept
 _SHOWN = 1024  # drawn points that questions are put to
 _LARGE = 1 << 40  # beyond it, products of two values might leave the 64 bits that they are computed in
+_LARGEST = (1 << 63) - 1  # that an array of points holds
 _UNDEFINED = 2  # the fault of a divisor that is zero, or a shift outside of its width; 1: leaving the dtype
 _NONE: npt.NDArray[np.uint8] = np.asarray(0, np.uint8)
 _FINE: npt.NDArray[np.bool_] = np.asarray(False)
@@ -331,7 +332,7 @@ class Evidence:
 
     def __init__(self, given: Sequence[Expr], ranges: Callable[[Var], Range]) -> None:
         self._given = [c for c in given if has_values(c)]
-        self._exact = len(self._given) == len(given)  # whether points satisfy all there is
+        self._exact = len(self._given) == len(given) and all(map(_is_narrow, given))  # points satisfy all there is
         self._ranges = cache(ranges)
         self._drawn: dict[frozenset[Var], Drawn | None] = {}
         self._tied = cache(self._tied_to)
@@ -408,10 +409,12 @@ class Evidence:
         return True if drawn.every else None
 
 
-def refuted(point: Mapping[Var, int], cond: Expr, truth: bool, given: Iterable[tuple[Expr, bool]]) -> bool:
+def refuted(point: Mapping[Var, int], cond: Expr, truth: bool, given: Sequence[tuple[Expr, bool]]) -> bool:
     """Whether a condition certainly does not have a truth at a point, or no value, where the given ones have theirs."""
     fits = all(v.dtype is DType.BOOL or v.dtype.min <= n <= v.dtype.max for v, n in point.items())
-    if not fits or not _is_narrow(cond):
+    if not fits or max(map(abs, point.values()), default=0) > _LARGE:
+        return False
+    if not all(map(_is_narrow, (cond, *(c for c, _ in given)))):
         return False
     points = {v: np.array([n], np.int64) for v, n in point.items()}
     try:
@@ -434,6 +437,7 @@ def _where(points: Points, given: Sequence[tuple[Expr, bool]], known: Values) ->
     keep: Mask = np.ones(max(map(len, points.values())), bool)
     exact = True
     for cond, truth in given:
+        exact = exact and _is_narrow(cond)
         try:
             values, bad = evaluated(cond, points, known)
         except NoValueError:
@@ -452,7 +456,7 @@ def _every(variables: Sequence[Var], given: Sequence[Expr], ranges: Mapping[str,
         least = var.dtype.min if low is None else max(low, var.dtype.min)
         most = var.dtype.max if high is None else min(high, var.dtype.max)
         count *= max(int(most) - int(least) + 1, 0)
-        if not 0 < count <= _ALL:
+        if not 0 < count <= _ALL or most > _LARGEST:
             return None
         lines.append(np.arange(least, most + 1, dtype=np.int64))
     grid = {v: x.reshape(-1) for v, x in zip(variables, np.meshgrid(*lines, indexing="ij"), strict=True)}

@@ -110,6 +110,7 @@ class OwnerComputes(Struct):
     found: list[tuple[Buffer, View]] = field(default_factory=list[tuple[Buffer, View]])
     views: list[tuple[Buffer, View]] | None = None
     private: set[Buffer] = field(default_factory=set[Buffer])
+    updated: tuple[Load, Load] | None = None  # the element that a statement stores to, and where a device has it
 
     def local(self, stage: Stage) -> Local:
         """The stage for a device.
@@ -219,22 +220,14 @@ class OwnerComputes(Struct):
         for guard in guards:
             known = known.intersect(pb.condition(guard).may)
         places = [_settled(p, known) for p in places]
-        if partial is not None:
-            buffer = partial.buffer
-            value = self._updated(value, Load(store.buffer, indices), Load(buffer, self._exprs(places, known)), known)
-        else:
-            buffer = self.place(store.buffer, own(placement))
-            value = self._expr(value, known)
-        new: Stmt = Store(buffer, self._exprs(places, known), value)
+        buffer = self.place(store.buffer, own(placement)) if partial is None else partial.buffer
+        here = self._exprs(places, known)
+        self.updated = Load(store.buffer, indices), Load(buffer, here)  # it may hold what others have stored there
+        new: Stmt = Store(buffer, here, self._expr(value, known))
+        self.updated = None
         for guard in reversed(guards):
             new = If(self._expr(guard, known), new, SKIP)
         return new
-
-    def _updated(self, value: Expr, old: Load, new: Load, known: isl.Set) -> Expr:
-        """An update of the element of a partial result in place of that of the whole."""
-        assert isinstance(value, Binary)
-        lhs, rhs = (new if e.same(old) else self._expr(e, known) for e in (value.lhs, value.rhs))
-        return replace(value, lhs=lhs, rhs=rhs)
 
     # Expressions.
 
@@ -261,6 +254,8 @@ class OwnerComputes(Struct):
     def _load(self, load: Load, known: isl.Set) -> Expr:
         if load.buffer in self.private:
             return replace(load, indices=self._exprs(load.indices, known))
+        if self.updated is not None and load.same(self.updated[0]):
+            return self.updated[1]
         placement = self.placements[load.buffer]
         blocks: dict[Axes, set[int]] = {}
         for mine in self.assigned.values():

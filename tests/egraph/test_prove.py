@@ -154,6 +154,9 @@ OPEN = [
     ("x // m >= y // m", ["x >= y", "m != 0"]), ("(x | y) < 16", ["0 <= x", "x < 16", "y < 17"]),
     ("(x ^ y) < 12", ["0 <= x", "0 <= y", "x < 12", "y < 12"]),
     ("(x >> y) <= 3", ["0 <= x", "x < 17", "2 <= y", "y < 8"]),
+    ("x >= 5", ["0 <= x", "x < 10", 'T.cast(x - 1, "uint64") > T.uint64(3)']),  # true of x = 0, by 2**64 - 1
+    ("T.cast(u + 255, 'float64') >= 255.0", []),  # what is unsigned comes back at the other end
+    ("T.cast(-u, 'float64') <= 0.0", []),
 ]  # fmt: skip
 
 
@@ -175,6 +178,12 @@ def test_false_claims_are_refuted(claim: str, known: list[str]):
 @pytest.mark.parametrize(("claim", "known"), OPEN)
 def test_claims_that_depend_stay_open(claim: str, known: list[str]):
     assert prove(expr(claim), given=[expr(k) for k in known]) is None
+
+
+@pytest.mark.parametrize("claim", ["k >= T.uint64(9)", "T.max(k, T.uint64(3)) == k", "~(k ^ 1) & k == k & 1"])
+def test_what_no_signed_integer_holds_is_proven_too(claim: str):
+    wide = {"k": "uint64"}
+    assert prove(parse_expr(claim, wide), given=[parse_expr(f"k >= T.uint64({2**64 - 6})", wide)]) is True
 
 
 def holds(cond: Expr, values: dict[Var, int]) -> bool | None:

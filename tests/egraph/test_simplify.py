@@ -73,6 +73,8 @@ NEAR = [  # where a side condition fails by one, less follows
     ("abs(x)", ["x >= -1"], "T.abs(x)"),
     ("x & 7", ["0 <= x", "x < 9"], "x & 7"),
     ("T.int32(T.int8(x))", ["-130 < x", "x < 5"], 'T.cast(T.cast(x, "int8"), "int32")'),
+    ("T.int32(T.int8(-u))", [], 'T.cast(T.cast(-u, "int8"), "int32")'),
+    ("T.max(T.float32(3.0), T.float32(u + 255))", [], 'T.max(3.0, T.cast(u + 255, "float32"))'),
     ("T.min(T.max(x, 0), 7)", ["-1 <= x", "x <= 7"], "T.max(x, 0)"),
     ("x * m < y * m", ["m >= 0"], "x * m < y * m"),
 ]

@@ -31,6 +31,17 @@ def swaps_sometimes(x):
 
 
 @program(V)
+def the_greater_one(x):
+    best = x[:3].copy()
+    for k in range(3):
+        new = x[k : k + 3] * 1.5
+        best = new if new[1] > best[1] else best
+    rows = (best if best[0] > 0.5 else x[3:]).copy()
+    rows[0] = 2
+    return rows, best, x * 1
+
+
+@program(V)
 def converges(x):
     for step in range(9):
         new = np.empty_like(x)
@@ -204,7 +215,21 @@ def of_two_sizes(x):
     return x
 
 
+def one_of_two(x):
+    y = x * 2
+    z = x if x[0] > 0.5 else y
+    z[0] = 3
+    return z, x, y
+
+
+def one_of_two_before_a_change(x):
+    z = x if x[0] > 0.5 else x + 1
+    x[0] = 3
+    return z, x
+
+
 REFUSED = [
+    (one_of_two, "an array that `z` may stand for"), (one_of_two_before_a_change, "as in z = x.copy()"),
     (two_of_one, "an array that `y` may stand for"), (row_of_what_changes, "as in best = x.copy()"),
     (two_copies, "that other names may stand for"), (returned_by_a_function, "as in return x.copy()"),
     (perhaps_assigned, "`y` may be read before it is assigned"), (of_two_sizes, "what is returned stands for arrays"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import linecache
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,94 @@ def test_numbers(text: str, args: tuple[Any, ...]) -> None:
 @given(operands(DTYPES[2:5], 2))
 def test_whole_numbers(text: str, args: tuple[Any, ...]) -> None:
     check(text, args, False)
+
+
+# Expressions of matrices A and B of two dtypes, and of a vector v that is near the limits of the first one.
+MIXED = """
+np.concatenate((A, B)) | np.concatenate((A, B), axis=1) | np.stack((A, B)) | np.vstack((A, B[:1])) | np.hstack((B, A))
+np.column_stack((A, B)) | np.dstack((A, B)) | np.append(A, B) | np.append(v, 0.5) | np.where(True, A, B)
+np.where(A > B, A, B) | np.array([A[0, 0], 0.5, B[0, 0]]) | np.array([[A[0, 1], 2], [True, A[1, 0]]]) | np.floor(A) | np.trunc(A) | np.ceil(v) | np.fix(v) | np.sort(A, axis=None) | np.outer(v, B[0])
+"""
+WRAPPED = """
+np.median(v[:2]) | np.interp(np.array([0.5, 1.5]), np.arange(3), v) | np.interp(B[0], np.sort(v), v) | np.gradient(v)
+np.isclose(v, v[::-1], atol=60.0) | np.allclose(v, v[::-1], atol=200.0) | np.average(v, weights=v[::-1])
+np.einsum("i,i->", v, v) | np.tensordot(v, v, axes=1) | np.polyval(v, 2) | sum(v) | sum(A) | np.einsum("ij,j->i", A, v)
+np.sort(A[None], axis=1) | np.sort(A[:, None]) | np.concatenate((A, B), axis=None)
+np.mean(v) | np.std(v) | np.cov(v) | np.linalg.norm(v) | np.sum(v) | np.dot(v, v) | v - v[::-1] | np.diff(v) | -v
+"""
+
+
+@pytest.mark.parametrize("text", expressions(MIXED))
+@pytest.mark.parametrize("one", [np.uint8, np.bool_])
+@pytest.mark.parametrize("other", [np.float64, np.int16])
+def test_arrays_of_two_dtypes(text: str, one: Any, other: Any) -> None:
+    A = np.array([[0, 1, 3], [2, 0, 1]]).astype(one)
+    B = np.array([[1.5, -1, 2], [2, -2.5, 1]]).astype(other)
+    check(text, (A, B, np.array([2, 0, 1]).astype(one), np.array([0, 1])), False)
+
+
+@pytest.mark.parametrize("text", expressions(WRAPPED))
+def test_what_is_unsigned_wraps_where_it_does_in_numpy(text: str) -> None:
+    v = np.array([200, 100, 7], np.uint8)
+    check(text, (np.stack((v, v[::-1])), np.array([[0, 150.5, 7]]), v, np.array([0, 1])), False)
+
+
+def test_logarithms_of_what_is_unsigned() -> None:
+    check("np.logaddexp(v, k)", (None, None, np.array([200, 3, 0], np.uint8), np.array([1, 2, 3])), False)
+
+
+VIEWS_AND_COPIES = """
+np.flip(A) | np.flipud(A) | np.fliplr(A)[1:] | np.rot90(A) | A.ravel() | A[1:].ravel() | A[:, ::2].ravel() | A.T.ravel()
+A[:, ::2].reshape(-1) | A[:, 1].reshape(3, 1) | A.T.reshape(4, 3) | A.T.reshape(-1) | A[:2].reshape(2, 2, 2)
+A[:, :2].reshape(6) | A.reshape(12)[::2].reshape(2, 3) | np.atleast_2d(A[0]) | np.positive(A) | +A | np.tile(A, 1)
+"""
+
+
+@pytest.mark.parametrize("text", expressions(VIEWS_AND_COPIES))
+def test_what_is_a_view_is_one(text: str) -> None:
+    lines = [
+        "def of(A):\n",
+        f"    v = {text}\n",
+        "    v -= 1\n",
+        "    v[0] = 7\n",
+        "    A[1] = 5\n",
+        "    return v, A\n",
+    ]
+    name = f"<a view or not: {text}>"
+    linecache.cache[name] = (len("".join(lines)), None, lines, name)
+    scope: dict[str, Any] = {"np": np}
+    exec(compile("".join(lines), name, "exec"), scope)
+    A = np.arange(12).reshape(3, 4)
+    assert_alike(run(scope["of"], (A,)), scope["of"](A.copy()))
+
+
+def of_math(x: Any, n: int) -> Any:
+    return np.fabs(x), np.fabs(x[0]), math.fabs(n), math.pow(n, -1), math.pow(2, x[1]), math.pow(2, 3)
+
+
+def test_functions_of_math_give_floats_of_whole_numbers() -> None:
+    x = np.array([-1, -2])
+    assert_alike(run(of_math, (x, -4)), of_math(x, -4))
+
+
+def sorted_along(A: Any, axis: int) -> Any:
+    by_place, by_name = A.copy(), A.copy()
+    by_place.sort(0)
+    by_name.sort(axis=0)
+    return by_place, by_name, np.sort(A, axis)
+
+
+def test_arrays_are_sorted_along_an_axis() -> None:
+    A = np.random.default_rng(0).integers(0, 9, (3, 4))
+    assert_alike(run(sorted_along, (A, 0)), sorted_along(A, 0))
+
+
+@pytest.mark.parametrize(
+    "text", ['A.reshape(4, 3, order="F")', 'A.flatten("F")', 'A.flatten(order="F")', "np.argsort(A)"]
+)
+def test_orders_that_are_not_there_are_refused(text: str) -> None:
+    with pytest.raises(LoopsatError):
+        run(of_text(text), (np.ones((3, 4)), None, None, None))
 
 
 NAMED_OTHERWISE = ("np.pad", "np.einsum", "np.concatenate", "np.stack", "np.gradient")  # NumPy's are by place only

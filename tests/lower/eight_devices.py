@@ -101,6 +101,20 @@ def test_dividing_dimensions_stay_cut_in_the_result(line: Mesh) -> None:
     assert {shard.data.shape for shard in found.addressable_shards} == {(2, 6)}
 
 
+UPDATED_AGAIN = """
+def f(A: T.Buffer((12,), "int32"), C: T.Buffer((12,), "int32")):
+    for i in T.serial(12):
+        C[{p}] = {value}
+"""
+
+
+@pytest.mark.parametrize("value", ["T.min(C[{p}], A[i % 2])", "C[{p}] + A[i]", "C[{p}] - C[{p}] // 2 + A[i % 2]"])
+def test_what_is_updated_again_and_again_is_read_where_it_is_stored(line: Mesh, value: str) -> None:
+    """The place does not say in which block of the array it is."""
+    place = "T.cast(T.cast(i, 'int64'), 'int32') // 2 % 3"
+    check(func_of(UPDATED_AGAIN.format(p=place, value=value.format(p=place))), line, {"C": P("x")})
+
+
 ROW = """
 def f(A: T.Buffer((6, 13), "{dtype}"), B: T.Buffer((6,), "{dtype}")):
     for i in T.serial(6):

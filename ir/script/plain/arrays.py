@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from math import prod
+from typing import TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,11 +33,14 @@ class View(Struct, frozen=True, eq=False):
 
 
 class Elementwise(Struct, frozen=True, eq=False):
-    """An array that is nowhere stored: `element` gives its elements; `None` for what `np.empty` leaves open."""
+    """An array that is nowhere stored: `element` gives its elements; `None` for what `np.empty` leaves open. In Python
+    it may be one of those of which it was `chosen`.
+    """
 
     shape: tuple[Number, ...]
     element: Callable[[Indices], Number]
     undefined: bool = False
+    chosen: tuple[View, ...] = ()
 
 
 class Selection(Struct, frozen=True, eq=False):
@@ -187,6 +191,41 @@ def viewed(array: Array, shape: tuple[Number, ...], place: Callable[[Indices], I
     if isinstance(array, Elementwise):
         return Elementwise(shape, lambda i: array.element(place(i)), array.undefined)
     return View(array.buffer, shape, lambda i: array.place(place(i)))
+
+
+def strides_of(view: View) -> tuple[int, ...] | None:
+    """How many elements of its buffer each axis of a view goes on by, where all sizes and places are known."""
+    steps: list[int] = []
+    sizes = [e.value for e in view.buffer.shape if isinstance(e, Const)]
+    rank = len(view.shape)
+    origin = tuple(0 for _ in range(rank))
+    if len(sizes) != len(view.buffer.shape) or not all(isinstance(n, int) for n in view.shape):
+        return None
+    for places in (origin, *(tuple(int(k == axis) for k in range(rank)) for axis in range(rank))):
+        found = view.place(places)
+        if not all(isinstance(i, int) for i in found):
+            return None
+        steps.append(sum(int(cast(int, i)) * int(prod(sizes[k + 1 :])) for k, i in enumerate(found)))
+    return tuple(step - steps[0] for step in steps[1:])
+
+
+def runs_of(view: View) -> tuple[list[int], bool] | None:
+    """How many elements lie in a row of an even step, in all rows of a view, and whether those of all follow each other
+    in memory; None where that is not known."""
+    strides = strides_of(view)
+    if strides is None:
+        return None
+    runs: list[int] = []
+    last = 0
+    for extent, stride in zip(cast("tuple[int, ...]", view.shape), strides, strict=True):
+        if extent == 1:
+            continue
+        if runs and last == extent * stride:
+            runs[-1] *= extent
+        else:
+            runs.append(extent)
+        last = stride
+    return runs, not runs or (len(runs) == 1 and last == 1)
 
 
 def transposed(array: Array, order: Sequence[int]) -> Array:

@@ -219,7 +219,7 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
                 hint = "write np.where(condition, A, B), a total such as A[condition].sum(), or a loop with `if`"
                 raise read.error("unsupported", "how many places there are depends on data", node, hint)
             parts = [read.value(v) for v in arguments(read, node, name, 3, 3)]
-            return read.lifted(lambda v: numbers.select(v[0], v[1], v[2], node), parts, node)
+            return read.lifted(lambda v: numbers.where(v[0], v[1], v[2], node), parts, node)
         case "np.square":
             value = read.value(only(read, node, name))
             return read.lifted(lambda v: numbers.binary("pow", v[0], 2, node), [value], node)
@@ -352,8 +352,10 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
         case "item" if not node.args and not owner.shape:
             return read.element(owner, ())
         case "flatten":
+            arguments(read, node, "flatten", 0, 0, (), np.ravel)
             return _copied(read, flattened(read, owner, node))
         case "reshape" | "transpose":
+            arguments(read, node, name, 0, len(node.args), (), getattr(np, name))
             order = tuple(read.items(node.args, read.value))
             order = order[0] if len(order) == 1 and isinstance(order[0], tuple) else order
             return ARRANGED[f"np.{name}"][2](read, [owner, order or ABSENT], node)
@@ -381,6 +383,9 @@ def _python_sum(read: Evaluator, node: ast.Call) -> Value:
     rows = isinstance(items, (View, Elementwise)) and len(items.shape) > 1 and stands_for_list(read, items)
     if isinstance(items, (View, Elementwise)) and items.shape and not rows:
         found = _reduced(read, "sum", items, (0,), node)
+        dtype = read.dtype_of(items, node)
+        if dtype.is_integer and not stands_for_list(read, items):  # added up one after the other, in their dtype
+            found = read.lifted(lambda v: read.numbers.convert(v[0], dtype, node), [found], node)
     elif isinstance(items, Selection):
         found = selected.total(read, "sum", items, None, node)
     else:

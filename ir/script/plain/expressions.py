@@ -36,7 +36,7 @@ from ir.script.plain.comparisons import compared
 from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, shown, used
 from ir.script.plain.library import names as library
 from ir.script.plain.library import selected
-from ir.script.plain.library.arranged import extents_of, flattened, one_of, size_of
+from ir.script.plain.library.arranged import copied, extents_of, flattened, one_of, size_of
 from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.syntax.lists import Listed
@@ -392,7 +392,7 @@ class Evaluator(Struct):
         value = self.value(operand)
         check_no_list(self, (value,), node)
         if isinstance(op, ast.UAdd):
-            return value
+            return copied(self, value) if isinstance(value, View) else value
         name = "neg" if isinstance(op, ast.USub) else "bitnot"
         return self.lifted(lambda v: self.numbers.unary(name, v[0], node), [value], node)
 

@@ -81,7 +81,7 @@ class Numbers(Struct):
         if strong:
             dtype = strong[0]
             for other in strong[1:]:
-                dtype = self._promoted(dtype, other, node)
+                dtype = self.promoted(dtype, other, node)
             return (DType.FLOAT64, False) if weak == 2 and dtype.is_integer else (dtype, False)
         if weak == 2:
             return DType.FLOAT64, True
@@ -94,7 +94,8 @@ class Numbers(Struct):
             return value.expr.dtype
         return narrowest(*interval_of(value)) if isinstance(value, int) else DType.INT32
 
-    def _promoted(self, a: DType, b: DType, node: ast.AST) -> DType:
+    def promoted(self, a: DType, b: DType, node: ast.AST) -> DType:
+        """The dtype that NumPy gives two arrays together."""
         try:
             found = from_name(np.promote_types(a.numpy, b.numpy).name)
         except TypeError:
@@ -282,7 +283,7 @@ class Numbers(Struct):
     def of_floats(self, op: UnaryOp, value: Number, of_numpy: bool, node: ast.AST) -> Number:
         """A function of floats: one of NumPy gives a NumPy float, one of `math` a Python float."""
         dtype = self.dtype_of(value)
-        if op in ("floor", "ceil") and dtype.is_integer:
+        if op in ("floor", "ceil", "trunc") and not dtype.is_float:
             return value
         if isinstance(value, (int, float)) and not of_numpy:
             return self._of_known(op, value, node)
@@ -311,6 +312,14 @@ class Numbers(Struct):
         low, high = _least(one[0], two[0]), _most(one[1], two[1])
         x, y = (self.convert(v, dtype, node) for v in (then, other))
         return self.number(Select(test, x, y, self.source.span(node)), weak, low, high)
+
+    def where(self, cond: Number, then: Number, other: Number, node: ast.AST) -> Number:
+        """`np.where` of numbers: as `select`, also where it is known which of them it is."""
+        if not isinstance(cond, bool):
+            return self.select(cond, then, other, node)
+        dtype, weak = self.common([then, other], node)
+        taken = then if cond else other
+        return self.number(self.convert(taken, dtype, node), weak, *interval_of(taken))
 
     def truth(self, value: Number, node: ast.AST) -> Expr:
         """A number as a condition: whether it is not zero."""

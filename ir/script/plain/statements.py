@@ -29,7 +29,7 @@ from ir.script.plain.library.selected import alike
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.loops.growing import appended, check_steady, opened, steps_of
 from ir.script.plain.loops.iterables import Items, Iterables, named_by
-from ir.script.plain.loops.turns import carry_in, carry_on, changed, rotated, states_of
+from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy, rotated, states_of
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Weak, interval_of
@@ -225,7 +225,10 @@ class Body(Struct, dict=True):
             case tuple():
                 return tuple(self._settled(name, v, node, copy=copy) for v in value)
             case Elementwise() if copy:
-                return self.arrays.kept(name, value, node)
+                kept = self.arrays.kept(name, value, node)
+                for view in value.chosen:
+                    note_copy(self, name, view, kept)
+                return kept
             case Selection() if copy:
                 array, truths = (self.arrays.kept(name, part, node) for part in (value.array, value.truths))
                 return Selection(array, truths)
@@ -449,8 +452,11 @@ class Body(Struct, dict=True):
                 raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
             target = self.arrays.target(node.func.value, node)
             args = [*self.read.items(node.args, self.read.value)]
+            named = {k.arg or "**": self.read.value(k.value) for k in node.keywords}
             if node.func.attr == "sort":
-                args = [put_in_place(self.read, "np.sort", [target, *args], {}, node)]
+                args = [put_in_place(self.read, "np.sort", [target, *args], named, node)]
+            elif named or len(args) != 1:
+                raise self.read.error("arguments", "fill takes a number", node, "as in A.fill(0)")
             self.store(target, args[0], node)
             return
         found = self.read.value(node.func)

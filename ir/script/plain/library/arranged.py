@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import string
 from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import accumulate, chain
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from ir.script.plain.arrays import (
     Array,
@@ -16,13 +20,14 @@ from ir.script.plain.arrays import (
     View,
     broadcast_index,
     broadcast_shape,
+    runs_of,
     same,
     shown_shape,
     transposed,
     viewed,
 )
 from ir.script.plain.frames import Named, Value
-from ir.script.plain.library.arguments import ABSENT
+from ir.script.plain.library.arguments import ABSENT, is_none
 from ir.script.plain.promotion import Number
 
 if TYPE_CHECKING:
@@ -81,7 +86,9 @@ def unflat(read: Evaluator, shape: Sequence[Number], place: Number, node: ast.AS
 
 
 def reshaped(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.AST) -> Array:
-    """An array of another shape with the same elements in the order of rows; a view where the array is all of one.
+    """An array of another shape with the same elements in the order of rows; a view where NumPy gives one.
+
+    It does so where an axis of the array, or several that lie in a row of even step, become whole axes.
 
     Raises:
         ParseError: the shape has another number of elements, or that is not known.
@@ -94,9 +101,19 @@ def reshaped(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast
     def place(indices: Indices) -> Indices:
         return unflat(read, array.shape, _flat(read, shape, indices, node), node)
 
-    if isinstance(array, View) and array.whole:
+    if len(shape) == len(array.shape) and all(map(same, shape, array.shape)):
+        return array
+    if isinstance(array, View) and (array.whole or _stays_in_place(array, shape)):
         return View(array.buffer, shape, lambda i: array.place(place(i)))
     return Elementwise(shape, lambda i: read.element(array, place(i)))
+
+
+def _stays_in_place(array: View, shape: tuple[Number, ...]) -> bool:
+    """Whether a view has another shape without a copy: rows of even step end where axes of the shape do."""
+    found = runs_of(array)
+    if found is None or not all(isinstance(n, int) for n in shape):
+        return False
+    return {*accumulate(found[0], mul)} <= {1, *accumulate((n for n in shape if isinstance(n, int)), mul)}
 
 
 def _without_gap(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast.AST) -> tuple[Number, ...]:
@@ -122,7 +139,15 @@ def flattened(read: Evaluator, array: Array, node: ast.AST) -> Array:
 
 
 def _ravel(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
-    return flattened(read, _array(read, values[0], node), node)
+    """All elements in the order of rows: a copy of those that do not follow each other in memory."""
+    array = _array(read, values[0], node)
+    found, runs = flattened(read, array, node), runs_of(array) if isinstance(array, View) else None
+    return found if runs is None or runs[1] else copied(read, found)
+
+
+def copied(read: Evaluator, array: Array) -> Array:
+    """An array with the elements of another one, that is none of its views."""
+    return Elementwise(array.shape, lambda i: read.element(array, i)) if isinstance(array, View) else array
 
 
 def _choice(
@@ -144,11 +169,15 @@ def one_of(read: Evaluator, cond: Number, arms: Sequence[Value], node: ast.AST) 
     if len(then) != len(other) or not all(map(same, then, other)):
         message = f"one of two arrays of shapes {shown_shape(then)} and {shown_shape(other)}"
         raise read.error("shape", message, node, "write an `if` with two stores")
-    return read.lifted(lambda v: read.numbers.select(cond, v[0], v[1], node), arms, node)
+    found = read.lifted(lambda v: read.numbers.select(cond, v[0], v[1], node), arms, node)
+    views = (((arm,) if isinstance(arm, View) else arm.chosen) for arm in arms if isinstance(arm, (View, Elementwise)))
+    return replace(found, chosen=tuple(chain(*views))) if isinstance(found, Elementwise) else found
 
 
 def _concatenate(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     arrays = _arrays(read, values[0], node)
+    if values[1] is ABSENT and any(map(is_none, (*node.args[1:], *(k.value for k in node.keywords)))):
+        arrays = [flattened(read, array, node) for array in arrays]
     axis = _axis(read, values[1], len(arrays[0].shape), node, 0)
     total: Number = 0
     starts: list[Number] = []
@@ -160,11 +189,14 @@ def _concatenate(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
             raise read.error("shape", f"arrays of shapes {shapes} do not fit each other", node)
         starts.append(total)
         total = array.shape[axis] if same(total, 0) else read.numbers.binary("add", total, array.shape[axis], node)
+    dtypes = [read.dtype_of(array, node) for array in arrays]
+    dtype = reduce(lambda a, b: read.numbers.promoted(a, b, node), dtypes)
 
     def element(indices: Indices) -> Number:
         def at(k: int) -> Number:
             back = read.numbers.binary("sub", indices[axis], starts[k], node) if k else indices[axis]
-            return read.element(arrays[k], (*indices[:axis], back, *indices[axis + 1 :]), node)
+            found = read.element(arrays[k], (*indices[:axis], back, *indices[axis + 1 :]), node)
+            return found if dtypes[k] is dtype else read.numbers.convert(found, dtype, node)
 
         def rest(k: int) -> Number:
             if k == len(arrays) - 1:
@@ -255,7 +287,7 @@ def _tile(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
         extent, count = array.shape[axis], _count(read, times, node)
         if count != 1:
             array = _copies(read, array, axis, count, lambda k, n=extent: _modulo(read, k, n, node), node)
-    return array
+    return copied(read, array)
 
 
 def _modulo(read: Evaluator, index: Number, extent: Number, node: ast.Call) -> Number:
@@ -341,7 +373,11 @@ def _einsum(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
         return found
 
     whole = Elementwise(tuple(extents[c] for c in every), product)
-    return read.caller.reduce("sum", whole, tuple(range(len(output), len(every))), node) if summed else whole
+    if not summed:
+        return whole
+    found = read.caller.reduce("sum", whole, tuple(range(len(output), len(every))), node)
+    dtype = read.dtype_of(whole, node)  # in which sums of products are, where others are in a wider one
+    return read.lifted(lambda v: read.numbers.convert(v[0], dtype, node), [found], node)
 
 
 def _tensordot(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
@@ -415,8 +451,13 @@ def _roll(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
 
 
 def _turned(read: Evaluator, array: Array, axis: int, node: ast.Call) -> Array:
+    """A view with an axis in the other direction."""
     last = read.numbers.binary("sub", array.shape[axis], 1, node)
-    return _along(array, axis, array.shape[axis], lambda k: read.numbers.binary("sub", last, k, node), read)
+
+    def place(i: Indices) -> Indices:
+        return (*i[:axis], read.numbers.binary("sub", last, i[axis], node), *i[axis + 1 :])
+
+    return viewed(array, array.shape, place)
 
 
 def _flip(axes: tuple[int, ...] | None) -> Arranged:

@@ -24,25 +24,25 @@ def _sort_row(row: Any) -> None:
                 row[i] = least
 
 
-def _sort_rows(a: Any) -> None:
-    if a.ndim == 1:
-        _sort_row(a)
-    else:
-        for i in range(len(a)):
-            _sort_row(a[i])
-
-
 def sort(a: Any, axis: Any = -1) -> Any:
-    if axis == -1 or axis == a.ndim - 1:
-        found = a.copy()
-        _sort_rows(found)
+    if axis is None:
+        flat = np.ravel(a).copy()
+        _sort_row(flat)
+        return flat
+    found = np.moveaxis(a, axis, -1).copy()
+    if found.ndim == 1:
+        _sort_row(found)
         return found
-    turned = a.T.copy()
-    _sort_rows(turned)
-    return turned.T
+    if np.size(found) > 0:
+        rows = np.reshape(found, (-1, found.shape[-1]))
+        for i in range(len(rows)):
+            _sort_row(rows[i])
+    return np.moveaxis(found, -1, axis)
 
 
 def argsort(a: Any) -> Any:
+    if a.ndim != 1:
+        return unsupported("it is of vectors here: sort row by row")
     n = len(a)
     order = np.empty(n, np.int64)
     for i in range(n):
@@ -68,7 +68,7 @@ def _quantile(a: Any, q: Any) -> Any:
 def _median(a: Any) -> Any:
     flat = sort(np.ravel(a))
     n = len(flat)
-    return flat[n // 2] * 1.0 if n % 2 == 1 else 0.5 * (flat[n // 2 - 1] + flat[n // 2])
+    return flat[n // 2] * 1.0 if n % 2 == 1 else 0.5 * (flat[n // 2 - 1] * 1.0 + flat[n // 2])
 
 
 def _rows(a: Any, axis: Any) -> Any:
@@ -182,15 +182,15 @@ def _interpolate(x: Any, xp: Any, fp: Any) -> Any:
         if xp[k] <= x and x < xp[k + 1]:
             found += (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k]) * (x - xp[k]) + fp[k]
     if x < xp[0]:
-        found = np.float64(fp[0])
+        found = fp[0]
     if x >= xp[last]:
-        found = np.float64(fp[last])
+        found = fp[last]
     return found
 
 
 def interp(x: Any, xp: Any, fp: Any) -> Any:
-    xp = np.asarray(xp)
-    fp = np.asarray(fp)
+    xp = np.asarray(xp, np.float64)
+    fp = np.asarray(fp, np.float64)
     if np.ndim(x) == 0:
         return _interpolate(x, xp, fp)
     found = np.empty(len(x))
@@ -245,9 +245,10 @@ def vdot(a: Any, b: Any) -> Any:
 
 
 def polyval(p: Any, x: Any) -> Any:
-    found = 0 * x
+    places = np.asarray(x)
+    found = 0 * places
     for factor in p:
-        found = found * x + factor
+        found = found * places + factor
     return found
 
 
@@ -283,8 +284,8 @@ def average(a: Any, axis: Any = None, weights: Any = None) -> Any:
     if weights is None:
         return np.mean(a, axis=axis)
     if axis is None or np.ndim(weights) == np.ndim(a):
-        return np.sum(a * weights, axis=axis) / np.sum(weights, axis=axis)
-    return np.sum(np.moveaxis(a, axis, -1) * weights, axis=-1) / np.sum(weights)
+        return np.sum(a * 1.0 * weights, axis=axis) / np.sum(weights, axis=axis)
+    return np.sum(np.moveaxis(a, axis, -1) * 1.0 * weights, axis=-1) / np.sum(weights)
 
 
 def cov(m: Any, y: Any = None, rowvar: Any = True, bias: Any = False, ddof: Any = None) -> Any:
@@ -324,10 +325,10 @@ def gradient(f: Any, by: Any = 1.0, second: Any = None, third: Any = None, *, ax
 
 
 def _slopes(f: Any, by: Any, axis: Any) -> Any:
-    moved = np.moveaxis(f, axis, 0)
+    moved = np.moveaxis(f * 1.0, axis, 0)  # floats, also of what is unsigned
     if np.ndim(by) > 0:
         return unsupported("places that are not evenly spaced")
-    found = np.empty(moved.shape, (np.ravel(f)[:1] * 1.0).dtype)
+    found = np.empty(moved.shape, moved.dtype)
     found[0] = (moved[1] - moved[0]) / by
     found[1:-1] = (moved[2:] - moved[:-2]) / (2.0 * by)
     found[-1] = (moved[-1] - moved[-2]) / by
@@ -335,11 +336,11 @@ def _slopes(f: Any, by: Any, axis: Any) -> Any:
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> Any:
-    return np.abs(a - b) <= atol + rtol * np.abs(b)
+    return np.abs(a - b * 1.0) <= atol + rtol * np.abs(b * 1.0)
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8) -> Any:
-    return np.all(np.abs(a - b) <= atol + rtol * np.abs(b))
+    return np.all(isclose(a, b, rtol, atol))
 
 
 def array_equal(a1: Any, a2: Any) -> Any:

@@ -107,6 +107,15 @@ def _round(on: Operations, x: Number, decimals: Number = 0) -> Number:
     return on.of("round", x)
 
 
+def _size_of_floats(on: Operations, x: Number) -> Number:
+    return on.size(on.floats([x])[0])
+
+
+def _power_of_floats(on: Operations, x: Number, y: Number) -> Number:
+    a, b = on.floats([x, y])
+    return on.two("pow", a, b)
+
+
 def _fmod(on: Operations, x: Number, y: Number) -> Number:
     """What is left of a quotient that is cut off: it has the sign of the dividend."""
     if on.numbers.common([x, y], on.node)[0].is_integer:
@@ -139,6 +148,8 @@ def _isnan(on: Operations, x: Number) -> Number:
 Composed = Callable[..., Number]
 COMPOSED: dict[str, tuple[tuple[str, ...], int, Composed]] = {  # names of arguments, how many must be, and what it is
     "np.fmod": (("x1", "x2"), 2, _fmod), "math.fmod": (("x", "y"), 2, _fmod_of_floats),
+    "np.fabs": (("x",), 1, _size_of_floats), "math.fabs": (("x",), 1, _size_of_floats),
+    "math.pow": (("x", "y"), 2, _power_of_floats),
     "np.hypot": (("x1", "x2"), 2, _hypot), "math.hypot": (("x", "y"), 2, _hypot),
     "np.arctan2": (("x1", "x2"), 2, _arctan2), "math.atan2": (("y", "x"), 2, _arctan2),
     "np.round": (("a", "decimals"), 1, _round), "np.around": (("a", "decimals"), 1, _round),

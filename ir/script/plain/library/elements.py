@@ -43,7 +43,7 @@ def _sine_ratio(y: Any) -> Any:
 
 
 def logaddexp(x1: Any, x2: Any) -> Any:
-    return np.maximum(x1, x2) + np.log1p(np.exp(-np.abs(x1 - x2)))
+    return np.maximum(x1, x2) + np.log1p(np.exp(-np.abs(x1 * 1.0 - x2)))
 
 
 def heaviside(x1: Any, x2: Any) -> Any:
@@ -77,7 +77,7 @@ def arctanh(x: Any) -> Any:
 
 
 def modf(x: Any) -> Any:
-    return x - np.trunc(x), np.trunc(x)
+    return x - np.trunc(x * 1.0), np.trunc(x * 1.0)
 
 
 def negative(x: Any) -> Any:

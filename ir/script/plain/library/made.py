@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ir.dtypes import DType
@@ -149,6 +150,22 @@ def _default(read: Evaluator, value: Number) -> DType:
     return DType.INT64 if weak and dtype.is_integer else dtype
 
 
+def _of_rows(read: Evaluator, rows: tuple[Value, ...], node: ast.Call) -> DType | None:
+    """The dtype that NumPy gives an array of rows, in which numbers of Python count as arrays of them do; None for rows
+    that are not of numbers."""
+    found: set[DType] = set()
+    left: list[Value] = [rows]
+    while left:
+        value = left.pop()
+        if isinstance(value, tuple):
+            left += value
+        elif is_number(value):
+            found.add(_default(read, read.as_number(value, node)))
+        else:
+            return None
+    return reduce(lambda a, b: read.numbers.promoted(a, b, node), sorted(found, key=str)) if found else None
+
+
 def array(read: Evaluator, name: str, function: object, node: ast.Call) -> Array:
     """`np.array` of an array, or of rows of numbers that are written out."""
     args = arguments(read, node, name, 1, 2, ("dtype",), function)
@@ -156,7 +173,7 @@ def array(read: Evaluator, name: str, function: object, node: ast.Call) -> Array
     dtype = None if stated is None else dtype_at(read, stated)
     value = read.array_or(args[0])
     if isinstance(value, tuple):
-        return read.caller.table(value, dtype, node)
+        return read.caller.table(value, _of_rows(read, value, node) if dtype is None else dtype, node)
     if is_number(value):
         given = read.as_number(value, node)
         number = read.numbers.convert(given, _default(read, given) if dtype is None else dtype, node)

@@ -37,11 +37,11 @@ FLOAT_UNARY: dict[str, tuple[UnaryOp, bool]] = {  # and whether the result is a 
     "np.rint": ("round", True), "np.fix": ("trunc", True),
     **{f"math.{op}": (op, False) for op in (*_FLOATS, *_ARCS, "erf")},
 }  # fmt: skip
-ABSOLUTE = ("abs", "np.abs", "np.absolute", "np.fabs", "math.fabs")
+ABSOLUTE = ("abs", "np.abs", "np.absolute")
 BINARY: dict[str, BinaryOp] = {
     "np.minimum": "min", "np.maximum": "max", "np.power": "pow", "np.add": "add", "np.subtract": "sub",
     "np.multiply": "mul", "np.divide": "div", "np.true_divide": "div", "np.floor_divide": "floordiv",
-    "np.mod": "floormod", "np.remainder": "floormod", "math.pow": "pow", "pow": "pow", "np.logical_and": "and",
+    "np.mod": "floormod", "np.remainder": "floormod", "pow": "pow", "np.logical_and": "and",
     "np.logical_or": "or", "np.bitwise_and": "bitand", "np.bitwise_or": "bitor", "np.bitwise_xor": "bitxor",
     "np.left_shift": "shl", "np.right_shift": "shr", "np.greater": "gt", "np.greater_equal": "ge", "np.less": "lt",
     "np.less_equal": "le", "np.equal": "eq", "np.not_equal": "ne",

@@ -107,11 +107,11 @@ def carry_in(body: Body, node: ast.For | ast.If) -> None:
         now = body.frame.bindings[name]
         assert isinstance(now, (View, Elementwise))
         kept = body.arrays.kept(name, now, node)
-        _note_copy(body, name, now, kept)
+        note_copy(body, name, now, kept)
         body.frame.bindings[name] = body.carriers[body.key_of(node), name] = kept
 
 
-def _note_copy(body: Body, name: str, array: Array, into: View) -> None:
+def note_copy(body: Body, name: str, array: Array, into: View) -> None:
     """A name stands for a copy, which matters if another one stands for the array, or a part of it, or a caller's.
 
     Nothing runs after what a call of the whole program returns is known.
@@ -156,7 +156,7 @@ def carry_on(body: Body, node: ast.For | ast.If) -> None:
     for name, view in carriers.items():
         array = body.frame.bindings[name]
         assert isinstance(array, (View, Elementwise))
-        _note_copy(body, name, array, view)
+        note_copy(body, name, array, view)
     body.program.sharing.renaming = True
     for name, view in carriers.items():
         if found[name] is not view:
