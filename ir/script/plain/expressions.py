@@ -39,6 +39,7 @@ from ir.script.plain.library import selected
 from ir.script.plain.library.arranged import extents_of, flattened, one_of, size_of
 from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
 from ir.script.plain.tuples import check_no_list, item_of, stands_for_list
 from ir.script.scope import Source
@@ -212,6 +213,8 @@ class Evaluator(Struct):
                 return self.caller.define(node)
             case Listed():
                 return self.caller.listed(node)
+            case Sized():
+                return self.sized(node)
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 return tuple(self.items(elts, self.value))
             case _:
@@ -241,7 +244,7 @@ class Evaluator(Struct):
             held = self.frame.held.get(bound.key)
             return held if isinstance(held, (bool, int, float)) else self.read(bound)
         if isinstance(bound, Growing):
-            return () if bound.buffer is None else used(bound, bound.buffer)
+            return () if bound.buffer is None else used(bound, bound.buffer, bound.size)
         if bound is not None:
             if name in self.frame.late and not self.frame.has(name):
                 raise self._unassigned(name, node, "the loop or branch")
@@ -255,6 +258,13 @@ class Evaluator(Struct):
         except KeyError:
             near = suggest(name, self.frame.bindings)
             raise self.error("unknown-name", f"`{name}` is not defined", node, near) from None
+
+    def sized(self, node: Sized) -> View:
+        """A list of which a counter says how long it is."""
+        bound = self.frame.bindings.get(node.value.id)
+        if not isinstance(bound, Growing) or bound.buffer is None:
+            raise self._unassigned(node.value.id, node, "the loop or branch")
+        return used(bound, bound.buffer, self.number(node.size))
 
     def read(self, cell: Cell) -> Number:
         """The value of a cell."""

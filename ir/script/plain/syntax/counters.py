@@ -1,0 +1,498 @@
+"""Python lists of which data say how long they are: each with a name of its own for the number of its items.
+
+Appending counts one up and popping one down, so that a list is the first items of an array. Owns syntax alone; how large
+the array must be is for `growing`.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ir.naming import fresh
+from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.lists import Listed, names_of_lists
+from ir.script.scope import Source
+
+_CHANGING = ("append", "extend", "insert", "pop", "clear")
+_ALONE = "pop in a statement of its own, before this one, as in x = {name}.pop()"
+
+
+class Sized(ast.expr):
+    """A list, as long as a counter says."""
+
+    _fields = ("value", "size")
+    value: ast.Name
+    size: ast.expr
+
+    if TYPE_CHECKING:  # Python's own fills in the fields
+
+        def __init__(self, value: ast.Name, size: ast.expr) -> None: ...
+
+
+class Appended(ast.expr):
+    """An item that is stored at the end of a list."""
+
+    _fields = ("value", "item")
+    value: Sized
+    item: ast.expr
+    last: bool = False  # whether the loop around it ends then
+
+    if TYPE_CHECKING:
+
+        def __init__(self, value: Sized, item: ast.expr) -> None: ...
+
+
+class Popped(ast.expr):
+    """The item of a list that is taken out of it: the last one, or that at an `index`."""
+
+    _fields = ("value", "index")
+    value: Sized
+    index: ast.expr | None
+
+    if TYPE_CHECKING:
+
+        def __init__(self, value: Sized, index: ast.expr | None) -> None: ...
+
+
+def with_counters(node: ast.FunctionDef, source: Source, wanted: Collection[str]) -> ast.FunctionDef:
+    """A function that counts the items of its lists: of those that are `wanted`, or that get shorter or start anew.
+
+    Raises:
+        ParseError: an item is popped where that may not happen, or is looked at before.
+    """
+    node = _apart(node)
+    names = {n: values for n, values in names_of_lists(node).items() if all(map(_is_filled, values))}
+    counted = {n for n in names if n in wanted or _changes(node, n, names[n])}
+    joined = {n for n in names if any(isinstance(v, ast.BinOp) and isinstance(v.op, ast.Add) for v in names[n])}
+    if not counted | joined:
+        return node
+    node = copy.deepcopy(node)
+    taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {
+        a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)
+    }
+    sizes = {name: fresh(f"{name}_size", taken) for name in sorted(counted)}
+    items = {name: _items_of(node, name) for name in counted}
+    counters = _Counters(sizes, items, joined - counted, source, lambda name: fresh(name, taken))
+    node.body = counters.statements(node.body)
+    return node
+
+
+def _apart(node: ast.FunctionDef) -> ast.FunctionDef:
+    """A function in which lists are assigned to one name at a time: `a, b = [], []` is two assignments."""
+
+    def is_several(part: ast.AST) -> bool:
+        match part:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                plain = len(names) == len(values) and all(isinstance(n, ast.Name) for n in names)
+                return plain and all(isinstance(v, ast.List) and not v.elts for v in values)
+            case _:
+                return False
+
+    if not any(map(is_several, ast.walk(node))):
+        return node
+    node = copy.deepcopy(node)
+    for part in ast.walk(node):
+        for field in ("body", "orelse"):
+            nodes = getattr(part, field, None)
+            if isinstance(nodes, list):
+                found: list[ast.stmt] = []
+                for stmt in nodes:  # pyright: ignore[reportUnknownVariableType]
+                    match stmt:
+                        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if is_several(
+                            stmt
+                        ):
+                            pairs = zip(names, values, strict=True)
+                            found += [at_place(ast.Assign([name], value), stmt) for name, value in pairs]
+                        case _:
+                            found.append(stmt)  # pyright: ignore[reportUnknownArgumentType]
+                setattr(part, field, found)
+    return node
+
+
+def _changes(node: ast.FunctionDef, name: str, values: Sequence[ast.expr]) -> bool:
+    """Whether a list gets shorter, starts anew, is asked whether it has any items, or keeps some of those of others."""
+    methods = {attr for n in ast.walk(node) if (attr := _method(n, name))}
+    tests = [t for n in ast.walk(node) for t in _tests(n)]
+    asked = any(isinstance(t, ast.Name) and t.id == name for t in tests)
+    grows = bool(methods & {"append", "extend", "insert"})
+    made = any(not isinstance(v, ast.List) for v in values)
+    anew = grows and (len(values) > 1 or asked or made)
+    some = any(isinstance(v, ast.ListComp) and any(g.ifs for g in v.generators) for v in values)
+    return anew or some or bool(methods - {"append", "extend"})
+
+
+def _is_filled(value: ast.expr) -> bool:
+    """Whether a list can be made by appending one item after the other."""
+    match value:
+        case ast.List(elts=items):
+            return not any(isinstance(i, ast.Starred) for i in items)
+        case ast.ListComp() | ast.Call(func=ast.Name(id="list"), args=[_], keywords=[]):
+            return True
+        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+            return isinstance(left, ast.List) or isinstance(right, ast.List)
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return _is_filled(left) and _is_filled(right)
+        case _:
+            return False
+
+
+def _method(node: ast.AST, name: str) -> str:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=attr)) if owner == name and attr in _CHANGING:
+            return attr
+        case _:
+            return ""
+
+
+def _tests(node: ast.AST) -> list[ast.expr]:
+    """Parts of a node that are asked for a truth."""
+    match node:
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
+            return [test]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return [operand]
+        case ast.BoolOp(values=values):
+            return values
+        case _:
+            return []
+
+
+def _items_of(node: ast.FunctionDef, name: str) -> int:
+    """How many numbers an item is, if it is a tuple that is written out; 0 if it is a number or not known."""
+    items: list[ast.expr] = []
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=target)], value=ast.List(elts=elts)) if target == name:
+                items += elts
+            case ast.Call(args=args) if _method(part, name) in ("append", "insert"):
+                items += args[-1:]
+            case _:
+                pass
+    return max((len(i.elts) for i in items if isinstance(i, (ast.Tuple, ast.List))), default=0)
+
+
+class _Counters:
+    """Writes the counters of lists."""
+
+    def __init__(
+        self,
+        sizes: dict[str, str],
+        items: dict[str, int],
+        joined: Collection[str],
+        source: Source,
+        fresh: Callable[[str], str],
+    ) -> None:
+        self.sizes, self.items, self.joined, self.source, self.fresh = sizes, items, joined, source, fresh
+
+    def statements(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements in place of a list of them."""
+        found: list[ast.stmt] = []
+        for k, node in enumerate(nodes):
+            new = self._statement(node)
+            if any(isinstance(n, (ast.Break, ast.Return)) for n in nodes[k + 1 :]):  # which end the loop
+                for part in new:
+                    if isinstance(part, ast.Expr) and isinstance(part.value, Appended):
+                        part.value.last = True
+            found += new
+        return found
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.FunctionDef() | ast.ClassDef():
+                return [node]
+            case ast.For(iter=ast.Name(id=name), target=target) if name in self.sizes and self._mutates(node, name):
+                return self.statements(self._in_turn(node, name, target))
+            case ast.For() | ast.While() | ast.If():
+                node.body, node.orelse = self.statements(node.body), self.statements(node.orelse)
+                before = self._of_head(node)
+                return [*before, node]
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.sizes:
+                return self._started(node, name, value)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.joined:
+                node.value = ast.copy_location(ast.List([], ast.Load()), node)
+                return [node, *self.statements(self._filled(name, value, node))]
+            case ast.AugAssign(target=ast.Name(id=name), value=value) if name in self.sizes:
+                return self.statements(self._filled(name, value, node))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=args)) if (
+                name in self.sizes and attr in _CHANGING
+            ):
+                return self._called(node, name, attr, args)
+            case ast.Assign(targets=[target], value=ast.Call(args=args) as call) if (
+                name := self._popped(call)
+            ) is not None and _only_names(target):
+                return self._taken(node, name, args, target)
+            case _:
+                before = self._hoisted(node)
+                return [*before, self._read(node)]
+
+    def _of_head(self, node: ast.For | ast.While | ast.If) -> list[ast.stmt]:
+        head: ast.expr = node.iter if isinstance(node, ast.For) else node.test
+        if isinstance(node, ast.While) and (pop := self._first_pop(head)) is not None:
+            raise self._refused(pop)
+        holder = at_place(ast.Expr(head), head)
+        before = self._hoisted(holder)
+        if isinstance(node, ast.For):
+            node.iter = self._reading(holder.value)
+        else:
+            node.test = self._truth(self._reading(holder.value))
+        return before
+
+    # Statements of lists ---------------------------------------------------------------------------------------------
+
+    def _started(self, node: ast.stmt, name: str, value: ast.expr) -> list[ast.stmt]:
+        """`name = [...]`: no items, and those that are there appended."""
+        found: list[ast.stmt] = []
+        if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value)):
+            if not isinstance(value, ast.List):
+                hint = "give the new list another name"
+                raise self.source.error("unsupported", f"`{name}` is made of its own items", value, help=hint)
+            kept = [self.fresh(f"{name}_item") for _ in value.elts]
+            for new, item in zip(kept, value.elts, strict=True):
+                found += self._statement(at_place(ast.Assign([ast.Name(new, ast.Store())], item), item))
+            value = ast.List([ast.Name(new, ast.Load()) for new in kept], ast.Load())
+        empty = ast.copy_location(Listed(ast.List([], ast.Load())), node)
+        empty.group, empty.grows = name, True
+        empty.counter, empty.items = self.sizes[name], self.items[name]
+        found.append(at_place(ast.Assign([ast.Name(name, ast.Store())], empty), node))
+        found.append(at_place(ast.Assign([ast.Name(self.sizes[name], ast.Store())], ast.Constant(0)), node))
+        return found + self.statements(self._filled(name, value, node))
+
+    def _filled(self, name: str, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
+        """Statements that append what is in a list, or in anything that a loop runs over."""
+
+        def append(item: ast.expr) -> ast.stmt:
+            method = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
+            return at_place(ast.Expr(ast.Call(method, [item], [])), node)
+
+        match value:
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                return [append(item) for item in items]
+            case ast.ListComp(elt=item, generators=parts):
+                names = {n.id for g in parts for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+                own = _Renamed({n: self.fresh(n) for n in sorted(names)})
+                inner: list[ast.stmt] = [append(own.visit(item))]
+                for k, part in reversed([*enumerate(parts)]):
+                    for test in reversed(part.ifs):
+                        inner = [at_place(ast.If(own.visit(test), inner, []), test)]
+                    over = part.iter if k == 0 else own.visit(part.iter)  # the first is worked out outside
+                    inner = [at_place(ast.For(own.visit(part.target), over, inner, []), part.iter)]
+                return inner
+            case ast.BinOp(op=ast.Add(), left=left, right=right) if _is_filled(value):
+                return [*self._filled(name, left, node), *self._filled(name, right, node)]
+            case ast.BinOp(op=ast.Mult(), left=left, right=right) if _is_filled(value):
+                items, times = (left, right) if isinstance(left, ast.List) else (right, left)
+                over: ast.expr = ast.Call(ast.Name("range", ast.Load()), [times], [])
+                body = self._filled(name, items, node)
+                return [at_place(ast.For(ast.Name(self.fresh("_"), ast.Store()), over, body or [ast.Pass()], []), node)]
+            case ast.Call(func=ast.Name(id="list"), args=[over], keywords=[]):
+                return self._filled(name, over, node)
+            case _:
+                item = self.fresh(f"{name}_item")
+                body = [append(ast.Name(item, ast.Load()))]
+                return [at_place(ast.For(ast.Name(item, ast.Store()), value, body, []), node)]
+
+    def _called(self, node: ast.Expr, name: str, attr: str, args: list[ast.expr]) -> list[ast.stmt]:
+        match attr, args:
+            case "append", [item]:
+                return self._appended(node, name, item)
+            case "extend", [items]:
+                return self.statements(self._filled(name, items, node))
+            case "clear", []:
+                return [at_place(ast.Assign([ast.Name(self.sizes[name], ast.Store())], ast.Constant(0)), node)]
+            case "pop", _:
+                return self._taken(node, name, args, ast.Name(self.fresh(f"{name}_item"), ast.Store()))
+            case _:
+                return [node]  # which is refused where it is read
+
+    def _appended(self, node: ast.stmt, name: str, item: ast.expr) -> list[ast.stmt]:
+        holder = at_place(ast.Expr(item), item)
+        before = self._hoisted(holder)
+        append = Appended(self.sized(name), self._reading(holder.value))
+        return [*before, at_place(ast.Expr(append), node), self._by(name, ast.Add(), node)]
+
+    def _taken(self, node: ast.stmt, name: str, args: list[ast.expr], target: ast.expr) -> list[ast.stmt]:
+        index = None if not args or _is_last(args[0]) else self._reading(args[0])
+        value = Popped(self.sized(name), index)
+        return [at_place(ast.Assign([target], value), node), self._by(name, ast.Sub(), node)]
+
+    def _by(self, name: str, op: ast.operator, node: ast.stmt) -> ast.stmt:
+        return at_place(ast.AugAssign(ast.Name(self.sizes[name], ast.Store()), op, ast.Constant(1)), node)
+
+    def _in_turn(self, node: ast.For, name: str, target: ast.expr) -> list[ast.stmt]:
+        """`for x in name` whose steps change the list: Python looks at how long it is before each of them."""
+        at = self.fresh(f"{name}_at")
+        item = ast.Subscript(ast.Name(name, ast.Load()), ast.Name(at, ast.Load()), ast.Load())
+        length = ast.Call(ast.Name("len", ast.Load()), [ast.Name(name, ast.Load())], [])
+        on = ast.Compare(ast.Name(at, ast.Load()), [ast.Lt()], [length])
+        step = ast.AugAssign(ast.Name(at, ast.Store()), ast.Add(), ast.Constant(1))
+        loop = ast.While(on, [ast.Assign([target], item), step, *node.body], node.orelse)
+        return [at_place(n, node) for n in (ast.Assign([ast.Name(at, ast.Store())], ast.Constant(0)), loop)]
+
+    def _mutates(self, node: ast.For, name: str) -> bool:
+        """Whether a loop goes on after its body changed a list."""
+
+        def goes_on(nodes: list[ast.stmt]) -> bool:
+            if any(isinstance(n, (ast.Break, ast.Return)) for n in nodes):
+                return False
+            parts = [getattr(n, field, []) for n in nodes for field in ("body", "orelse")]
+            plain = [n for n in nodes if not hasattr(n, "body")]
+            return any(map(goes_on, parts)) or any(_method(n, name) for s in plain for n in ast.walk(s))
+
+        return goes_on(node.body)
+
+    # Expressions -----------------------------------------------------------------------------------------------------
+
+    def sized(self, name: str) -> Sized:
+        """A list with its counter."""
+        return Sized(ast.Name(name, ast.Load()), ast.Name(self.sizes[name], ast.Load()))
+
+    def _popped(self, node: ast.AST) -> str | None:
+        """The list that a call pops an item of."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="pop"), keywords=[]) if name in self.sizes:
+                return name
+            case _:
+                return None
+
+    def _first_pop(self, node: ast.AST) -> ast.AST | None:
+        return next((n for n in ast.walk(node) if self._popped(n) is not None), None)
+
+    def _refused(self, node: ast.AST) -> Exception:
+        text, name = ast.unparse(node), self._popped(node)
+        return self.source.error("unsupported", f"`{text}` is not supported here", node, help=_ALONE.format(name=name))
+
+    def _hoisted(self, node: ast.stmt) -> list[ast.stmt]:
+        """Items that a statement pops, taken out before it in the order in which it does; they stand in it by name."""
+        pops = [n for n in _in_order(node) if self._popped(n) is not None]
+        if not pops:
+            return []
+        names = {self._popped(n) for n in pops}
+        inside = {owner for n in pops for owner in ast.walk(n)}
+        conditional = {n for part in ast.walk(node) for late in _late(part) for n in ast.walk(late)}
+        for other in ast.walk(node):
+            if isinstance(other, ast.Name) and other.id in names and other not in inside:
+                raise self._refused(next(p for p in pops if self._popped(p) == other.id))
+        found: list[ast.stmt] = []
+        for pop in pops:
+            name = self._popped(pop)
+            if name is None or pop in conditional or self._first_pop_below(pop):
+                raise self._refused(pop)
+            item = self.fresh(f"{name}_item")
+            args = pop.args if isinstance(pop, ast.Call) else []
+            found += self._taken(at_place(ast.Pass(), pop), name, args, ast.Name(item, ast.Store()))
+            _Put(pop, at_place(ast.Name(item, ast.Load()), pop)).visit(node)
+        return found
+
+    def _first_pop_below(self, node: ast.AST) -> bool:
+        return any(self._first_pop(part) is not None for part in ast.iter_child_nodes(node))
+
+    def _read(self, node: ast.stmt) -> ast.stmt:
+        found: ast.stmt = _Lengths(self).visit(node)
+        return found
+
+    def _reading(self, node: ast.expr) -> ast.expr:
+        found: ast.expr = _Lengths(self).visit(node)
+        return found
+
+    def _truth(self, node: ast.expr) -> ast.expr:
+        return _Lengths(self).truth(node)
+
+
+class _Lengths(ast.NodeTransformer):
+    """Reads the counter where a list is asked how long it is, or whether there is anything in it."""
+
+    def __init__(self, counters: _Counters) -> None:
+        self.sizes, self.sized = counters.sizes, counters.sized
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return at_place(self.sized(node.id), node) if node.id in self.sizes else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]) if name in self.sizes:
+                return ast.copy_location(ast.Name(self.sizes[name], ast.Load()), node)
+            case _:
+                return self.generic_visit(node)
+
+    def visit_Sized(self, node: Sized) -> ast.AST:
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        node.operand = self.visit(node.operand)
+        node.operand = self.truth(node.operand) if isinstance(node.op, ast.Not) else node.operand
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self.truth(node.test)
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self.truth(node.test)
+        return node
+
+    def truth(self, node: ast.expr) -> ast.expr:
+        """A condition that asks no list."""
+        match node:
+            case Sized(size=size):
+                return at_place(ast.Compare(size, [ast.Gt()], [ast.Constant(0)]), node)
+            case ast.BoolOp(values=values):
+                node.values = [self.truth(v) for v in values]
+                return node
+            case _:
+                return node
+
+
+class _Renamed(ast.NodeTransformer):
+    """Gives names others."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
+
+
+class _Put(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else super().generic_visit(node)
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.AST]:
+    """Nodes as Python evaluates them: what is assigned before the places that it is stored to."""
+    parts: Sequence[ast.AST] = [*ast.iter_child_nodes(node)]
+    if isinstance(node, ast.Assign):
+        parts = [node.value, *node.targets]
+    for part in parts:
+        yield from _in_order(part)
+    yield node
+
+
+def _late(node: ast.AST) -> list[ast.AST]:
+    """Parts that are evaluated under a condition, or several times."""
+    match node:
+        case ast.BoolOp(values=[_, *later]) | ast.Compare(comparators=[_, *later]):
+            return [*later]
+        case ast.IfExp(body=body, orelse=orelse):
+            return [body, orelse]
+        case ast.Lambda() | ast.GeneratorExp() | ast.ListComp():
+            return [node]
+        case _:
+            return []
+
+
+def _only_names(target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) or (isinstance(target, ast.Tuple) and all(map(_only_names, target.elts)))
+
+
+def _is_last(index: ast.expr) -> bool:
+    return isinstance(index, ast.UnaryOp) and ast.unparse(index) == "-1"
