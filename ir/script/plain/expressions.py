@@ -41,7 +41,7 @@ from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
-from ir.script.plain.tuples import check_no_list, item_of, stands_for_list
+from ir.script.plain.tuples import check_no_list, item_of, of_tuple, stands_for_list
 from ir.script.scope import Source
 from ir.traverse import free_vars, has_loads
 
@@ -122,7 +122,11 @@ class Evaluator(Struct):
         if isinstance(value, Named):
             if value.value is None or isinstance(value.value, str):
                 return bool(value.value)
-        elif not isinstance(value, tuple):
+        elif isinstance(value, tuple):
+            return bool(value)
+        else:
+            if stands_for_list(self, value) and isinstance(value, View):
+                value = self.numbers.binary("gt", value.shape[0], 0, node)
             found = self.as_number(value, node)
             return bool(found) if isinstance(found, (bool, int, float)) else self.numbers.truth(found, node)
         raise self.error("dtype-mismatch", f"`{shown(node)}` is no condition", node, "compare it, as in `x != 0`")
@@ -434,6 +438,9 @@ class Evaluator(Struct):
             if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
                 return selected.chosen(self, owner, known, node)
             part = self.part(owner, index, node, known)
+            if part.shape and of_tuple(self, part):
+                items = [self.as_number(self.at_row(part, k, node), node) for k in range(int(part.shape[0]))]
+                return tuple(n if self.program.conditional else self.program.frozen("item", n, None) for n in items)
             return part if part.shape else self.element(part, (), node)
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
             return owner  # an array without dimensions

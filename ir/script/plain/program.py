@@ -125,6 +125,7 @@ class Stands(Struct, frozen=True):
 
     key: Key
     depth: int
+    of_tuples: bool = False  # whether items of the list are tuples of numbers, which other items may take the place of
 
 
 def kept_in(kind: CellType) -> DType:

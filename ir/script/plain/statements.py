@@ -30,27 +30,35 @@ from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.loops.growing import (
     appended,
     appended_counting,
+    check_other_name,
     check_steady,
     counted_after,
     counted_before,
     granted,
     opened,
     popped,
+    same_list,
     steps_of,
 )
 from ir.script.plain.loops.iterables import Items, Iterables, named_by
 from ir.script.plain.loops.turns import carry_in, carry_on, changed, rotated, states_of
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.program import Again, Key, Program
-from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
 from ir.script.plain.stores import ArrayStores
-from ir.script.plain.syntax.counters import Appended, Popped
+from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.lists import Listed, copies
 from ir.script.plain.tuples import MAX_ITEMS, check_item, check_own_rows, taken_apart, traded
 from ir.script.scope import Source
-from ir.traverse import buffers_written, walk
+from ir.traverse import buffers_written, has_loads, walk
 
 MAX_CALLS = 20  # helpers within helpers
+
+
+def _changing(extent: Number) -> bool:
+    """Whether later stores may change an extent."""
+    expr = expr_of(extent)
+    return expr is not None and has_loads(expr)
 
 
 class Body(Struct, dict=True):
@@ -240,6 +248,8 @@ class Body(Struct, dict=True):
             case Selection() if copy:
                 array, truths = (self.arrays.kept(name, part, node) for part in (value.array, value.truths))
                 return Selection(array, truths)
+            case View() if copy and any(map(_changing, value.shape)):
+                return replace(value, shape=tuple(self.program.frozen("size", n, None) for n in value.shape))
             case View() | Elementwise() | Selection() | Named():
                 return value
             case _:
@@ -389,6 +399,10 @@ class Body(Struct, dict=True):
                 self._call(value)
             case ast.Expr(value=Appended() as value):
                 appended_counting(self, value)
+            case ast.Expr(value=Same() as value):
+                same_list(self, value)
+            case ast.Expr(value=Changed(value=value)):
+                self.program.sharing.store(self.read.sized(value).buffer, self.program.loops, self.source.span(node))
             case ast.Expr(value=ast.Yield() | ast.YieldFrom() | ast.Await() as value):
                 self.read.value(value)
             case _:
@@ -414,6 +428,8 @@ class Body(Struct, dict=True):
         for target in targets:
             if isinstance(target, ast.Name) and copies(value):
                 check_own_rows(self.read, found, node)
+            if isinstance(target, ast.Name):
+                check_other_name(self, found, node)
             self._assign(target, found, node)
 
     def _right(self, targets: list[ast.expr], value: ast.expr) -> Value:

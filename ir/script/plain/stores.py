@@ -107,11 +107,13 @@ class ArrayStores(Struct):
 
     def kept(self, name: str, array: Array, node: ast.AST) -> View:
         """An array in a buffer of its own."""
-        target = self.array(name, array.shape, self.read.dtype_of(array, node), node)
+        span = self.read.source.span(node)
+        shape = tuple(self.read.program.frozen("size", extent, span) for extent in array.shape)
+        target = self.array(name, shape, self.read.dtype_of(array, node), node)
         listed = self.read.program.listed
         if isinstance(array, View) and array.buffer in listed:
             listed[target.buffer] = listed[array.buffer]
-        self.store(target, array, node)
+        self.store(target, replace(array, shape=shape), node)
         return target
 
     def store(self, target: View, value: Value, node: ast.AST) -> None:

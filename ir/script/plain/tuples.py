@@ -27,6 +27,12 @@ def stands_for_list(read: Evaluator, value: Value) -> bool:
     return bool(value.shape) and len(value.buffer.shape) - len(value.shape) < stands.depth
 
 
+def of_tuple(read: Evaluator, value: Value) -> bool:
+    """Whether a value is a tuple that is an item of a list, which other items may take the place of."""
+    stands = read.program.listed.get(value.buffer) if isinstance(value, View) else None
+    return stands is not None and stands.of_tuples and isinstance(value, View) and len(value.shape) == 1
+
+
 def check_no_list(read: Evaluator, values: Sequence[Value], node: ast.AST) -> None:
     """Refuse operators of lists, which mean other things than those of arrays."""
     if any(stands_for_list(read, value) for value in values):

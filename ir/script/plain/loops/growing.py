@@ -20,7 +20,7 @@ from ir.script.plain.arrays import Elementwise, View
 from ir.script.plain.frames import Growing, Value, used
 from ir.script.plain.program import Again, CellType, Grant, Grown, Key, Recount, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
-from ir.script.plain.syntax.counters import Appended, Popped
+from ir.script.plain.syntax.counters import Appended, Popped, Same
 from ir.script.plain.syntax.lists import Listed
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ def opened(body: Body, node: Listed) -> Growing:
     known = body.program.learned.grown.setdefault(key, Grown())
     if node.counter:
         there = body.frame.bindings.get(node.group)
-        if isinstance(there, Growing):
-            return there  # which starts anew
+        if isinstance(there, Growing):  # which starts anew
+            body.program.grants.append(Grant(key, 0, there.appended, body.program.loops))
+            return there
         body.program.learned.counters[body.frame.path, node.counter] = known.size
         if known.shape is None:
             _guess(body, key, known, node.items)
@@ -46,7 +47,7 @@ def opened(body: Body, node: Listed) -> Growing:
     if kind is not None and known.shape is not None:
         shape = (max(known.size, 1) if node.counter else known.size, *known.shape)
         buffer = body.arrays.array(node.group, shape, kept_in(kind), node).buffer
-        body.program.listed[buffer] = Stands(key, known.depth)
+        body.program.listed[buffer] = Stands(key, known.depth, bool(node.counter) and known.depth > 1)
     growing = Growing(key, buffer, body.program.depth, body.program.branches, counter=node.counter)
     growing.loops = len(body.program.loops)
     assert isinstance(node.value, ast.List)
@@ -196,9 +197,7 @@ def _count(body: Body, growing: Growing, message: str, node: ast.AST) -> None:
 def _counted(body: Body, growing: Growing, node: Appended) -> None:
     """An item has been appended: there must be room for it, whatever data say."""
     growing.appended += 1
-    known = body.program.learned.grown[growing.key]
-    grants = body.program.grants[::-1]
-    grant = next((g for g in grants if g.key == growing.key and g.loops == body.program.loops), None)
+    known, grant = body.program.learned.grown[growing.key], _grant(body, growing)
     if grant is None and node.last:
         growing.once += 1
     elif grant is None:
@@ -206,6 +205,12 @@ def _counted(body: Body, growing: Growing, node: Appended) -> None:
     else:
         known.most = max(known.most, grant.most + growing.appended - grant.items)
     _make_room(body, growing, len(body.program.loops), node)
+
+
+def _grant(body: Body, growing: Growing) -> Grant | None:
+    """What the program says here of how long a list is at most."""
+    grants = body.program.grants[::-1]
+    return next((g for g in grants if g.key == growing.key and g.loops == body.program.loops), None)
 
 
 def _make_room(body: Body, growing: Growing, loops: int, node: ast.AST) -> None:
@@ -246,10 +251,51 @@ def counted_after(body: Body, before: list[tuple[Growing, Growing]], steps: Numb
             raise _of_any_length(body, growing, node)
         if growing.appended > growing.items:  # how many more there are now only what was granted says
             body.program.grants = [g for g in body.program.grants if g.key != growing.key]
-        growing.appended = old.appended + growing.appended * max(most or 0, 0)
-        growing.items = old.items + growing.once + growing.items * max(most or 0, 0)
-        growing.once = old.once
+        steps_at_most, grant = max(most or 0, 0), _grant(body, growing)
+        more = growing.once + growing.items * steps_at_most
+        growing.appended = old.appended + growing.once + growing.appended * steps_at_most
+        growing.items, growing.once = old.items, old.once
+        if grant is None:
+            growing.items += more
+        elif more:
+            known = body.program.learned.grown[growing.key]
+            known.most = max(known.most, grant.most + growing.appended - grant.items)
         _make_room(body, growing, len(body.program.loops), node)
+
+
+def same_list(body: Body, node: Same) -> None:
+    """Give a list the items of another one: it is that one in Python, so that none of the two may change then."""
+    to, source = body.frame.bindings.get(node.value.value.id), body.frame.bindings.get(node.other.value.id)
+    view = body.read.sized(node.other)
+    sharing, learned = body.program.sharing, body.program.learned
+    if not isinstance(to, Growing) or not isinstance(source, Growing) or to.buffer is None:
+        body.read.sized(node.value)
+        return
+    known, other = learned.grown[to.key], learned.grown[source.key]
+    if known.shape != other.shape or known.guessed or other.guessed or known.size < other.size:
+        if known.shape != other.shape and not (known.guessed or other.guessed):
+            raise body.read.error("shape", "items of the lists have different shapes", node)
+        known.shape, known.depth, known.most = other.shape, other.depth, max(known.most, other.size)
+        known.guessed, known.size = other.guessed, max(known.size, other.size)
+        learned.counters[body.frame.path, to.counter] = known.size
+        if not (known.guessed and known.size >= other.size):
+            learned.changed = True
+    first = body.read.element(view, tuple(0 for _ in view.shape), node)
+    if not other.guessed and learned.assign(to.key, first, body.frame.numbers, node) != learned.cells[to.key]:
+        raise Again
+    body.program.grants.append(Grant(to.key, other.size, to.appended, body.program.loops))
+    sharing.renaming = True
+    body.store(replace(used(to, to.buffer, view.shape[0])), view, node)
+    sharing.renaming = False
+    sharing.copy(node.value.value.id, view.buffer, to.buffer, body.program.loops, shared=True)
+
+
+def check_other_name(body: Body, value: Value, node: ast.AST) -> None:
+    """Refuse a name for an item that is an array, in the place of which another one may be later."""
+    lists = [g for g in body.frame.bindings.values() if isinstance(g, Growing) and g.counter]
+    if isinstance(value, View) and value.shape and any(g.buffer == value.buffer for g in lists):
+        hint = "copy it, as in row = x[-1].copy(), or look at its elements where they are"
+        raise body.read.error("unsupported", "a name for an item of a list, which may be popped later", node, hint)
 
 
 def granted(body: Body, cond: ast.expr) -> None:
@@ -270,6 +316,7 @@ def popped(body: Body, node: Popped) -> Value:
     numbers, array, index = body.frame.numbers, body.read.sized(node.value), node.index
     growing = body.frame.bindings[node.value.value.id]
     assert isinstance(growing, Growing)
+    body.program.sharing.store(array.buffer, body.program.loops, body.source.span(node))
     last = numbers.binary("sub", array.shape[0], 1, node)
     at = last if index is None else body.read.number(index)
     if (interval_of(at)[0] or 0) < 0 and index is not None:

@@ -45,6 +45,29 @@ class Appended(ast.expr):
         def __init__(self, value: Sized, item: ast.expr) -> None: ...
 
 
+class Same(ast.expr):
+    """The items of a list that a name stands for, which another name stands for from then on."""
+
+    _fields = ("value", "other")
+    value: Sized
+    other: Sized
+
+    if TYPE_CHECKING:
+
+        def __init__(self, value: Sized, other: Sized) -> None: ...
+
+
+class Changed(ast.expr):
+    """Says that a list gets other items, also for other names that stand for it."""
+
+    _fields = ("value",)
+    value: Sized
+
+    if TYPE_CHECKING:
+
+        def __init__(self, value: Sized) -> None: ...
+
+
 class Popped(ast.expr):
     """The item of a list that is taken out of it: the last one, or that at an `index`."""
 
@@ -64,8 +87,8 @@ def with_counters(node: ast.FunctionDef, source: Source, wanted: Collection[str]
         ParseError: an item is popped where that may not happen, or is looked at before.
     """
     node = _apart(node)
-    names = {n: values for n, values in names_of_lists(node).items() if all(map(_is_filled, values))}
-    counted = {n for n in names if n in wanted or _changes(node, n, names[n])}
+    names = _lists(names_of_lists(node))
+    counted = {n for group in _groups(names) if group & {*wanted} or _changes(node, group, names) for n in group}
     joined = {n for n in names if any(isinstance(v, ast.BinOp) and isinstance(v.op, ast.Add) for v in names[n])}
     if not counted | joined:
         return node
@@ -75,6 +98,9 @@ def with_counters(node: ast.FunctionDef, source: Source, wanted: Collection[str]
     }
     sizes = {name: fresh(f"{name}_size", taken) for name in sorted(counted)}
     items = {name: _items_of(node, name) for name in counted}
+    for _ in counted:  # of copies, and of lists that are chosen from others
+        for name in counted:
+            items[name] = max(items.get(other, 0) for other in (name, *map(_source, names[name])))
     counters = _Counters(sizes, items, joined - counted, source, lambda name: fresh(name, taken))
     node.body = counters.statements(node.body)
     return node
@@ -86,8 +112,12 @@ def _apart(node: ast.FunctionDef) -> ast.FunctionDef:
     def is_several(part: ast.AST) -> bool:
         match part:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-                plain = len(names) == len(values) and all(isinstance(n, ast.Name) for n in names)
-                return plain and all(isinstance(v, ast.List) and not v.elts for v in values)
+                if len(names) != len(values) or not all(isinstance(n, (ast.Name)) for n in (*names,)):
+                    return False
+                empty = [isinstance(v, ast.List) and not v.elts for v in values]
+                known = [ast.unparse(n) for n in names]
+                early = any(isinstance(v, ast.Name) and v.id in known[:k] for k, v in enumerate(values))
+                return any(empty) and not early and all(e or isinstance(v, ast.Name) for e, v in zip(empty, values))
             case _:
                 return False
 
@@ -112,21 +142,66 @@ def _apart(node: ast.FunctionDef) -> ast.FunctionDef:
     return node
 
 
-def _changes(node: ast.FunctionDef, name: str, values: Sequence[ast.expr]) -> bool:
-    """Whether a list gets shorter, starts anew, is asked whether it has any items, or keeps some of those of others."""
-    methods = {attr for n in ast.walk(node) if (attr := _method(n, name))}
+def _groups(names: dict[str, list[ast.expr]]) -> list[set[str]]:
+    """Names that may stand for the same lists."""
+    groups = [{n} for n in names]
+    for name, values in names.items():
+        for other in _aliases(values):
+            one, two = (next(g for g in groups if n in g) for n in (name, other))
+            if one is not two:
+                groups.remove(two)
+                one |= two
+    return groups
+
+
+def _changes(node: ast.FunctionDef, group: Collection[str], names: dict[str, list[ast.expr]]) -> bool:
+    """Whether lists get shorter, start anew, are asked whether they have any items, or keep some of those of others."""
+    methods = {attr for n in ast.walk(node) for name in group if (attr := _method(n, name))}
     tests = [t for n in ast.walk(node) for t in _tests(n)]
-    asked = any(isinstance(t, ast.Name) and t.id == name for t in tests)
-    grows = bool(methods & {"append", "extend", "insert"})
-    made = any(not isinstance(v, ast.List) for v in values)
-    anew = grows and (len(values) > 1 or asked or made)
+    asked = any(isinstance(t, ast.Name) and t.id in group for t in tests)
+    values = [v for name in group for v in names[name]]
+    made = len(values) > len(group) or any(not isinstance(v, ast.List) for v in values)
     some = any(isinstance(v, ast.ListComp) and any(g.ifs for g in v.generators) for v in values)
-    return anew or some or bool(methods - {"append", "extend"})
+    return (bool(methods) and (asked or made)) or some or bool(methods - {"append", "extend"})
 
 
-def _is_filled(value: ast.expr) -> bool:
-    """Whether a list can be made by appending one item after the other."""
+def _aliases(values: Sequence[ast.expr]) -> list[str]:
+    """Names of lists that are assigned as they are."""
+    return [v.id for v in values if isinstance(v, ast.Name)]
+
+
+def _source(value: ast.expr) -> str:
+    """The list whose items another one has, all or some of them."""
     match value:
+        case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy")):
+            return name
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
+            return name
+        case ast.ListComp(elt=ast.Name(id=item), generators=[ast.comprehension(target=ast.Name(id=part))]):
+            over = value.generators[0].iter
+            return over.id if item == part and isinstance(over, ast.Name) else ""
+        case _:
+            return ""
+
+
+def _lists(names: dict[str, list[ast.expr]]) -> dict[str, list[ast.expr]]:
+    """Names that stand for lists alone, and for no list that a name stands for which is something else too."""
+    lists = {n for n, values in names.items() if any(not isinstance(v, ast.Name) for v in values)}
+    while True:
+        held = {o for n, values in names.items() if n not in lists for o in _aliases(values)}
+        fewer = {n for n in lists if n in held or not all(_is_filled(v, lists) for v in names[n])}
+        if not fewer:
+            return {n: names[n] for n in lists}
+        lists -= fewer
+
+
+def _is_filled(value: ast.expr, lists: Collection[str] = ()) -> bool:
+    """Whether a list can be made by appending one item after the other; `lists` are names of such."""
+    match value:
+        case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy"), args=[]):
+            return name in lists
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
+            return name in lists
         case ast.List(elts=items):
             return not any(isinstance(i, ast.Starred) for i in items)
         case ast.ListComp() | ast.Call(func=ast.Name(id="list"), args=[_], keywords=[]):
@@ -134,9 +209,20 @@ def _is_filled(value: ast.expr) -> bool:
         case ast.BinOp(op=ast.Mult(), left=left, right=right):
             return isinstance(left, ast.List) or isinstance(right, ast.List)
         case ast.BinOp(op=ast.Add(), left=left, right=right):
-            return _is_filled(left) and _is_filled(right)
+            return _is_filled(left, lists) and _is_filled(right, lists)
         case _:
             return False
+
+
+def _alters(node: ast.AST, name: str) -> bool:
+    """Whether a node gives a list, or its name, other items."""
+    match node:
+        case Appended(value=value) | Popped(value=value) | Changed(value=value) | Same(value=value):
+            return value.value.id == name
+        case ast.Assign(targets=[ast.Name(id=target)]) | ast.AugAssign(target=ast.Name(id=target)):
+            return target == name
+        case _:
+            return bool(_method(node, name))
 
 
 def _method(node: ast.AST, name: str) -> str:
@@ -236,9 +322,25 @@ class _Counters:
         before = self._hoisted(holder)
         if isinstance(node, ast.For):
             node.iter = self._reading(holder.value)
+            self._check_steady(node)
         else:
             node.test = self._truth(self._reading(holder.value))
         return before
+
+    def _check_steady(self, node: ast.For) -> None:
+        """Refuse a loop over a part of a list, or over it and others, whose steps change the list."""
+        items = {n.value for n in ast.walk(node.iter) if isinstance(n, ast.Subscript) and not isinstance(n.slice, ast.Slice)}
+        changed = {
+            n.value.value.id for s in node.body for n in ast.walk(s) if isinstance(n, (Appended, Popped, Changed, Same))
+        }
+        for part in ast.walk(node.iter):
+            if isinstance(part, Sized) and part not in items and part.value.id in changed:
+                name = part.value.id
+                plain = isinstance(node.iter, Sized)
+                if plain and not self._mutates(node, name):
+                    continue
+                hint = f"loop over the places, as in `for k in range(len({name}))`, or over the list itself"
+                raise self.source.error("unsupported", f"`{name}` changes in a loop over it", part, help=hint)
 
     # Statements of lists ---------------------------------------------------------------------------------------------
 
@@ -246,13 +348,20 @@ class _Counters:
         """`name = [...]`: no items, and those that are there appended."""
         found: list[ast.stmt] = []
         if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value)):
-            if not isinstance(value, ast.List):
-                hint = "give the new list another name"
-                raise self.source.error("unsupported", f"`{name}` is made of its own items", value, help=hint)
+            if not isinstance(value, ast.List):  # the new list has a name of its own first
+                new = self.fresh(f"{name}_new")
+                self.sizes[new], self.items[new] = self.fresh(f"{new}_size"), self.items[name]
+                given = at_place(ast.Assign([ast.Name(name, ast.Store())], ast.Name(new, ast.Load())), node)
+                return [*self._started(node, new, value), *self._started(given, name, given.value)]
             kept = [self.fresh(f"{name}_item") for _ in value.elts]
             for new, item in zip(kept, value.elts, strict=True):
                 found += self._statement(at_place(ast.Assign([ast.Name(new, ast.Store())], item), item))
             value = ast.List([ast.Name(new, ast.Load()) for new in kept], ast.Load())
+        if isinstance(value, ast.Name):
+            found.append(at_place(ast.Expr(Same(self.sized(name), self.sized(value.id))), node))
+            size = ast.Name(self.sizes[value.id], ast.Load())
+            found.append(at_place(ast.Assign([ast.Name(self.sizes[name], ast.Store())], size), node))
+            return found
         empty = ast.copy_location(Listed(ast.List([], ast.Load())), node)
         empty.group, empty.grows = name, True
         empty.counter, empty.items = self.sizes[name], self.items[name]
@@ -280,15 +389,17 @@ class _Counters:
                     over = part.iter if k == 0 else own.visit(part.iter)  # the first is worked out outside
                     inner = [at_place(ast.For(own.visit(part.target), over, inner, []), part.iter)]
                 return inner
-            case ast.BinOp(op=ast.Add(), left=left, right=right) if _is_filled(value):
+            case ast.BinOp(op=ast.Add(), left=left, right=right) if _is_filled(value, self.sizes):
                 return [*self._filled(name, left, node), *self._filled(name, right, node)]
-            case ast.BinOp(op=ast.Mult(), left=left, right=right) if _is_filled(value):
+            case ast.BinOp(op=ast.Mult(), left=left, right=right) if _is_filled(value, self.sizes):
                 items, times = (left, right) if isinstance(left, ast.List) else (right, left)
                 over: ast.expr = ast.Call(ast.Name("range", ast.Load()), [times], [])
                 body = self._filled(name, items, node)
                 return [at_place(ast.For(ast.Name(self.fresh("_"), ast.Store()), over, body or [ast.Pass()], []), node)]
             case ast.Call(func=ast.Name(id="list"), args=[over], keywords=[]):
                 return self._filled(name, over, node)
+            case ast.Call(func=ast.Attribute(value=ast.Name() as owner, attr="copy")) if owner.id in self.sizes:
+                return self._filled(name, owner, node)
             case _:
                 item = self.fresh(f"{name}_item")
                 body = [append(ast.Name(item, ast.Load()))]
@@ -301,7 +412,10 @@ class _Counters:
             case "extend", [items]:
                 return self.statements(self._filled(name, items, node))
             case "clear", []:
-                return [at_place(ast.Assign([ast.Name(self.sizes[name], ast.Store())], ast.Constant(0)), node)]
+                empty = ast.Assign([ast.Name(self.sizes[name], ast.Store())], ast.Constant(0))
+                return [at_place(ast.Expr(Changed(self.sized(name))), node), at_place(empty, node)]
+            case "insert", [at, item]:
+                return self._inserted(node, name, at, item)
             case "pop", _:
                 return self._taken(node, name, args, ast.Name(self.fresh(f"{name}_item"), ast.Store()))
             case _:
@@ -312,6 +426,23 @@ class _Counters:
         before = self._hoisted(holder)
         append = Appended(self.sized(name), self._reading(holder.value))
         return [*before, at_place(ast.Expr(append), node), self._by(name, ast.Add(), node)]
+
+    def _inserted(self, node: ast.stmt, name: str, at: ast.expr, item: ast.expr) -> list[ast.stmt]:
+        """`name.insert(at, item)`: one more item at the end, and those from a place on one place further."""
+        names = {key: self.fresh(f"{name}_{key}") for key in ("at", "item", "k")} | {"list": name}
+        text = (
+            "{at} = 0\n{item} = 0\nif {at} < 0:\n    {at} = max({at} + len({list}), 0)\n{at} = min({at}, len({list}))\n"
+            "{list}.append({item})\nfor {k} in range(len({list}) - 1, {at}, -1):\n    {list}[{k}] = {list}[{k} - 1]\n"
+            "{list}[{at}] = {item}"
+        )
+        parts = ast.parse(text.format(**names)).body
+        for part, value in zip(parts, (at, item), strict=False):
+            assert isinstance(part, ast.Assign)
+            part.value = value
+        for part in (n for p in parts for n in ast.walk(p)):
+            for field in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+                part.__dict__.pop(field, None)
+        return self.statements([at_place(part, node) for part in parts])
 
     def _taken(self, node: ast.stmt, name: str, args: list[ast.expr], target: ast.expr) -> list[ast.stmt]:
         index = None if not args or _is_last(args[0]) else self._reading(args[0])
@@ -339,7 +470,7 @@ class _Counters:
                 return False
             parts = [getattr(n, field, []) for n in nodes for field in ("body", "orelse")]
             plain = [n for n in nodes if not hasattr(n, "body")]
-            return any(map(goes_on, parts)) or any(_method(n, name) for s in plain for n in ast.walk(s))
+            return any(map(goes_on, parts)) or any(_alters(n, name) for s in plain for n in ast.walk(s))
 
         return goes_on(node.body)
 

@@ -54,7 +54,7 @@ def names_of_lists(node: ast.FunctionDef) -> dict[str, list[ast.expr]]:
     inner = (ast.FunctionDef, ast.Lambda)
     held = {n.id for p in ast.walk(node) if isinstance(p, inner) and p is not node for n in ast.walk(p)
             if isinstance(n, ast.Name)}  # fmt: skip
-    names = {n: k for n, k in _names(node).items() if not (k.otherwise or k.shared) and n not in held}
+    names = {n: k for n, k in _names(node).items() if not k.otherwise and n not in held}
     return {n: k.values for n, k in names.items() if k.values}
 
 
