@@ -389,8 +389,8 @@ class _Emitter:
         sizes = map(linear, buffer.shape)
         return tuple(n.const if n.is_const else self._scalar(to_expr(n, ZERO)) for n in sizes)
 
-    def _scalar(self, expr: Expr, scope: Scope | None = None) -> JaxExpr:
-        """An expression without array axes."""
+    def _scalar(self, expr: Expr, scope: Scope | None = None, *, number: bool = False) -> JaxExpr:
+        """An expression without array axes, as a Python `number` while tracing if it is made of such."""
 
         def load(node: Load) -> Value:
             assert scope is not None
@@ -403,7 +403,7 @@ class _Emitter:
             return Value(Name(self.names.of(var)), static=var in self.static, weak=True)
 
         translator = self.translate((), load, variable, self.helpers)
-        return translator.expr(expr).code
+        return translator.size(expr) if number else translator.expr(expr).code
 
     # Statements and loops.
 
@@ -671,7 +671,8 @@ class _Emitter:
             if taken:  # where nothing is to be done they may be any numbers
                 high = call("jnp.where", every(taken), high, low)
             if used <= self.static and not by_data:
-                ends = low, high
+                ends = self._scalar(start, number=True), self._scalar(stop, number=True)
+                low, high = ends if loop.var.dtype in (DType.INT32, DType.INT64) else (low, high)
             elif box is not None and box.effects and ends is not None:  # of which what is done inside makes use
                 low, high = call("jnp.maximum", low, ends[0]), call("jnp.minimum", high, ends[1])
             return low, high, ends or self._ends_by_facts(start, stop, scope)

@@ -515,7 +515,7 @@ class Body(Struct, dict=True):
 
     def _result(self, node: ast.Call) -> Value:
         """What a call gives that is all of a right side."""
-        if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value):
+        if isinstance(node.func, ast.Attribute) and not isinstance(self.read.value(node.func.value), Named):
             return call(self.read, node, True)
         return self._called(node) or call(self.read, node, True)
 

@@ -188,9 +188,7 @@ def _output(body: Body, value: Value, node: ast.AST) -> str:
     if isinstance(value, (View, Elementwise)) and value.shape:
         if not all(body.arrays.settled(extent, node) for extent in value.shape):
             message = f"the size of what {body.frame.function.__name__} returns depends on loops or data"
-            raise body.frame.source.error(
-                "return", message, node, help="return all of the array, and how much of it counts"
-            )
+            raise body.frame.source.error("return", message, node, help=hints.SIZED)
         copied = Elementwise(value.shape, lambda i: body.read.element(value, i))
         return body.arrays.kept("result", copied, node).buffer.name
     number: Number = body.read.as_number(value, node)
