@@ -254,6 +254,11 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             return _copied(read, read.array(only(read, node, name, function)))
         case "np.array" | "np.asarray":
             return made.array(read, name, function, node)
+        case "np.frombuffer" if isinstance(value := read.value(node.args[0]), tuple):
+            _, dtype = arguments(read, node, name, 2, 2, ("dtype",), function)
+            if made.dtype_at(read, dtype) not in (DType.UINT8, DType.INT8):
+                raise read.error("unsupported", "np.frombuffer is of bytes here", node, "as in np.uint8")
+            return read.caller.table(value, made.dtype_at(read, dtype), node)
         case "np.finfo" | "np.iinfo":
             dtype = made.dtype_at(read, only(read, node, name)).numpy.name
             return Named(np.finfo(dtype) if name == "np.finfo" else np.iinfo(dtype))

@@ -47,6 +47,12 @@ from ir.traverse import free_vars, has_loads
 
 _Found = TypeVar("_Found")
 _Part = TypeVar("_Part", bound=Array)
+
+
+class _NoTruthError(Exception):
+    """An operand of `and` or `or` is a number, and no truth."""
+
+
 MAX_LINKS = 60  # of a sum or product that is one expression
 
 
@@ -193,6 +199,8 @@ class Evaluator(Struct):
                 return number
             case ast.Constant(value=None | str() as value):
                 return Named(value)
+            case ast.Constant(value=bytes() as value):
+                return (*value,)
             case ast.Name(id=name):
                 return self.name(name, node)
             case ast.Attribute():
@@ -206,7 +214,7 @@ class Evaluator(Struct):
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(op, operand, node)
             case ast.BoolOp():
-                return self._logical(node, self._truth_value)
+                return self._operand_of(node)
             case ast.Compare():
                 return compared(self, node)
             case ast.IfExp():
@@ -224,13 +232,29 @@ class Evaluator(Struct):
             case _:
                 raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))
 
+    def _operand_of(self, node: ast.BoolOp) -> Number:
+        """`and` or `or` whose result is used: a truth, or the operand that decides, which Python gives."""
+        try:
+            return self._logical(node, self._truth_value)
+        except _NoTruthError:
+            return self._deciding(node, node.values)
+
     def _truth_value(self, node: ast.expr) -> bool | Expr:
-        """An operand of `and` or `or` whose result is used: Python gives the operand itself, so it must be a truth."""
         found = self.number(node)
         if isinstance(found, bool) or (isinstance(found, Expr) and found.dtype is DType.BOOL):
             return found
-        hint = "compare the operands, as in `x != 0`, or write `a if c else b`"
-        raise self.error("dtype-mismatch", "`and` and `or` of numbers", node, hint)
+        raise _NoTruthError
+
+    def _deciding(self, node: ast.BoolOp, values: Sequence[ast.expr]) -> Number:
+        """The first operand that decides, or the last one."""
+        is_and, first = isinstance(node.op, ast.And), self.number(values[0])
+        if len(values) == 1:
+            return first
+        if isinstance(first, (bool, int, float)):
+            return self._deciding(node, values[1:]) if bool(first) is is_and else first
+        cond = self.numbers.truth(first, values[0])
+        rest = self.under(cond, is_and, lambda: self._deciding(node, values[1:]), node)
+        return self.numbers.select(cond, *((rest, first) if is_and else (first, rest)), node)
 
     def _unassigned(self, name: str, node: ast.AST, before: str) -> ParseError:
         return self.error(
@@ -285,6 +309,8 @@ class Evaluator(Struct):
             case numbers.Number() if (dtype := library.dtype_named(type(value))) is not None:
                 number = value.item()  # pyright: ignore[reportAttributeAccessIssue]
                 return const(shortest(number, dtype) if dtype.is_float else number, dtype)
+            case bytes():
+                return (*value,)
             case tuple():
                 return tuple(self.known(v, node) for v in value)
             case _ if not isinstance(value, type) and hasattr(value, "__array__") and hasattr(value, "shape"):
@@ -307,6 +333,8 @@ class Evaluator(Struct):
             found = getattr(owner.value, node.attr, None)
             if found is not None:
                 return self.known(found, node)
+        if isinstance(owner, Named) and isinstance(owner.value, DType) and node.attr == "type":
+            return Named(owner.value.numpy.type)
         if isinstance(owner, Expr) and node.attr == "dtype":
             return Named(owner.dtype)
         hint = hints.of_attribute(shown(node.value), node.attr)
@@ -420,10 +448,17 @@ class Evaluator(Struct):
             self.grant(cond, holds)
             arms.append(self.under(cond, holds, lambda branch=branch: self.value(branch), node))
             del self.program.facts[facts:]
+        return self._one_of(cond, arms, node)
+
+    def _one_of(self, cond: Expr, arms: list[Value], node: ast.IfExp) -> Value:
+        """One of two arrays, numbers, or tuples of such."""
         if all(isinstance(v, (View, Elementwise)) for v in arms):
             return one_of(self, cond, arms, node)
-        one, two = (self.as_number(v, p) for v, p in zip(arms, (node.body, node.orelse), strict=True))
-        return self.numbers.select(cond, one, two, node)
+        one, two = arms
+        if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
+            return tuple(self._one_of(cond, [a, b], node) for a, b in zip(one, two, strict=True))
+        a, b = (self.as_number(v, p) for v, p in zip(arms, (node.body, node.orelse), strict=True))
+        return self.numbers.select(cond, a, b, node)
 
     # Elements --------------------------------------------------------------------------------------------------------
 
@@ -434,6 +469,8 @@ class Evaluator(Struct):
         if isinstance(owner, (View, Elementwise)):
             if stands_for_list(self, owner) and isinstance(index, ast.Slice):
                 return self.caller.copied(self.part(owner, index, node), node)
+            if isinstance(index, ast.Tuple) and (truths := self._truths_first(index)) is not None:
+                return selected.chosen(self, self.beside(owner, index, len(truths.shape), node), truths, node)
             known = None if isinstance(index, ast.Tuple) or self._is_axis(index) else self._place(index)
             if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
                 return selected.chosen(self, owner, known, node)
@@ -445,6 +482,22 @@ class Evaluator(Struct):
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
             return owner  # an array without dimensions
         raise self.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node)
+
+    def _truths_first(self, index: ast.Tuple) -> Array | None:
+        """The array of truths that an index begins with, if it does."""
+        first = index.elts[0] if index.elts else None
+        if not isinstance(first, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.Name)):
+            return None
+        value = self.value(first)
+        if not isinstance(value, (View, Elementwise)) or not value.shape:
+            return None
+        return value if self.dtype_of(value, first) is DType.BOOL else None
+
+    def beside(self, array: _Part, index: ast.Tuple, rank: int, node: ast.AST) -> _Part:
+        """The part of an array that an index names after truths of so many dimensions."""
+        everything: list[ast.expr] = [ast.copy_location(ast.Slice(), index) for _ in range(rank)]
+        others = ast.copy_location(ast.Tuple([*everything, *index.elts[1:]], ast.Load()), index)
+        return self.part(array, others, node, stored=True)  # pyright: ignore[reportReturnType]
 
     def part(
         self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None, *, stored: bool = False

@@ -149,6 +149,7 @@ class ArrayStores(Struct):
     def truths(self, index: ast.expr) -> Array | None:
         """The array of truths that an index is, if it is one."""
         read = self.read
+        index = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
         if not isinstance(index, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Name)):
             return None
         value = read.value(index)
@@ -162,12 +163,14 @@ class ArrayStores(Struct):
         array = read.value(owner)
         if not isinstance(array, View):
             raise read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+            array = read.beside(array, node.slice, len(self.read.array(node.slice.elts[0]).shape), node)
         return array
 
     def store_where(self, truths: Array, target: View, value: Value, node: ast.AST) -> None:
         """`target[truths] = value`, of a number, a selection where the same is true, or all that an update makes."""
         read = self.read
-        self._check_shapes(target, truths, node)
+        self._check_shapes(replace(target, shape=target.shape[: len(truths.shape)]), truths, node)
         if isinstance(value, Selection) and alike(read, truths, value.truths, node):
             value = value.array
         if isinstance(value, (View, Elementwise)) and not all(map(same, value.shape, target.shape)):
@@ -180,7 +183,7 @@ class ArrayStores(Struct):
             new = read.element(number, indices, node) if isinstance(number, (View, Elementwise)) else number
             new = read.numbers.convert(new, target.buffer.dtype, node)
             return read.numbers.select(
-                read.element(truths, broadcast_index(truths.shape, indices), node),
+                read.element(truths, broadcast_index(truths.shape, indices[: len(truths.shape)]), node),
                 new, read.element(target, indices, node), node,
             )  # fmt: skip
 

@@ -36,8 +36,9 @@ def opened(body: Body, node: Listed) -> Growing:
     known = body.program.learned.grown.setdefault(key, Grown())
     if node.counter:
         there = body.frame.bindings.get(node.group)
+        appended = there.appended if isinstance(there, Growing) else 0
+        body.program.grants.append(Grant(key, 0, appended, body.program.loops))
         if isinstance(there, Growing):  # which starts anew
-            body.program.grants.append(Grant(key, 0, there.appended, body.program.loops))
             return there
         body.program.learned.counters[body.frame.path, node.counter] = known.size
         if known.shape is None:

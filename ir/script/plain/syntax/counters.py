@@ -107,17 +107,20 @@ def with_counters(node: ast.FunctionDef, source: Source, wanted: Collection[str]
 
 
 def _apart(node: ast.FunctionDef) -> ast.FunctionDef:
-    """A function in which lists are assigned to one name at a time: `a, b = [], []` is two assignments."""
+    """A function in which lists and tuples are given to one name at a time: `a, b = [], []` is two assignments."""
 
     def is_several(part: ast.AST) -> bool:
         match part:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-                if len(names) != len(values) or not all(isinstance(n, (ast.Name)) for n in (*names,)):
+                known = [n.id for n in names if isinstance(n, ast.Name)]
+                if not len(known) == len(names) == len(values):
                     return False
-                empty = [isinstance(v, ast.List) and not v.elts for v in values]
-                known = [ast.unparse(n) for n in names]
-                early = any(isinstance(v, ast.Name) and v.id in known[:k] for k, v in enumerate(values))
-                return any(empty) and not early and all(e or isinstance(v, ast.Name) for e, v in zip(empty, values))
+                read = [{n.id for n in ast.walk(v) if isinstance(n, ast.Name)} for v in values]
+                apart = all(read[k].isdisjoint(known[:k]) for k in range(len(values)))
+                return apart and any(
+                    isinstance(v, (ast.List, ast.Tuple)) or (isinstance(v, ast.Constant) and v.value is None)
+                    for v in values
+                )
             case _:
                 return False
 
@@ -300,7 +303,7 @@ class _Counters:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.joined:
                 node.value = ast.copy_location(ast.List([], ast.Load()), node)
                 return [node, *self.statements(self._filled(name, value, node))]
-            case ast.AugAssign(target=ast.Name(id=name), value=value) if name in self.sizes:
+            case ast.AugAssign(target=ast.Name(id=name), value=value) if name in {*self.sizes, *self.joined}:
                 return self.statements(self._filled(name, value, node))
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=args)) if (
                 name in self.sizes and attr in _CHANGING
