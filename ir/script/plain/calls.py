@@ -402,7 +402,9 @@ def _python_sum(read: Evaluator, node: ast.Call) -> Value:
         return start
     rows = isinstance(items, (View, Elementwise)) and len(items.shape) > 1 and stands_for_list(read, items)
     if isinstance(items, (View, Elementwise)) and items.shape and not rows:
-        found = _reduced(read, "sum", items, (0,), node)
+        found, dtype = _reduced(read, "sum", items, (0,), node), read.dtype_of(items, node)
+        if dtype.is_integer and dtype.bits < 64:  # NumPy's own sum is wider
+            found = read.lifted(lambda v: read.numbers.convert(v[0], dtype, node), [found], node)
     elif isinstance(items, Selection):
         found = selected.total(read, "sum", items, None, node)
     else:

@@ -273,22 +273,26 @@ def same_list(body: Body, node: Same) -> None:
         body.read.sized(node.value)
         return
     known, other = learned.grown[to.key], learned.grown[source.key]
-    if known.shape != other.shape or known.guessed or other.guessed or known.size < other.size:
-        if known.shape != other.shape and not (known.guessed or other.guessed):
-            raise body.read.error("shape", "items of the lists have different shapes", node)
-        known.shape, known.depth, known.most = other.shape, other.depth, max(known.most, other.size)
-        known.guessed, known.size = other.guessed, max(known.size, other.size)
-        learned.counters[body.frame.path, to.counter] = known.size
-        if not (known.guessed and known.size >= other.size):
-            learned.changed = True
+    if other.guessed:  # it has had no items so far
+        return
+    if known.guessed or known.size < other.size:
+        if known.guessed:
+            known.shape, known.depth, known.guessed = other.shape, other.depth, False
+            learned.cells[to.key] = learned.cells[source.key]
+        known.size = learned.counters[body.frame.path, to.counter] = max(known.size, other.size)
+        raise Again
+    if known.shape != other.shape:
+        raise body.read.error("shape", "items of the lists have different shapes", node)
     first = body.read.element(view, tuple(0 for _ in view.shape), node)
-    if not other.guessed and learned.assign(to.key, first, body.frame.numbers, node) != learned.cells[to.key]:
+    old = learned.cells[to.key]
+    if learned.assign(to.key, first, body.frame.numbers, node) != old:
         raise Again
     body.program.grants.append(Grant(to.key, other.size, to.appended, body.program.loops))
     sharing.renaming = True
     body.store(replace(used(to, to.buffer, view.shape[0])), view, node)
     sharing.renaming = False
-    sharing.copy(node.value.value.id, view.buffer, to.buffer, body.program.loops, shared=True)
+    if not node.alone:
+        sharing.copy(node.value.value.id, view.buffer, to.buffer, body.program.loops, shared=True)
 
 
 def check_other_name(body: Body, value: Value, node: ast.AST) -> None:

@@ -51,6 +51,7 @@ class Same(ast.expr):
     _fields = ("value", "other")
     value: Sized
     other: Sized
+    alone: bool = False  # whether the other name is of no use from then on
 
     if TYPE_CHECKING:
 
@@ -355,7 +356,11 @@ class _Counters:
                 new = self.fresh(f"{name}_new")
                 self.sizes[new], self.items[new] = self.fresh(f"{new}_size"), self.items[name]
                 given = at_place(ast.Assign([ast.Name(name, ast.Store())], ast.Name(new, ast.Load())), node)
-                return [*self._started(node, new, value), *self._started(given, name, given.value)]
+                named = self._started(given, name, given.value)
+                for part in named:
+                    if isinstance(part, ast.Expr) and isinstance(part.value, Same):
+                        part.value.alone = True
+                return [*self._started(node, new, value), *named]
             kept = [self.fresh(f"{name}_item") for _ in value.elts]
             for new, item in zip(kept, value.elts, strict=True):
                 found += self._statement(at_place(ast.Assign([ast.Name(new, ast.Store())], item), item))
