@@ -41,8 +41,8 @@ class Grid:
                 return self.arrays[name], np.array(False)
             case Unary(op=op, operand=a):
                 x, bad = self._value(a)
-                found = {"not": np.logical_not, "neg": np.negative, "abs": np.abs, "bitnot": np.invert,
-                         **{op: np.vectorize(unary_function(op, a.dtype), otypes=[np.int64]) for op in BIT_COUNTS}}[op](x)
+                counts = {op: np.vectorize(unary_function(op, a.dtype), otypes=[np.int64]) for op in BIT_COUNTS}
+                found = {"not": np.logical_not, "neg": np.negative, "abs": np.abs, "bitnot": np.invert, **counts}[op](x)
                 return (found, bad) if expr.dtype is DType.BOOL else _within(found, bad, expr.dtype)
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
                 (x, bad), (y, worse) = self._value(a), self._value(b)

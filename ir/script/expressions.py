@@ -10,7 +10,21 @@ from msgspec.structs import replace
 
 from ir.dtypes import DType, from_name
 from ir.errors import suggest
-from ir.nodes import BIT_COUNTS, FLOAT_UNARY_OPS, BinaryOp, Buffer, Call, Cast, Const, Expr, Function, Load, UnaryOp, Undef, Var
+from ir.nodes import (
+    BIT_COUNTS,
+    FLOAT_UNARY_OPS,
+    BinaryOp,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Function,
+    Load,
+    UnaryOp,
+    Undef,
+    Var,
+)
 from ir.script.hints import SLICES, in_place_of, suggest_name
 from ir.script.scope import Scope, View
 from ir.script.values import Typer, Untyped, Value, is_number

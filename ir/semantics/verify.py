@@ -20,8 +20,8 @@ from ir.errors import Span, VerifyError, suggest
 from ir.functions import check_function
 from ir.instructions import check_instruction
 from ir.nodes import (
-    COMPARE_OPS,
     BIT_COUNTS,
+    COMPARE_OPS,
     FLOAT_UNARY_OPS,
     INTEGER_ONLY_OPS,
     LOGICAL_OPS,

@@ -17,11 +17,11 @@ PROGRAMS: Programs = []
 program = keeper(PROGRAMS)
 
 
-def I(r: np.random.Generator) -> tuple[Any, ...]:
+def V(r: np.random.Generator) -> tuple[Any, ...]:
     return (r.integers(0, 7, 9),)
 
 
-@program(I)
+@program(V)
 def next_greater(a):
     found = np.full(len(a), -1)
     waiting = []
@@ -32,7 +32,7 @@ def next_greater(a):
     return found
 
 
-@program(I)
+@program(V)
 def increasing(a):
     tails = []
     for x in a:
@@ -163,7 +163,7 @@ def windows(a, k):
     return best, len(last)
 
 
-@program(I)
+@program(V)
 def chosen(a):
     some = [x for x in a if x > 2]
     for p in (2, 3):
@@ -285,7 +285,7 @@ def test_any_program_over_two_lists(seed: int) -> None:
     try:
         found = run(scope["drawn"], (a,))
     except LoopsatError as error:
-        assert error.help  # noqa: PT017 - not all of them have a bound
+        assert error.help  # not all of them have a bound
         return
     assert [int(n) for n in found] == [int(n) for n in scope["drawn"](a)], text
 

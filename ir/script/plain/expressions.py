@@ -37,6 +37,7 @@ from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, s
 from ir.script.plain.library import names as library
 from ir.script.plain.library import selected
 from ir.script.plain.library.arranged import extents_of, flattened, one_of, size_of
+from ir.script.plain.logic import deciding, logical
 from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.syntax.counters import Sized
@@ -47,12 +48,6 @@ from ir.traverse import free_vars, has_loads
 
 _Found = TypeVar("_Found")
 _Part = TypeVar("_Part", bound=Array)
-
-
-class _NoTruthError(Exception):
-    """An operand of `and` or `or` is a number, and no truth."""
-
-
 MAX_LINKS = 60  # of a sum or product that is one expression
 
 
@@ -120,7 +115,7 @@ class Evaluator(Struct):
     def condition(self, node: ast.expr) -> bool | Expr:
         """What `if` asks: a truth that is known, or a condition."""
         if isinstance(node, ast.BoolOp):
-            return self._logical(node, self.condition)
+            return logical(self, node, self.condition)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.condition(node.operand)
             return not inner if isinstance(inner, bool) else self.numbers.typer.unary("not", inner, node)
@@ -137,38 +132,16 @@ class Evaluator(Struct):
             return bool(found) if isinstance(found, (bool, int, float)) else self.numbers.truth(found, node)
         raise self.error("dtype-mismatch", f"`{shown(node)}` is no condition", node, "compare it, as in `x != 0`")
 
-    def _logical(self, node: ast.BoolOp, part: Callable[[ast.expr], bool | Expr]) -> bool | Expr:
-        """`and` or `or` of conditions; later ones are looked at where earlier ones have not decided."""
-        is_and = isinstance(node.op, ast.And)
-        found: Expr | None = None
-        facts = len(self.program.facts)
-        self._deeper(len(node.values), node)
-        try:
-            for operand in node.values:
-                one = self.under(found, is_and, lambda operand=operand: part(operand), node)
-                if isinstance(one, bool):
-                    if one is not is_and:
-                        return one if found is None else self._joined(is_and, found, one, node)
-                    continue
-                found = one if found is None else Binary("and" if is_and else "or", found, one, self.source.span(node))
-                self.grant(one, is_and)
-        finally:
-            del self.program.facts[facts:]
-            self.depth -= len(node.values)
-        return is_and if found is None else found
-
     def under(self, cond: Expr | None, holds: bool, read: Callable[[], _Found], node: ast.AST) -> _Found:
         """What is read where a condition holds, or does not; None is no condition."""
         if cond is None:
             return read()
         test = cond if holds else self.numbers.typer.unary("not", cond, node)
         self.program.conditions.append(test)
-        found = read()
-        self.program.conditions.pop()
-        return found
-
-    def _joined(self, is_and: bool, found: Expr, one: bool, node: ast.AST) -> Expr:
-        return Binary("and" if is_and else "or", found, const(one, DType.BOOL), self.source.span(node))
+        try:
+            return read()
+        finally:
+            self.program.conditions.pop()
 
     def grant(self, cond: Expr, holds: bool) -> None:
         """Take it that a condition holds, or does not, for the rest of the expression."""
@@ -180,13 +153,13 @@ class Evaluator(Struct):
 
     def value(self, node: ast.expr) -> Value:
         """What an expression means."""
-        self._deeper(1, node)
+        self.deeper(1, node)
         try:
             return self._value(node)
         finally:
             self.depth -= 1
 
-    def _deeper(self, links: int, node: ast.AST) -> None:
+    def deeper(self, links: int, node: ast.AST) -> None:
         self.depth += links
         if self.depth > MAX_DEPTH:
             raise self.error(
@@ -214,7 +187,7 @@ class Evaluator(Struct):
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(op, operand, node)
             case ast.BoolOp():
-                return self._operand_of(node)
+                return deciding(self, node)
             case ast.Compare():
                 return compared(self, node)
             case ast.IfExp():
@@ -231,30 +204,6 @@ class Evaluator(Struct):
                 return tuple(self.items(elts, self.value))
             case _:
                 raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))
-
-    def _operand_of(self, node: ast.BoolOp) -> Number:
-        """`and` or `or` whose result is used: a truth, or the operand that decides, which Python gives."""
-        try:
-            return self._logical(node, self._truth_value)
-        except _NoTruthError:
-            return self._deciding(node, node.values)
-
-    def _truth_value(self, node: ast.expr) -> bool | Expr:
-        found = self.number(node)
-        if isinstance(found, bool) or (isinstance(found, Expr) and found.dtype is DType.BOOL):
-            return found
-        raise _NoTruthError
-
-    def _deciding(self, node: ast.BoolOp, values: Sequence[ast.expr]) -> Number:
-        """The first operand that decides, or the last one."""
-        is_and, first = isinstance(node.op, ast.And), self.number(values[0])
-        if len(values) == 1:
-            return first
-        if isinstance(first, (bool, int, float)):
-            return self._deciding(node, values[1:]) if bool(first) is is_and else first
-        cond = self.numbers.truth(first, values[0])
-        rest = self.under(cond, is_and, lambda: self._deciding(node, values[1:]), node)
-        return self.numbers.select(cond, *((rest, first) if is_and else (first, rest)), node)
 
     def _unassigned(self, name: str, node: ast.AST, before: str) -> ParseError:
         return self.error(
@@ -469,8 +418,8 @@ class Evaluator(Struct):
         if isinstance(owner, (View, Elementwise)):
             if stands_for_list(self, owner) and isinstance(index, ast.Slice):
                 return self.caller.copied(self.part(owner, index, node), node)
-            if isinstance(index, ast.Tuple) and (truths := self._truths_first(index)) is not None:
-                return selected.chosen(self, self.beside(owner, index, len(truths.shape), node), truths, node)
+            if isinstance(index, ast.Tuple) and (truths := selected.truths_first(self, index)) is not None:
+                return selected.chosen(self, selected.beside(self, owner, index, truths, node), truths, node)
             known = None if isinstance(index, ast.Tuple) or self._is_axis(index) else self._place(index)
             if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
                 return selected.chosen(self, owner, known, node)
@@ -482,22 +431,6 @@ class Evaluator(Struct):
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
             return owner  # an array without dimensions
         raise self.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node)
-
-    def _truths_first(self, index: ast.Tuple) -> Array | None:
-        """The array of truths that an index begins with, if it does."""
-        first = index.elts[0] if index.elts else None
-        if not isinstance(first, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.Name)):
-            return None
-        value = self.value(first)
-        if not isinstance(value, (View, Elementwise)) or not value.shape:
-            return None
-        return value if self.dtype_of(value, first) is DType.BOOL else None
-
-    def beside(self, array: _Part, index: ast.Tuple, rank: int, node: ast.AST) -> _Part:
-        """The part of an array that an index names after truths of so many dimensions."""
-        everything: list[ast.expr] = [ast.copy_location(ast.Slice(), index) for _ in range(rank)]
-        others = ast.copy_location(ast.Tuple([*everything, *index.elts[1:]], ast.Load()), index)
-        return self.part(array, others, node, stored=True)  # pyright: ignore[reportReturnType]
 
     def part(
         self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None, *, stored: bool = False

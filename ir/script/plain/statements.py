@@ -29,15 +29,14 @@ from ir.script.plain.library.selected import alike
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.loops.growing import (
     appended,
-    appended_counting,
     check_other_name,
     check_steady,
     counted_after,
     counted_before,
     granted,
+    list_changed,
     opened,
     popped,
-    same_list,
     steps_of,
 )
 from ir.script.plain.loops.iterables import Items, Iterables, named_by
@@ -397,12 +396,8 @@ class Body(Struct, dict=True):
                     self.program.emit(Assert(self._condition(cond), text, self.source.span(node)))
             case ast.Expr(value=ast.Call() as value):
                 self._call(value)
-            case ast.Expr(value=Appended() as value):
-                appended_counting(self, value)
-            case ast.Expr(value=Same() as value):
-                same_list(self, value)
-            case ast.Expr(value=Changed(value=value)):
-                self.program.sharing.store(self.read.sized(value).buffer, self.program.loops, self.source.span(node))
+            case ast.Expr(value=Appended() | Same() | Changed() as value):
+                list_changed(self, value)
             case ast.Expr(value=ast.Yield() | ast.YieldFrom() | ast.Await() as value):
                 self.read.value(value)
             case _:

@@ -26,7 +26,7 @@ from ir.script.plain.arrays import (
 )
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Value, shown
-from ir.script.plain.library.selected import alike
+from ir.script.plain.library.selected import alike, beside
 from ir.script.plain.program import Again, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.tuples import check_no_list, stands_for_list
@@ -164,7 +164,9 @@ class ArrayStores(Struct):
         if not isinstance(array, View):
             raise read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
-            array = read.beside(array, node.slice, len(self.read.array(node.slice.elts[0]).shape), node)
+            part = beside(read, array, node.slice, read.array(node.slice.elts[0]), node)
+            assert isinstance(part, View)
+            return part
         return array
 
     def store_where(self, truths: Array, target: View, value: Value, node: ast.AST) -> None:

@@ -20,7 +20,7 @@ from ir.script.plain.arrays import Elementwise, View
 from ir.script.plain.frames import Growing, Value, used
 from ir.script.plain.program import Again, CellType, Grant, Grown, Key, Recount, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
-from ir.script.plain.syntax.counters import Appended, Popped, Same
+from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.lists import Listed
 
 if TYPE_CHECKING:
@@ -123,7 +123,19 @@ def appended(body: Body, node: ast.Call) -> bool:
             return False
 
 
-def appended_counting(body: Body, node: Appended) -> None:
+def list_changed(body: Body, node: Appended | Same | Changed) -> None:
+    """A statement about a list of which a counter says how long it is."""
+    match node:
+        case Appended():
+            _append_counting(body, node)
+        case Same():
+            _same_list(body, node)
+        case Changed(value=value):
+            buffer = body.read.sized(value).buffer
+            body.program.sharing.store(buffer, body.program.loops, body.source.span(node))
+
+
+def _append_counting(body: Body, node: Appended) -> None:
     """Append an item to a list of which a counter says how long it is."""
     growing = body.frame.bindings.get(node.value.value.id)
     if not isinstance(growing, Growing) or growing.buffer is None:
@@ -264,7 +276,7 @@ def counted_after(body: Body, before: list[tuple[Growing, Growing]], steps: Numb
         _make_room(body, growing, len(body.program.loops), node)
 
 
-def same_list(body: Body, node: Same) -> None:
+def _same_list(body: Body, node: Same) -> None:
     """Give a list the items of another one: it is that one in Python, so that none of the two may change then."""
     to, source = body.frame.bindings.get(node.value.value.id), body.frame.bindings.get(node.other.value.id)
     view = body.read.sized(node.other)
@@ -325,7 +337,9 @@ def popped(body: Body, node: Popped) -> Value:
     last = numbers.binary("sub", array.shape[0], 1, node)
     at = last if index is None else body.read.number(index)
     if (interval_of(at)[0] or 0) < 0 and index is not None:
-        at = numbers.select(numbers.binary("lt", at, 0, node), numbers.binary("add", at, array.shape[0], node), at, node)
+        at = numbers.select(
+            numbers.binary("lt", at, 0, node), numbers.binary("add", at, array.shape[0], node), at, node
+        )
     at = body.program.frozen("at", at, body.source.span(node))
     if isinstance(at, Weak):  # there is an item, or Python would fail
         at = Weak(at.expr, 0, at.high)

@@ -33,7 +33,11 @@ class Listed(ast.expr):
 def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
     """A function with arrays for lists that names stand for whose items change, or are looked up anywhere."""
     names = _names(node)
-    grown = {n: n for n, k in names.items() if k.appended and not (k.otherwise or k.extended or k.shared) and _written_out(k.values)}
+    grown = {
+        n: n
+        for n, k in names.items()
+        if k.appended and not (k.otherwise or k.extended or k.shared) and _written_out(k.values)
+    }
     found = {**_groups(names), **grown}
     if not found:
         return node
