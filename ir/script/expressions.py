@@ -49,8 +49,8 @@ _BINARY_CALLS: dict[str, BinaryOp] = {
     "GE": "ge", "truncate_div": "truncdiv", "Add": "add", "Sub": "sub", "Mul": "mul", "Min": "min", "Max": "max",
 }  # fmt: skip
 _UNARY_CALLS: dict[str, UnaryOp] = {
-    **{op: op for op in (*FLOAT_UNARY_OPS, *BIT_COUNTS)}, "nearbyint": "round", "abs": "abs", "fabs": "abs", "Not": "not",
-    "bitwise_not": "bitnot",
+    **{op: op for op in (*FLOAT_UNARY_OPS, *BIT_COUNTS)}, "nearbyint": "round", "abs": "abs", "fabs": "abs",
+    "Not": "not", "bitwise_not": "bitnot",
 }  # fmt: skip
 _OTHER_CALLS = (
     "ceildiv", "Div", "div", "if_then_else", "Select", "cast", "Cast", "likely", "undef", "min_value", "max_value",

@@ -340,6 +340,16 @@ def test_quotients_of_floats_are_those_of_numpy(x: float, y: float, dtype: Any) 
         np.testing.assert_array_equal(found, wanted)
 
 
+def added(a: Any) -> Any:
+    return sum(a)
+
+
+def test_sums_of_narrow_integers_are_as_narrow() -> None:
+    a = np.array([200, 100], np.uint8)
+    with np.errstate(over="ignore"):
+        assert run(added, (a,)) == added(a) == 44
+
+
 # What is refused ----------------------------------------------------------------------------------------------------
 
 

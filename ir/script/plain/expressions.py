@@ -424,8 +424,8 @@ class Evaluator(Struct):
             if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
                 return selected.chosen(self, owner, known, node)
             part = self.part(owner, index, node, known)
-            if part.shape and of_tuple(self, part):
-                items = [self.as_number(self.at_row(part, k, node), node) for k in range(int(part.shape[0]))]
+            if of_tuple(self, part):
+                items = [self.as_number(self.at_row(part, k, node), node) for k in range(of_tuple(self, part))]
                 return tuple(n if self.program.conditional else self.program.frozen("item", n, None) for n in items)
             return part if part.shape else self.element(part, (), node)
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):

@@ -132,9 +132,12 @@ class Numbers(Struct):
             if narrow and low is not None and high is not None and not dtype.min <= low <= high <= dtype.max:
                 message = f"a number from {low} to {high} does not fit {dtype}"
                 raise self.source.error("literal-range", message, node, help=f"convert it, as in np.{dtype}(...)")
-            known = isinstance(expr, Const) and expr.dtype.is_integer and dtype.is_integer
-            if known and dtype.min <= expr.value <= dtype.max:
-                return replace(expr, dtype=dtype)
+            match expr:
+                case Const(value=int() as known) if expr.dtype.is_integer and dtype.is_integer:
+                    if dtype.min <= known <= dtype.max:
+                        return replace(expr, dtype=dtype)
+                case _:
+                    pass
             return expr if expr.dtype is dtype else Cast(dtype, expr, self.source.span(node))
         assert isinstance(value, (bool, int, float))
         if dtype is DType.BOOL:

@@ -360,8 +360,7 @@ def popped(body: Body, node: Popped) -> Value:
             to = numbers.binary("add", at, k, node)
             place = body.read.at_row(array, to, node)
             moved = body.read.at_row(array, numbers.binary("add", to, 1, node), node)
-            if isinstance(place, View):
-                body.store(place, moved, node)
+            body.store(place, moved, node)
 
         body.arrays.over((behind,), lambda k: move(k[0]), node)
     return item
