@@ -138,10 +138,9 @@ class Evaluator(Struct):
             return read()
         test = cond if holds else self.numbers.typer.unary("not", cond, node)
         self.program.conditions.append(test)
-        try:
-            return read()
-        finally:
-            self.program.conditions.pop()
+        found = read()
+        self.program.conditions.pop()
+        return found
 
     def grant(self, cond: Expr, holds: bool) -> None:
         """Take it that a condition holds, or does not, for the rest of the expression."""

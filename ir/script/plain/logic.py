@@ -45,9 +45,11 @@ def _joined(read: Evaluator, is_and: bool, found: Expr, one: bool, node: ast.AST
 
 def deciding(read: Evaluator, node: ast.BoolOp) -> Number:
     """`and` or `or` whose result is used: a truth, or the operand that decides, which Python gives."""
+    conditions = len(read.program.conditions)
     try:
         return logical(read, node, lambda operand: _truth_value(read, operand))
     except _NoTruthError:
+        del read.program.conditions[conditions:]
         return _first_deciding(read, node, node.values)
 
 
