@@ -210,11 +210,20 @@ def fold_unary(op: str, a: Scalar, dtype: DType) -> Scalar:
             return abs(float(a)) if dtype.is_float else in_range(abs(int(a)), dtype)
         case "bitnot":
             return ~int(a) if dtype.is_signed else ~int(a) & dtype.max
+        case "popcount":
+            return _bits(a, dtype).bit_count()
+        case "clz":
+            return dtype.bits - _bits(a, dtype).bit_length()
         case _:
             if op not in _FLOAT_UNARY:
                 raise ValueError(f"{op} is not an operator of one operand")
             with np.errstate(all="ignore"):
                 return rounded(float(_FLOAT_UNARY[op](np.float64(a))), dtype)
+
+
+def _bits(a: Scalar, dtype: DType) -> int:
+    """An integer as its bits in two's complement."""
+    return int(a) & ((1 << dtype.bits) - 1)
 
 
 _FLOAT_UNARY: dict[str, Callable[[np.float64], float]] = {

@@ -39,7 +39,8 @@ FloatFunction = Literal[
     "exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "sin", "cos", "tan", "sinh", "cosh",
     "asin", "acos", "atan", "erf", "sigmoid",
 ]  # fmt: skip
-UnaryOp = Literal["neg", "not", "bitnot", "abs", FloatFunction, Rounding]
+BitCount = Literal["popcount", "clz"]  # of the two's complement of the dtype's width: ones, and zeros above all ones
+UnaryOp = Literal["neg", "not", "bitnot", "abs", BitCount, FloatFunction, Rounding]
 LoopKind = Literal["serial", "parallel", "vectorized", "unroll"]
 IterKind = Literal["spatial", "reduce", "opaque"]
 
@@ -51,6 +52,7 @@ BITWISE_OPS: tuple[str, ...] = get_args(Bitwise)
 INTEGER_ONLY_OPS = ("floordiv", "floormod", "truncdiv", "truncmod", *BITWISE_OPS)
 FLOAT_FUNCTIONS: tuple[FloatFunction, ...] = get_args(FloatFunction)
 ROUNDING_OPS: tuple[Rounding, ...] = get_args(Rounding)
+BIT_COUNTS: tuple[BitCount, ...] = get_args(BitCount)
 FLOAT_UNARY_OPS: tuple[UnaryOp, ...] = (*FLOAT_FUNCTIONS, *ROUNDING_OPS)
 
 

@@ -311,7 +311,9 @@ def _map_regions(
 
 def substitute_expr(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """Replace free variables by expressions of their dtype."""
-    return map_expr(expr, lambda e: values.get(e, e) if isinstance(e, Var) else e) if values else expr
+    if not values or not any(isinstance(e, Var) and e in values for e in walk_expr(expr)):
+        return expr
+    return map_expr(expr, lambda e: values.get(e, e) if isinstance(e, Var) else e)
 
 
 def substitute(stmt: Stmt, values: Mapping[Var, Expr]) -> Stmt:

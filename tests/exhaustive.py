@@ -10,8 +10,9 @@ from typing import assert_never, cast
 
 import numpy as np
 
+from ir.arith import unary_function
 from ir.dtypes import DType
-from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.nodes import BIT_COUNTS, AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 
 # What goes wrong where little is drawn: the limits of 8 bits, their halves, and what is next to zero.
 SIGNED_EDGES = (-128, -127, -126, -65, -64, -63, -9, -4, -3, -2, -1, 0, 1, 2, 3, 4, 7, 8, 63, 64, 65, 126, 127)
@@ -40,7 +41,8 @@ class Grid:
                 return self.arrays[name], np.array(False)
             case Unary(op=op, operand=a):
                 x, bad = self._value(a)
-                found = {"not": np.logical_not, "neg": np.negative, "abs": np.abs, "bitnot": np.invert}[op](x)
+                counts = {op: np.vectorize(unary_function(op, a.dtype), otypes=[np.int64]) for op in BIT_COUNTS}
+                found = {"not": np.logical_not, "neg": np.negative, "abs": np.abs, "bitnot": np.invert, **counts}[op](x)
                 return (found, bad) if expr.dtype is DType.BOOL else _within(found, bad, expr.dtype)
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
                 (x, bad), (y, worse) = self._value(a), self._value(b)

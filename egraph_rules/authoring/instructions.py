@@ -20,6 +20,7 @@ from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
 from ir.program.calls import body_of, names_mentioned
 from ir.program.edit import nest
+from ir.transform.calls.alike import may_be
 from ir.transform.calls.tensorize import Differs, call_of, distributed, instance_of, tails, tiles_for
 from ir.traverse import walk
 
@@ -95,10 +96,17 @@ def _called(stmt: Stmt, source: PrimFunc, instruction: PrimFunc, domain: isl.Set
 
 
 def _instance(stmt: Stmt, instruction: PrimFunc, domain: isl.Set) -> Stmt | None:
+    if not may_be(_body(instruction), stmt):
+        return None
     try:
         return instance_of(stmt, instruction, domain)
     except Differs:
         return None
+
+
+@lru_cache(maxsize=256)
+def _body(instruction: PrimFunc) -> Stmt:
+    return lower_blocks(instruction).body
 
 
 def _within(domain: isl.Set, loops: Iterable[For]) -> isl.Set:

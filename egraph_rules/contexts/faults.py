@@ -11,6 +11,7 @@ from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.values import Value, Values
 from ir.functions import inlined
 from ir.nodes import (
+    BIT_COUNTS,
     Alloc,
     AnyExpr,
     AnyStmt,
@@ -133,7 +134,9 @@ class Faults:
                 return fits and self.total(facts, a)
             case Unary(op=op, operand=a):
                 exact = (
-                    expr.dtype.is_float or op in ("not", "bitnot") or isinstance(self._values.of(facts, expr), Const)
+                    expr.dtype.is_float
+                    or op in ("not", "bitnot", *BIT_COUNTS)
+                    or isinstance(self._values.of(facts, expr), Const)
                 )
                 return (exact or self._contexts.fits(facts, expr)) and self.total(facts, a)
             case Binary() as node:

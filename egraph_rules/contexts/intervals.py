@@ -54,6 +54,8 @@ def _operation(expr: Expr, domain: isl.Set) -> Range | None:
         case Unary(op="neg", operand=a):
             low, high = bounds(a, domain)
             return -high, -low
+        case Unary(op="popcount" | "clz", operand=a):
+            return 0, a.dtype.bits
         case Binary(op="add" | "sub" | "mul" | "min" | "max" as op, lhs=a, rhs=b):
             return combined(op, bounds(a, domain), bounds(b, domain))
         case Cast(dtype=dtype, operand=a) if a.dtype is DType.BOOL or a.dtype.is_integer:

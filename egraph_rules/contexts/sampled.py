@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from ir.arith import unary_function
 from ir.dtypes import DType
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 from ir.traverse import free_vars, walk_expr
@@ -158,6 +159,9 @@ def _unary(op: str, x: Array, dtype: DType) -> tuple[Array, Mask]:
             return _within(np.abs(x), dtype)
         case "bitnot":
             return _within(~x, dtype)
+        case "popcount" | "clz":
+            function = unary_function(op, dtype)
+            return np.array([function(int(v)) for v in x.flat], x.dtype).reshape(x.shape), _FINE
         case _:
             raise NoValueError(op)
 

@@ -313,6 +313,11 @@ class _Meaning(Struct):
                 return self._result(-a, dtype)
             case "abs":
                 return self._result(lib.If(a < 0, -a, a), dtype)
+            case "popcount" | "clz":  # no more is said of them than how large they are
+                integers = lib.IntSort(self.context)
+                count = lib.Function(f"{op} of {dtype}", integers, integers)(a)
+                self.sides += [count >= 0, count <= dtype.bits]
+                return count
             case _:
                 raise _NoFormulaError
 

@@ -24,9 +24,37 @@ def reads_before_writing(
 
     What is read of `steady` buffers, which nothing in the program stores to, is the same for writers and readers.
     """
+    users = [s for s in statements if buffer in s.buffers()]
+    read = {load.buffer for s in users for load in s.reads()}
+    return _reads_early(_Users(users), buffer, depth, frozenset(b for b in steady if b in read))
+
+
+class _Users:
+    """Statements in their order; those are equal that run and store alike."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self.statements = statements
+        ranks = {p: k for k, p in enumerate(sorted({s.position for s in statements}))}
+        self._key = tuple(
+            (ranks[s.position], tuple((o.var, o.start, o.extent) for o in s.loops), s.guards, s.store, id(s.tile))
+            for s in statements
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Users) and self._key == other._key
+
+    __ne__ = object.__ne__
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@presburger.remembered
+def _reads_early(statements: _Users, buffer: Buffer, depth: int, steady: frozenset[Buffer]) -> bool:
+    """`reads_before_writing` of the statements that use a buffer, asked once for all programs that have such."""
 
     def question() -> bool:
-        users = [s for s in statements if buffer in s.buffers()]
+        users = statements.statements
         writers = [s for s in users if s.buffer == buffer]
         readers = [s for s in users if any(load.buffer == buffer for load in s.reads())]
         data = any(read.buffer in steady for s in users for read in s.reads())

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from ir.analysis.definedness import is_defined
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, Select, Stmt, Store, Unary
+from ir.nodes import BIT_COUNTS, Binary, Buffer, Cast, Const, Expr, Load, Select, Stmt, Store, Unary
 from ir.traverse import map_expr, walk
 
 Side = Literal["ge", "le"]
-_NOT_NEGATIVE = ("abs", "exp", "sqrt", "sigmoid")
+_NOT_NEGATIVE = ("abs", "exp", "sqrt", "sigmoid", *BIT_COUNTS)
 
 
 def keeps(stmt: Stmt, buffer: Buffer, side: Side, number: Const, defined: Collection[Buffer]) -> bool:

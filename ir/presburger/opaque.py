@@ -8,7 +8,7 @@ import islpy as isl
 
 import ir.presburger.sets as pb
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Undef, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Undef, Var
 from ir.traverse import walk_expr
 
 _LIMIT = 2**62  # larger constants do not fit isl's machine integers
@@ -79,6 +79,8 @@ class Opaque:
             ):
                 if 0 <= mask < _LIMIT:
                     known = known.intersect(value.ge_set(zero)).intersect(value.le_set(pb.number(mask)))
+            case Unary(op="popcount" | "clz"):
+                known = known.intersect(value.ge_set(zero)).intersect(value.le_set(pb.number(expr.dtype.bits)))
             case _:
                 pass
         return known

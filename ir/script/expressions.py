@@ -10,7 +10,21 @@ from msgspec.structs import replace
 
 from ir.dtypes import DType, from_name
 from ir.errors import suggest
-from ir.nodes import FLOAT_UNARY_OPS, BinaryOp, Buffer, Call, Cast, Const, Expr, Function, Load, UnaryOp, Undef, Var
+from ir.nodes import (
+    BIT_COUNTS,
+    FLOAT_UNARY_OPS,
+    BinaryOp,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Function,
+    Load,
+    UnaryOp,
+    Undef,
+    Var,
+)
 from ir.script.hints import SLICES, in_place_of, suggest_name
 from ir.script.scope import Scope, View
 from ir.script.values import Typer, Untyped, Value, is_number
@@ -35,8 +49,8 @@ _BINARY_CALLS: dict[str, BinaryOp] = {
     "GE": "ge", "truncate_div": "truncdiv", "Add": "add", "Sub": "sub", "Mul": "mul", "Min": "min", "Max": "max",
 }  # fmt: skip
 _UNARY_CALLS: dict[str, UnaryOp] = {
-    **{op: op for op in FLOAT_UNARY_OPS}, "nearbyint": "round", "abs": "abs", "fabs": "abs", "Not": "not",
-    "bitwise_not": "bitnot",
+    **{op: op for op in (*FLOAT_UNARY_OPS, *BIT_COUNTS)}, "nearbyint": "round", "abs": "abs", "fabs": "abs",
+    "Not": "not", "bitwise_not": "bitnot",
 }  # fmt: skip
 _OTHER_CALLS = (
     "ceildiv", "Div", "div", "if_then_else", "Select", "cast", "Cast", "likely", "undef", "min_value", "max_value",

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ir.dtypes import DType, float_max
 from ir.errors import Span
 from ir.nodes import (
+    BIT_COUNTS,
     FLOAT_UNARY_OPS,
     INTEGER_ONLY_OPS,
     LOGICAL_OPS,
@@ -168,7 +169,7 @@ class Typer(Struct):
         dtype = expr.dtype
         if op == "not":
             good, wanted, hint = dtype is DType.BOOL, "a bool", "compare the operand first, as in `x != 0`"
-        elif op == "bitnot":
+        elif op == "bitnot" or op in BIT_COUNTS:
             good, wanted, hint = dtype.is_integer, "an integer", ""
         elif op in FLOAT_UNARY_OPS:
             good, wanted, hint = dtype.is_float, "a float", 'convert it with T.cast(..., "float32")'

@@ -20,6 +20,7 @@ from ir.errors import Span, VerifyError, suggest
 from ir.functions import check_function
 from ir.instructions import check_instruction
 from ir.nodes import (
+    BIT_COUNTS,
     COMPARE_OPS,
     FLOAT_UNARY_OPS,
     INTEGER_ONLY_OPS,
@@ -478,7 +479,7 @@ class _WellFormed:
         dtype, op = expr.operand.dtype, expr.op
         if op == "not":
             good, wanted = dtype is DType.BOOL, "bool"
-        elif op == "bitnot":
+        elif op == "bitnot" or op in BIT_COUNTS:
             good, wanted = dtype.is_integer, "an integer"
         elif op in FLOAT_UNARY_OPS:
             good, wanted = dtype.is_float, "a float"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from ir.dtypes import DType
-from ir.nodes import Binary, Cast, Const, Expr, Select, Unary, Var, const
+from ir.nodes import BIT_COUNTS, Binary, Cast, Const, Expr, Select, Unary, Var, const
 
 
 def dtypes(*, floats: bool = True, unsigned: bool = True, bools: bool = True) -> st.SearchStrategy[DType]:
@@ -42,7 +42,7 @@ def exprs(draw: st.DrawFn, dtype: DType = DType.INT32, depth: int = 3, names: Se
     inner = exprs(dtype, depth - 1, names)
     match kind:
         case "unary":
-            functions = _FLOAT_FUNCTIONS if dtype.is_float else ("neg", "abs", "bitnot")
+            functions = _FLOAT_FUNCTIONS if dtype.is_float else ("neg", "abs", "bitnot", *BIT_COUNTS)
             return Unary(draw(st.sampled_from(functions)), draw(inner))
         case "select":
             return Select(draw(_conditions(dtype, depth - 1, names)), draw(inner), draw(inner))

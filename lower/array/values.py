@@ -66,6 +66,8 @@ _CALLS: dict[str, str] = {
     "truncdiv": "truncdiv",
     "truncmod": "jnp.fmod",
     "abs": "jnp.abs",
+    "popcount": "lax.population_count",
+    "clz": "lax.clz",
     "exp": "jnp.exp",
     "exp2": "jnp.exp2",
     "log": "jnp.log",

@@ -59,6 +59,7 @@ Scope = Mapping[Var, Array]
 
 _UNARY: dict[str, Callable[[Array], Array]] = {
     "neg": lax.neg, "not": jnp.logical_not, "bitnot": jnp.bitwise_not, "abs": jnp.abs, "exp": jnp.exp,
+    "popcount": lax.population_count, "clz": lax.clz,
     "exp2": jnp.exp2, "log": jnp.log, "log2": jnp.log2, "log10": jnp.log10, "log1p": jnp.log1p, "tan": jnp.tan,
     "sinh": jnp.sinh, "cosh": jnp.cosh, "asin": jnp.arcsin, "acos": jnp.arccos, "atan": jnp.arctan,
     "round": jnp.round, "trunc": jnp.trunc,

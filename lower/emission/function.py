@@ -389,8 +389,8 @@ class _Emitter:
         sizes = map(linear, buffer.shape)
         return tuple(n.const if n.is_const else self._scalar(to_expr(n, ZERO)) for n in sizes)
 
-    def _scalar(self, expr: Expr, scope: Scope | None = None) -> JaxExpr:
-        """An expression without array axes."""
+    def _scalar(self, expr: Expr, scope: Scope | None = None, *, number: bool = False) -> JaxExpr:
+        """An expression without array axes, as a Python `number` while tracing if it is made of such."""
 
         def load(node: Load) -> Value:
             assert scope is not None
@@ -403,7 +403,7 @@ class _Emitter:
             return Value(Name(self.names.of(var)), static=var in self.static, weak=True)
 
         translator = self.translate((), load, variable, self.helpers)
-        return translator.expr(expr).code
+        return translator.size(expr) if number else translator.expr(expr).code
 
     # Statements and loops.
 
@@ -550,7 +550,8 @@ class _Emitter:
         several = None if self.phase else together(node, *where, ends == (low, high), bool(scope.loop_vars))
         known = ([b for b in self.program.depth if self.expanded.get(b, b) in own], self.plan.nodes, self.program)
         end = early_end(node, *known) if several is None and self.phase is None else None
-        self._body(node.body if end is None else end.body, own, child)
+        lanes = [] if end is None or end.goes_on is not None else [self.expanded.get(end.taken, end.taken)]
+        self._body(node.body if end is None else end.body, own, child, lanes)
         for buffer in carried:
             scope.written(self.names.of(buffer))
         if not child.stmts or not carried:
@@ -558,7 +559,6 @@ class _Emitter:
         variable, names = self.names.of(loop.var), [self.names.of(b) for b in carried]
         step, large = self.names.fresh(f"{variable}_step"), [*map(self.names.of, filter(is_large, carried))]
         rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
-        lanes = [] if end is None or end.goes_on is not None else [self.expanded.get(end.taken, end.taken)]
         registers = self._in_registers(rows.body, carried, child, variable, low)
         more = [self.names.fresh("goes_on") for _ in lanes]
         state, body = [*names, *rows.names, *registers.names, *more], registers.body
@@ -606,11 +606,13 @@ class _Emitter:
         step = Step(variable, from_below, frozenset(map(self.names.of, carried)), numbers, shapes, dtypes)
         return without_copies(body, step, self.names.fresh)
 
-    def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
-        """All lines of a nested function but its last, with locals that are its own."""
+    def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope, read: Iterable[Buffer] = ()) -> None:
+        """All lines of a nested function but its last, with locals that are its own; it reads some of them at last."""
         here = [b for b in self.locals if b in own]  # in the order of the program
         self._create_locals(child, here)
         self._nodes(nodes, child)
+        for buffer in read:
+            child.current(buffer)
         for buffer in here:
             child.forget(buffer)
         child.flush_all()
@@ -669,7 +671,8 @@ class _Emitter:
             if taken:  # where nothing is to be done they may be any numbers
                 high = call("jnp.where", every(taken), high, low)
             if used <= self.static and not by_data:
-                ends = low, high
+                ends = self._scalar(start, number=True), self._scalar(stop, number=True)
+                low, high = ends if loop.var.dtype in (DType.INT32, DType.INT64) else (low, high)
             elif box is not None and box.effects and ends is not None:  # of which what is done inside makes use
                 low, high = call("jnp.maximum", low, ends[0]), call("jnp.minimum", high, ends[1])
             return low, high, ends or self._ends_by_facts(start, stop, scope)

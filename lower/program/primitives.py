@@ -183,6 +183,22 @@ def erf(x: Array) -> Array:
     return np.vectorize(math.erf, otypes=[np.asarray(x).dtype])(x)
 
 
+def population_count(x: Array) -> Array:
+    return np.bitwise_count(_bits(x)).astype(np.asarray(x).dtype)
+
+
+def clz(x: Array) -> Array:
+    bits = _bits(x)
+    found = np.full(bits.shape, 8 * bits.itemsize)
+    for k in range(8 * bits.itemsize):
+        found = np.where(bits >> bits.dtype.type(k) != 0, 8 * bits.itemsize - 1 - k, found)
+    return found.astype(np.asarray(x).dtype)
+
+
+def _bits(x: Array) -> Array:
+    return np.asarray(x).view(f"uint{8 * np.asarray(x).itemsize}")
+
+
 def optimization_barrier(operand: Any) -> Any:
     return operand
 
@@ -463,6 +479,7 @@ JAX: Mapping[str, Any] = {
     **{f"lax.{f.__name__}": f for f in (
         fori_loop, associative_scan, dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice, optimization_barrier,
         reduce_precision, conv_general_dilated, div, rsqrt, erf,
+        population_count, clz,
     )},
 }  # fmt: skip
 

@@ -53,6 +53,10 @@ TRUE = [
     ("4 * i + k < 16", ["0 <= i", "i < 4", "0 <= k", "k < 4"]),
     ("(x + 3) // 4 <= 4", ["x <= 13"]),
     ("-x // 2 == -((x + 1) // 2)", []),
+    # ones among bits, and zeros above them
+    ("T.popcount(x) <= 32", []),
+    ("T.clz(u) < 9", []),
+    ("T.popcount(x) + T.clz(y) >= 0", []),
     # minima and maxima
     ("T.min(x, y) <= x", []),
     ("T.max(x, y) >= y", []),

@@ -104,6 +104,9 @@ def test_bit_operations_agree_with_numpy(data: st.DataObject, dtype: DType, op: 
     numpy = {"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor, "shr": np.right_shift}[op]
     assert fold_binary(op, a, b, dtype) == numpy(dtype.numpy.type(a), dtype.numpy.type(b)).item()
     assert fold_unary("bitnot", a, dtype) == np.bitwise_not(dtype.numpy.type(a)).item()
+    bits = format(int(a) % 2**dtype.bits, f"0{dtype.bits}b")
+    assert fold_unary("popcount", a, dtype) == bits.count("1")
+    assert fold_unary("clz", a, dtype) == len(bits) - len(bits.lstrip("0"))
 
 
 def test_shifts() -> None:

@@ -54,7 +54,7 @@ def operations(dtype: DType) -> list[Expr]:
         unary: tuple[UnaryOp, ...] = ("not",)
     else:
         binary = (*(FLOAT_OPS if dtype.is_float else INTEGER_OPS), *COMPARE_OPS)  # pyright: ignore[reportAssignmentType]
-        unary = FUNCTIONS if dtype.is_float else ("neg", "abs", "bitnot")
+        unary = FUNCTIONS if dtype.is_float else ("neg", "abs", "bitnot", "popcount", "clz")
     return [
         *(Binary(op, a, b) for op in binary for a, b in pairs),
         *(Unary(op, a) for op in unary for a in consts),

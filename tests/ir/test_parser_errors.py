@@ -70,6 +70,7 @@ BODIES = [
     ("dtype-mismatch", ["y = «not n»"], "compare the operand"),
     ("dtype-mismatch", ["y = «T.exp(n)»"], "exp needs a float, found int32"),
     ("dtype-mismatch", ["y = «~x»"], "bitnot needs an integer"),
+    ("dtype-mismatch", ["y = «T.popcount(x)»"], "popcount needs an integer"),
     ("dtype-mismatch", ["y = «-c»"], "neg needs a number, found bool"),
     ("dtype-mismatch", ["if «n»:", "    pass"], "as in `x != 0`"),
     ("dtype-mismatch", ["assert «x»"], "a condition must be bool"),

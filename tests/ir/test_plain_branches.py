@@ -202,6 +202,64 @@ def same_or_not(x):
     return x + 1
 
 
+@program(lambda r: (r.integers(0, 5, 8), 3))
+def numbers_that_decide(a, k):
+    total, most = 0, a[0] or k
+    for x in a:
+        total += (x or k) * 2 + (x and k and 2.5)
+        most = x > most and x or most
+    return total, most, 0.0 or k, k and 4.5
+
+
+@program(lambda r: (r.integers(0, 9, 10), 5))
+def left_or_not(a, limit):
+    for i in range(len(a)):
+        if a[i] > limit:
+            at, v = i, a[i]
+            break
+    else:
+        at, v = -1, 0
+    for i in range(len(a)):
+        for j in range(i + 1, len(a)):
+            if a[i] + a[j] == 9:
+                break
+        else:
+            continue
+        break
+    else:
+        return at, v, -1, -1
+    return at, v, i, j
+
+
+@program(V)
+def pairs_by_condition(x):
+    low, high = (x[0], x[1]) if x[0] < x[1] else (x[1], x[0])
+    for v in x:
+        low, high = (v, high) if v < low else (low, v) if v > high else (low, high)
+    return low, high
+
+
+@program(lambda r: (r.integers(0, 4, 7),))
+def letters(a):
+    s = np.empty(len(a), np.uint8)
+    n, bits = 0, 0
+    for i, k in enumerate(a):
+        s[i] = b"ACGT"[k]
+        n += 1 if s[i] in b"CG" else 0
+        bits += int(k + 9 * i).bit_length() + k.bit_count() + i.bit_count()
+    return s, n, bits, np.frombuffer(b"zz", dtype=np.uint8)
+
+
+@program(lambda r: (r.random((3, 3)), np.array([True, False, True])))
+def rows_where_truths_say(A, m):
+    B = A.copy()
+    A[m] = 0.5
+    B[~m] *= 2.0
+    B[m, 1] *= -1
+    B[B[:, 0] > 0.3, 1:] += 1
+    return A, B, B[m, 0].sum(), B[~m, 1].max()
+
+
 def perhaps_assigned(x):
     for v in x:
         if v > 0.5:

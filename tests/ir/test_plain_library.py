@@ -73,7 +73,7 @@ np.interp(v, [-2, 0, 2], [0.0, 1.0, 5.0]) | np.convolve(v, [1, 2]) | np.median([
 """
 WHOLE = """
 np.gcd.reduce(np.abs(k) + 1) | np.bitwise_or.reduce(A) | np.bitwise_xor.reduce(A, axis=1) | np.bitwise_and(A, B)
-np.invert(A) | np.left_shift(k, 1) | np.right_shift(k, 1) | np.bitwise_xor(A, B) | np.bitwise_and.reduce(A)
+np.bitwise_count(A) | np.invert(A) | np.left_shift(k, 1) | np.right_shift(k, 1) | np.bitwise_xor(A, B) | np.bitwise_and.reduce(A)
 """
 DTYPES = (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_)
 

@@ -12,6 +12,7 @@ from ir import Buffer, Module, PrimFunc, parse, parse_expr, to_script
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.nodes import (
+    BIT_COUNTS,
     FLOAT_UNARY_OPS,
     SKIP,
     TRUE,
@@ -108,7 +109,7 @@ def values(draw: st.DrawFn, dtype: DType, names: tuple[Var | Buffer, ...], depth
                 op, of = draw(st.sampled_from(("add", "sub", "mul", "min", "max", "pow", *extra))), dtype
             return Binary(op, inner(of), inner(of))
         case "unary":
-            kind = ("bitnot",) if dtype.is_integer else FLOAT_UNARY_OPS
+            kind = ("bitnot", *BIT_COUNTS) if dtype.is_integer else FLOAT_UNARY_OPS
             ops = ("not",) if dtype is DType.BOOL else ("neg", "abs", *kind)
             return Unary(draw(st.sampled_from(ops)), inner(dtype))
         case _:

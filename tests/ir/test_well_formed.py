@@ -100,6 +100,7 @@ MALFORMED = {
     "logic of integers": (Evaluate(Binary("and", N, N)), "dtype-mismatch"),
     "not of an integer": (Evaluate(Unary("not", N)), "dtype-mismatch"),
     "bitnot of a bool": (Evaluate(Unary("bitnot", TRUE)), "dtype-mismatch"),
+    "ones of a bool": (Evaluate(Unary("popcount", TRUE)), "dtype-mismatch"),
     "exp of an integer": (Evaluate(Unary("exp", N)), "dtype-mismatch"),
     "negated bool": (Evaluate(Unary("neg", TRUE)), "dtype-mismatch"),
     "arms that differ": (Evaluate(Select(TRUE, N, ZERO)), "dtype-mismatch"),

@@ -406,6 +406,66 @@ def test_arrays_of_the_function_may_be_read_before_all_of_them_is_stored_to() ->
         assert_same(nearest(*given), nearest.__wrapped__(*given))
 
 
+def sums_before(a: Any) -> Any:
+    tree = np.zeros(len(a) + 1, a.dtype)
+    for i in range(len(a)):
+        j = i + 1
+        while j <= len(a):
+            tree[j] += a[i]
+            j += j & -j
+    return tree
+
+
+def common_bits(rows: Any) -> Any:
+    count = 0
+    for i in range(len(rows)):
+        for j in range(i + 1, len(rows)):
+            if (rows[i] >> np.uint64(j)) & np.uint64(1):
+                common = rows[i] & rows[j]
+                while common:
+                    common &= common - np.uint64(1)
+                    count += 1
+    return count
+
+
+@pytest.mark.parametrize("function", [sums_before, common_bits])
+def test_loops_over_axes_that_end_at_different_steps(function: Any) -> None:
+    a = np.random.default_rng(0).integers(0, 99, 12).astype(np.uint64)
+    assert_same(loopsat.jit(function)(a), function(a))
+
+
+def test_loops_to_numbers_of_any_dtype_have_derivatives() -> None:
+    steps = np.uint64(9)
+
+    def products(x: Any) -> Any:
+        y = x.copy()
+        for i in range(1, steps):
+            for j in range(i):
+                y[i] = np.sin(y[i]) * y[j]
+        return y.sum()
+
+    x = jnp.linspace(0.5, 1.0, 12)
+    slope = [(products(np.asarray(x + e)) - products(np.asarray(x - e))) / 2e-3 for e in 1e-3 * np.eye(12)]
+    np.testing.assert_allclose(jax.grad(loopsat.jit(products))(x), slope, rtol=2e-2, atol=2e-2)
+
+
+def test_lists_of_any_length_run() -> None:
+    def reached(starts: Any, ends: Any) -> Any:
+        seen, todo = np.zeros(len(starts) - 1, bool), [0]
+        while todo:
+            u = todo.pop()
+            if seen[u]:
+                continue
+            seen[u] = True
+            for k in range(starts[u], starts[u + 1]):
+                loopsat.assume(len(todo) <= len(ends))
+                todo.append(ends[k])
+        return seen
+
+    graph = np.array([0, 2, 3, 3, 4]), np.array([1, 2, 0, 3])
+    assert_same(loopsat.jit(reached)(*graph), reached(*graph))
+
+
 def test_results_may_be_tuples_in_tuples() -> None:
     @loopsat.jit
     def ends(x):

@@ -29,6 +29,12 @@ case("anti", A1, "for i in T.serial(15):\n    A[i] = A[i+1]")
 case("flow", A1, "for i in T.serial(15):\n    A[i+1] = A[i]")
 case("scalar_reduce", A1 + ',B: T.Buffer((1,),"float32")', "B[0] = 0.0\nfor i in T.serial(16):\n    B[0] = B[0] + A[i]")
 case("zero_extent", A1 + "," + B1, "for i in T.serial(0):\n    B[i] = A[i]\nfor i in T.serial(4):\n    B[i] = 1.0")
+for dtype in ("int8", "int32", "int64", "uint8", "uint64"):
+    case(
+        f"bits_{dtype}",
+        f'A: T.Buffer((16,),"{dtype}"),B: T.Buffer((16,),"{dtype}")',
+        "for i in T.serial(16):\n    B[i] = T.popcount(A[i]) * 2 + T.clz(A[i] // 2)",
+    )
 case("start", A1 + "," + B1, "for i in T.serial(2, 9):\n    B[i] = A[i-2] + 1.0")
 case("data_guard", A1 + "," + B1, "for i in T.serial(16):\n    if A[i] > 0.0:\n        B[i] = A[i]")
 case(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
-from ir.nodes import Cast, Unary
+from ir.nodes import Cast, Expr, Unary
 from ir.script.plain import hints
 from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View
 from ir.script.plain.frames import Comprehension, Named, Value, shown
@@ -47,6 +47,8 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
             args = arguments(read, node, node.func.attr, 0, 1, ("axis",))
             axes = _axes(read, owner.array, keyword(node, "axis") or next(iter(args), None))
             return _reduced(read, node.func.attr, owner, axes, node)
+        if isinstance(owner, (int, Weak, Expr)) and node.func.attr in ("bit_count", "bit_length"):
+            return _bits(read, owner, node.func.attr, node)
     callee = read.value(node.func)
     if not isinstance(callee, Named):
         raise read.error("unknown-function", f"`{shown(node.func)}` is not a function", node)
@@ -153,6 +155,16 @@ def _python_number(read: Evaluator, name: str, node: ast.Call) -> Number:
     return Weak(read.numbers.convert(value, DType.FLOAT64, node))
 
 
+def _bits(read: Evaluator, value: Number, name: str, node: ast.Call) -> Number:
+    """`k.bit_count()`, of Python integers also `k.bit_length()`."""
+    arguments(read, node, name, 0, 0)
+    whole = isinstance(value, int) or read.numbers.dtype_of(value).is_integer
+    if not whole or (name == "bit_length" and isinstance(value, Expr)):
+        hint = f"convert it, as in int({shown(node.func)[: -len(name) - 1]}).{name}()"
+        raise read.error("dtype-mismatch", f"{name} is of Python integers", node, hint)
+    return read.numbers.bit_count("popcount" if name == "bit_count" else "clz", value, node)
+
+
 def _spelled(read: Evaluator, text: str, node: ast.Call) -> Number:
     """`float("inf")`."""
     try:
@@ -223,6 +235,11 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         case "np.square":
             value = read.value(only(read, node, name))
             return read.lifted(lambda v: numbers.binary("pow", v[0], 2, node), [value], node)
+        case "np.bitwise_count":
+            value = read.value(only(read, node, name))
+            return read.lifted(
+                lambda v: numbers.convert(numbers.bit_count("popcount", v[0], node), DType.UINT8, node), [value], node
+            )
         case "np.logical_not":
             value = read.value(only(read, node, name))
             return read.lifted(lambda v: numbers.typer.unary("not", numbers.truth(v[0], node), node), [value], node)
@@ -237,6 +254,11 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             return _copied(read, read.array(only(read, node, name, function)))
         case "np.array" | "np.asarray":
             return made.array(read, name, function, node)
+        case "np.frombuffer" if isinstance(value := read.value(node.args[0]), tuple):
+            _, dtype = arguments(read, node, name, 2, 2, ("dtype",), function)
+            if made.dtype_at(read, dtype) not in (DType.UINT8, DType.INT8):
+                raise read.error("unsupported", "np.frombuffer is of bytes here", node, "as in np.uint8")
+            return read.caller.table(value, made.dtype_at(read, dtype), node)
         case "np.finfo" | "np.iinfo":
             dtype = made.dtype_at(read, only(read, node, name)).numpy.name
             return Named(np.finfo(dtype) if name == "np.finfo" else np.iinfo(dtype))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ir.nodes import Expr
 from ir.script.expressions import COMPARE
-from ir.script.plain.arrays import is_number
+from ir.script.plain.arrays import Elementwise, View, is_number
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.promotion import Number
@@ -57,7 +57,12 @@ def _comparison(read: Evaluator, op: ast.cmpop, a: Value, b: Value, node: ast.ex
 
 
 def _membership(read: Evaluator, a: Value, b: Value, wanted: bool, node: ast.expr) -> Value:
-    """Whether a number is one of those in a tuple."""
+    """Whether a number is one of those in a tuple or array."""
+    if isinstance(b, (View, Elementwise)) and is_number(a):
+        equal = read.lifted(lambda v: read.numbers.binary("eq", v[0], v[1], node), [a, b], node)
+        assert isinstance(equal, Elementwise)
+        there = read.as_number(read.caller.reduce("any", equal, None, node), node)
+        return there if wanted else read.numbers.typer.unary("not", read.numbers.truth(there, node), node)
     if not isinstance(b, tuple) or not all(map(is_number, (a, *b))):
         hint = "compare with each, as in `x == 1 or x == 2`, or loop over the elements"
         raise read.error("unsupported", f"the comparison `{shown(node)}`", node, hint)

@@ -37,10 +37,12 @@ from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, s
 from ir.script.plain.library import names as library
 from ir.script.plain.library import selected
 from ir.script.plain.library.arranged import copied, extents_of, flattened, one_of, size_of
+from ir.script.plain.logic import deciding, logical
 from ir.script.plain.program import NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
-from ir.script.plain.tuples import check_no_list, item_of, stands_for_list
+from ir.script.plain.tuples import check_no_list, item_of, of_tuple, stands_for_list
 from ir.script.scope import Source
 from ir.traverse import free_vars, has_loads
 
@@ -113,7 +115,7 @@ class Evaluator(Struct):
     def condition(self, node: ast.expr) -> bool | Expr:
         """What `if` asks: a truth that is known, or a condition."""
         if isinstance(node, ast.BoolOp):
-            return self._logical(node, self.condition)
+            return logical(self, node, self.condition)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.condition(node.operand)
             return not inner if isinstance(inner, bool) else self.numbers.typer.unary("not", inner, node)
@@ -121,30 +123,14 @@ class Evaluator(Struct):
         if isinstance(value, Named):
             if value.value is None or isinstance(value.value, str):
                 return bool(value.value)
-        elif not isinstance(value, tuple):
+        elif isinstance(value, tuple):
+            return bool(value)
+        else:
+            if stands_for_list(self, value) and isinstance(value, View):
+                value = self.numbers.binary("gt", value.shape[0], 0, node)
             found = self.as_number(value, node)
             return bool(found) if isinstance(found, (bool, int, float)) else self.numbers.truth(found, node)
         raise self.error("dtype-mismatch", f"`{shown(node)}` is no condition", node, "compare it, as in `x != 0`")
-
-    def _logical(self, node: ast.BoolOp, part: Callable[[ast.expr], bool | Expr]) -> bool | Expr:
-        """`and` or `or` of conditions; later ones are looked at where earlier ones have not decided."""
-        is_and = isinstance(node.op, ast.And)
-        found: Expr | None = None
-        facts = len(self.program.facts)
-        self._deeper(len(node.values), node)
-        try:
-            for operand in node.values:
-                one = self.under(found, is_and, lambda operand=operand: part(operand), node)
-                if isinstance(one, bool):
-                    if one is not is_and:
-                        return one if found is None else self._joined(is_and, found, one, node)
-                    continue
-                found = one if found is None else Binary("and" if is_and else "or", found, one, self.source.span(node))
-                self.grant(one, is_and)
-        finally:
-            del self.program.facts[facts:]
-            self.depth -= len(node.values)
-        return is_and if found is None else found
 
     def under(self, cond: Expr | None, holds: bool, read: Callable[[], _Found], node: ast.AST) -> _Found:
         """What is read where a condition holds, or does not; None is no condition."""
@@ -156,9 +142,6 @@ class Evaluator(Struct):
         self.program.conditions.pop()
         return found
 
-    def _joined(self, is_and: bool, found: Expr, one: bool, node: ast.AST) -> Expr:
-        return Binary("and" if is_and else "or", found, const(one, DType.BOOL), self.source.span(node))
-
     def grant(self, cond: Expr, holds: bool) -> None:
         """Take it that a condition holds, or does not, for the rest of the expression."""
         if not has_loads(cond):
@@ -169,13 +152,13 @@ class Evaluator(Struct):
 
     def value(self, node: ast.expr) -> Value:
         """What an expression means."""
-        self._deeper(1, node)
+        self.deeper(1, node)
         try:
             return self._value(node)
         finally:
             self.depth -= 1
 
-    def _deeper(self, links: int, node: ast.AST) -> None:
+    def deeper(self, links: int, node: ast.AST) -> None:
         self.depth += links
         if self.depth > MAX_DEPTH:
             raise self.error(
@@ -188,6 +171,8 @@ class Evaluator(Struct):
                 return number
             case ast.Constant(value=None | str() as value):
                 return Named(value)
+            case ast.Constant(value=bytes() as value):
+                return (*value,)
             case ast.Name(id=name):
                 return self.name(name, node)
             case ast.Attribute():
@@ -201,7 +186,7 @@ class Evaluator(Struct):
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(op, operand, node)
             case ast.BoolOp():
-                return self._logical(node, self._truth_value)
+                return deciding(self, node)
             case ast.Compare():
                 return compared(self, node)
             case ast.IfExp():
@@ -212,18 +197,12 @@ class Evaluator(Struct):
                 return self.caller.define(node)
             case Listed():
                 return self.caller.listed(node)
+            case Sized():
+                return self.sized(node)
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 return tuple(self.items(elts, self.value))
             case _:
                 raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))
-
-    def _truth_value(self, node: ast.expr) -> bool | Expr:
-        """An operand of `and` or `or` whose result is used: Python gives the operand itself, so it must be a truth."""
-        found = self.number(node)
-        if isinstance(found, bool) or (isinstance(found, Expr) and found.dtype is DType.BOOL):
-            return found
-        hint = "compare the operands, as in `x != 0`, or write `a if c else b`"
-        raise self.error("dtype-mismatch", "`and` and `or` of numbers", node, hint)
 
     def _unassigned(self, name: str, node: ast.AST, before: str) -> ParseError:
         return self.error(
@@ -241,7 +220,7 @@ class Evaluator(Struct):
             held = self.frame.held.get(bound.key)
             return held if isinstance(held, (bool, int, float)) else self.read(bound)
         if isinstance(bound, Growing):
-            return () if bound.buffer is None else used(bound, bound.buffer)
+            return () if bound.buffer is None else used(bound, bound.buffer, bound.size)
         if bound is not None:
             if name in self.frame.late and not self.frame.has(name):
                 raise self._unassigned(name, node, "the loop or branch")
@@ -255,6 +234,13 @@ class Evaluator(Struct):
         except KeyError:
             near = suggest(name, self.frame.bindings)
             raise self.error("unknown-name", f"`{name}` is not defined", node, near) from None
+
+    def sized(self, node: Sized) -> View:
+        """A list of which a counter says how long it is."""
+        bound = self.frame.bindings.get(node.value.id)
+        if not isinstance(bound, Growing) or bound.buffer is None:
+            raise self._unassigned(node.value.id, node, "the loop or branch")
+        return used(bound, bound.buffer, self.number(node.size))
 
     def read(self, cell: Cell) -> Number:
         """The value of a cell."""
@@ -271,6 +257,8 @@ class Evaluator(Struct):
             case numbers.Number() if (dtype := library.dtype_named(type(value))) is not None:
                 number = value.item()  # pyright: ignore[reportAttributeAccessIssue]
                 return const(shortest(number, dtype) if dtype.is_float else number, dtype)
+            case bytes():
+                return (*value,)
             case tuple():
                 return tuple(self.known(v, node) for v in value)
             case _ if not isinstance(value, type) and hasattr(value, "__array__") and hasattr(value, "shape"):
@@ -293,6 +281,8 @@ class Evaluator(Struct):
             found = getattr(owner.value, node.attr, None)
             if found is not None:
                 return self.known(found, node)
+        if isinstance(owner, Named) and isinstance(owner.value, DType) and node.attr == "type":
+            return Named(owner.value.numpy.type)
         if isinstance(owner, Expr) and node.attr == "dtype":
             return Named(owner.dtype)
         hint = hints.of_attribute(shown(node.value), node.attr)
@@ -406,10 +396,17 @@ class Evaluator(Struct):
             self.grant(cond, holds)
             arms.append(self.under(cond, holds, lambda branch=branch: self.value(branch), node))
             del self.program.facts[facts:]
+        return self._one_of(cond, arms, node)
+
+    def _one_of(self, cond: Expr, arms: list[Value], node: ast.IfExp) -> Value:
+        """One of two arrays, numbers, or tuples of such."""
         if all(isinstance(v, (View, Elementwise)) for v in arms):
             return one_of(self, cond, arms, node)
-        one, two = (self.as_number(v, p) for v, p in zip(arms, (node.body, node.orelse), strict=True))
-        return self.numbers.select(cond, one, two, node)
+        one, two = arms
+        if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
+            return tuple(self._one_of(cond, [a, b], node) for a, b in zip(one, two, strict=True))
+        a, b = (self.as_number(v, p) for v, p in zip(arms, (node.body, node.orelse), strict=True))
+        return self.numbers.select(cond, a, b, node)
 
     # Elements --------------------------------------------------------------------------------------------------------
 
@@ -420,10 +417,15 @@ class Evaluator(Struct):
         if isinstance(owner, (View, Elementwise)):
             if stands_for_list(self, owner) and isinstance(index, ast.Slice):
                 return self.caller.copied(self.part(owner, index, node), node)
+            if isinstance(index, ast.Tuple) and (truths := selected.truths_first(self, index)) is not None:
+                return selected.chosen(self, selected.beside(self, owner, index, truths, node), truths, node)
             known = None if isinstance(index, ast.Tuple) or self._is_axis(index) else self._place(index)
             if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
                 return selected.chosen(self, owner, known, node)
             part = self.part(owner, index, node, known)
+            if of_tuple(self, part):
+                items = [self.as_number(self.at_row(part, k, node), node) for k in range(of_tuple(self, part))]
+                return tuple(n if self.program.conditional else self.program.frozen("item", n, None) for n in items)
             return part if part.shape else self.element(part, (), node)
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
             return owner  # an array without dimensions

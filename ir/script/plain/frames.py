@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ from ir.nodes import Buffer, Const, const
 from ir.script.plain.arrays import Array, Selection, View
 from ir.script.plain.program import Key
 from ir.script.plain.promotion import Number, Numbers, expr_of
+from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
 from ir.script.scope import Source
 from ir.traverse import has_loads
@@ -36,7 +38,10 @@ class Cell(Struct, frozen=True, eq=False):
 
 
 class Growing(Struct, eq=False):
-    """A list that items are appended to: its array, of which so many are there, in which list of statements."""
+    """A list that items are appended to: its array, of which so many are there, in which list of statements.
+
+    Where data say how many there are, a name is their number.
+    """
 
     key: Key
     buffer: Buffer | None
@@ -44,6 +49,11 @@ class Growing(Struct, eq=False):
     branches: int
     size: Number = 0
     items: int = 0  # appended in the list of statements at hand, as far as it is written
+    counter: str = ""
+    loops: int = 0  # around the list
+    appended: int = 0  # like `items`, with those for which the program says how long the list is
+    once: int = 0  # appended by steps after which the loop around them ends
+    place: ast.AST | None = None  # where it was appended to last
 
 
 Value = Number | Array | Selection | Named | tuple["Value", ...]
@@ -124,11 +134,11 @@ def _alike(a: Number, b: Number) -> bool:
     return a is b or (type(a) is type(b) and isinstance(a, (bool, int, float)) and repr(a) == repr(b))
 
 
-def used(growing: Growing, buffer: Buffer) -> Array:
-    """The list in its array, as long as it is."""
+def used(growing: Growing, buffer: Buffer, size: Number) -> View:
+    """The list in its array, of so many items."""
     shape = tuple(e.value for e in buffer.shape[1:] if isinstance(e, Const) and isinstance(e.value, int))
-    everything = isinstance(growing.size, int) and buffer.shape[0].same(const(growing.size, buffer.shape[0].dtype))
-    return View(buffer, (growing.size, *shape), lambda i: i, everything)
+    everything = isinstance(size, int) and buffer.shape[0].same(const(size, buffer.shape[0].dtype))
+    return View(buffer, (size, *shape), lambda i: i, everything)
 
 
 def outer_name(function: FunctionType, name: str) -> object:
@@ -145,7 +155,14 @@ def outer_name(function: FunctionType, name: str) -> object:
     raise KeyError(name)
 
 
+class _Plain(ast.NodeTransformer):
+    """Shows lists without their counters."""
+
+    def visit_Sized(self, node: Sized) -> ast.AST:
+        return node.value
+
+
 def shown(node: ast.AST) -> str:
     """Syntax as a message shows it."""
-    text = ast.unparse(node)
+    text = ast.unparse(_Plain().visit(copy.deepcopy(node)))
     return text if len(text) < 60 else type(node).__name__

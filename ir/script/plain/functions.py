@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from types import FunctionType
 
@@ -17,6 +17,7 @@ from ir.script.plain.library import names as library
 from ir.script.plain.loops.exits import structured
 from ir.script.plain.promotion import Numbers
 from ir.script.plain.syntax.absent import with_truths
+from ir.script.plain.syntax.counters import with_counters
 from ir.script.plain.syntax.desugared import desugared
 from ir.script.plain.syntax.lists import with_arrays
 from ir.script.reading import definition_of
@@ -50,13 +51,15 @@ Function = FunctionType | Inner
 
 
 @lru_cache(maxsize=256)
-def _read(function: FunctionType) -> _Read:
+def _read(function: FunctionType, counted: frozenset[str] = frozenset()) -> _Read:
     node, source = definition_of(function, "loopsat.jit")
     source = replace(source, contains=hints.CONTAINS)
-    return _reading(node, source, lambda name: _outer(function, name) is library.bound)
+    return _reading(node, source, lambda name: _outer(function, name) is library.bound, counted)
 
 
-def _reading(node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr], bool]) -> _Read:
+def _reading(
+    node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr], bool], counted: frozenset[str] = frozenset()
+) -> _Read:
     args = node.args
     if args.vararg or args.kwarg:
         raise source.error("unsupported", f"{node.name} takes stars", node, help="name each parameter")
@@ -65,6 +68,7 @@ def _reading(node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr
         if isinstance(inner, (ast.With, ast.Try)):
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
+    node = with_counters(node, source, counted)
     node = desugared(with_truths(with_arrays(node), source), source)
     whole = structured(node, source, is_bound, captured_in(node))
     body = whole.body
@@ -144,10 +148,19 @@ class Opened(Struct, frozen=True):
     positional: int
 
 
-def frame_of(function: Function, path: tuple[int, ...], exact: bool, within: FunctionType | None = None) -> Opened:
-    """A function to be put in place; one that is defined `within` another has the outer names of that one."""
+def frame_of(
+    function: Function,
+    path: tuple[int, ...],
+    exact: bool,
+    counted: Collection[str],
+    within: FunctionType | None = None,
+) -> Opened:
+    """A function to be put in place; one that is defined `within` another has the outer names of that one.
+
+    Lists with names that are `counted` may become of any length.
+    """
     inner = isinstance(function, Inner)
-    read = function.read if inner else _read(function)
+    read = function.read if inner else _read(function, frozenset(counted))
     home = within if inner else function
     assert home is not None
     frame = Frame(home, read.source, Numbers(read.source, exact), path, read.locals, read.cells, results=read.results,

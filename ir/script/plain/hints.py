@@ -42,6 +42,7 @@ FUNCTIONS = {
     "sort": "sort before the call",
     "argsort": "sort before the call",
     "dict": EXPRESSIONS[ast.Dict],
+    "complex": COMPLEX,
     "set": EXPRESSIONS[ast.Set],
     "isinstance": "write one function for each kind",
     "ndindex": "write one loop for each dimension",

@@ -30,6 +30,10 @@ class Again(Exception):
     """What the translation so far rests on has turned out to be otherwise: it must start again."""
 
 
+class Recount(Again):
+    """Data decide how long a list becomes, so that its items must be counted: the function must be read again."""
+
+
 class NeedsValue(Again):
     """A parameter must be a number that is known: it decides about a shape or a loop."""
 
@@ -54,6 +58,18 @@ class Grown(Struct):
     depth: int = 1  # of lists in lists
     size: int = 0
     steps: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())
+    guessed: bool = False  # whether what items are rests on no item so far
+    most: int = 0  # items, where the program says how many there are at most
+    grew: int = 0
+
+
+class Grant(Struct, frozen=True):
+    """That a list has at most so many items where the program says so, in the loops around that place."""
+
+    key: Key
+    most: int
+    items: int  # appended before that place, in the same loops
+    loops: Loops
 
 
 class Learned(Struct):
@@ -67,6 +83,8 @@ class Learned(Struct):
         default_factory=lambda: dict[Key, tuple[tuple[Number, ...], DType]]()
     )  # of names that loops and branches give some first
     grown: dict[Key, Grown] = field(default_factory=lambda: dict[Key, Grown]())
+    counted: set[str] = field(default_factory=lambda: set[str]())  # lists of which data say how long they become
+    counters: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())  # with the most that they reach
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0
     changed: bool = False
@@ -77,6 +95,8 @@ class Learned(Struct):
 
     def assign(self, key: Key, value: Number, numbers: Numbers, node: ast.AST) -> CellType:
         """The type of a cell that also holds `value`."""
+        if key in self.counters:
+            return self._kept(key, CellType(DType.INT32, True, 0, self.counters[key]))
         old = self.cells.get(key)
         known = [value] if old is None else [value, _example(old)]
         dtype, weak = numbers.common(known, node)
@@ -90,7 +110,10 @@ class Learned(Struct):
         if weak and dtype.is_integer:
             fits = low is not None and high is not None and low >= DType.INT32.min and high <= DType.INT32.max
             dtype = DType.INT32 if fits else DType.INT64
-        new = CellType(dtype, weak, low, high)
+        return self._kept(key, CellType(dtype, weak, low, high))
+
+    def _kept(self, key: Key, new: CellType) -> CellType:
+        old = self.cells.get(key)
         if new != old:
             self.changed = old is not None or self.changed
             self.cells[key] = new
@@ -102,6 +125,7 @@ class Stands(Struct, frozen=True):
 
     key: Key
     depth: int
+    of_tuples: bool = False  # whether items of the list are tuples of numbers, which other items may take the place of
 
 
 def kept_in(kind: CellType) -> DType:
@@ -142,6 +166,7 @@ class Program(Struct):
     heads: int = 0  # of loops so far
     loops: Loops = ()  # around the list that is open
     facts: list[isl.Set] = field(default_factory=lambda: list[isl.Set]())
+    grants: list[Grant] = field(default_factory=lambda: list[Grant]())
     conditions: list[Expr] = field(default_factory=lambda: list[Expr]())  # of the expression that is being read
     depth: int = 0  # of loops and branches
     branches: int = 0  # of those that data decide
@@ -170,12 +195,13 @@ class Program(Struct):
     def nested(self) -> Generator[_Lines]:
         """A list of statements of its own, which ends with the names bound in it."""
         outer, taken, facts, loops = self.lines, self.taken, len(self.facts), self.loops
+        grants = len(self.grants)
         self.lines = _Lines()
         self.depth += 1
         yield self.lines
         self.lines, self.taken, self.loops = outer, taken, loops
         self.depth -= 1
-        del self.facts[facts:]
+        del self.facts[facts:], self.grants[grants:]
 
     @property
     def conditional(self) -> bool:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.dtypes import DType, from_name
-from ir.nodes import COMPARE_OPS, Binary, BinaryOp, Cast, Const, Expr, Select, Unary, UnaryOp, const
+from ir.nodes import COMPARE_OPS, Binary, BinaryOp, BitCount, Cast, Const, Expr, Select, Unary, UnaryOp, const
 from ir.presburger.intervals import combined
 from ir.script.plain.library.quotients import quotient
 from ir.script.scope import Source
@@ -132,6 +133,12 @@ class Numbers(Struct):
             if narrow and low is not None and high is not None and not dtype.min <= low <= high <= dtype.max:
                 message = f"a number from {low} to {high} does not fit {dtype}"
                 raise self.source.error("literal-range", message, node, help=f"convert it, as in np.{dtype}(...)")
+            match expr:
+                case Const(value=int() as known) if expr.dtype.is_integer and dtype.is_integer:
+                    if dtype.min <= known <= dtype.max:
+                        return replace(expr, dtype=dtype)
+                case _:
+                    pass
             return expr if expr.dtype is dtype else Cast(dtype, expr, self.source.span(node))
         assert isinstance(value, (bool, int, float))
         if dtype is DType.BOOL:
@@ -279,6 +286,14 @@ class Numbers(Struct):
                 expr = self.convert(value, narrowest(low, high), node)
         found = self.typer.unary(op, expr, node)
         return self.number(found, isinstance(value, Weak), low, high)
+
+    def bit_count(self, op: BitCount, value: Number, node: ast.AST) -> Number:
+        """How many ones an integer without its sign has, or how many bits up to its highest one (`clz`)."""
+        if isinstance(value, (bool, int)):
+            return int(value).bit_count() if op == "popcount" else int(value).bit_length()
+        size = self.natural(self.unary("abs", value, node), node)
+        found, most = Unary(op, size, self.source.span(node)), size.dtype.bits
+        return Weak(found, 0, most) if op == "popcount" else self.binary("sub", most, Weak(found, 0, most), node)
 
     def of_floats(self, op: UnaryOp, value: Number, of_numpy: bool, node: ast.AST) -> Number:
         """A function of floats: one of NumPy gives a NumPy float, one of `math` a Python float."""

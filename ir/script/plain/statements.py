@@ -27,19 +27,37 @@ from ir.script.plain.library.bodies import IN_PLACE
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike
 from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
-from ir.script.plain.loops.growing import appended, check_steady, opened, steps_of
+from ir.script.plain.loops.growing import (
+    appended,
+    check_other_name,
+    check_steady,
+    counted_after,
+    counted_before,
+    granted,
+    list_changed,
+    opened,
+    popped,
+    steps_of,
+)
 from ir.script.plain.loops.iterables import Items, Iterables, named_by
 from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy, rotated, states_of
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.program import Again, Key, Program
-from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
 from ir.script.plain.stores import ArrayStores
+from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.lists import Listed, copies
 from ir.script.plain.tuples import MAX_ITEMS, check_item, check_own_rows, taken_apart, traded
 from ir.script.scope import Source
-from ir.traverse import buffers_written, walk
+from ir.traverse import buffers_written, has_loads, walk
 
 MAX_CALLS = 20  # helpers within helpers
+
+
+def _changing(extent: Number) -> bool:
+    """Whether later stores may change an extent."""
+    expr = expr_of(extent)
+    return expr is not None and has_loads(expr)
 
 
 class Body(Struct, dict=True):
@@ -56,7 +74,7 @@ class Body(Struct, dict=True):
     def __post_init__(self) -> None:
         self.read: Evaluator = Evaluator(self.frame, self.program, self)
         self.arrays: ArrayStores = ArrayStores(self.read, self.sizes)
-        self.iterables: Iterables = Iterables(self.read, lambda value, node: self._settled("items", value, node))
+        self.iterables: Iterables = Iterables(self.read, lambda value, node: self.settled("items", value, node))
         self.comprehensions: Comprehensions = Comprehensions(self.read, self.arrays, self.iterables, self._bind)
         self.whiles: Whiles = Whiles(self.read)
 
@@ -84,7 +102,7 @@ class Body(Struct, dict=True):
             return self._result(last.value)
         if isinstance(last.value, ast.Tuple):
             found = self.read.items(last.value.elts, self.read.array_or)
-            return tuple(self._settled("result", value, last) for value in found)
+            return tuple(self.settled("result", value, last) for value in found)
         return self.read.array_or(last.value)
 
     def call(
@@ -95,7 +113,7 @@ class Body(Struct, dict=True):
             hint = "write a loop instead"
             raise self.read.error("recursion", f"{name_of(function)} calls itself", node, hint)
         path = (*self.frame.path, node.lineno * 1000 + node.col_offset)
-        opened = frame_of(function, path, self.frame.numbers.exact, self.home)
+        opened = frame_of(function, path, self.frame.numbers.exact, self.program.learned.counted, self.home)
         given = arguments_of(self.read, function, opened, args, named, node)
         short = len(opened.body) == 1 and isinstance(opened.body[0], ast.Return)
         inner = Body(opened.frame, self.program, self.sizes, (*self.callers, function), len(self.program.sharing.born))
@@ -103,7 +121,7 @@ class Body(Struct, dict=True):
         def run() -> Value:
             bound = dict(zip(opened.params, given, strict=True))
             if not short or not self.program.conditional:
-                bound = {p: self._settled(p, v, node, copy=not short) for p, v in bound.items()}
+                bound = {p: self.settled(p, v, node, copy=not short) for p, v in bound.items()}
             return inner.run(opened.body, bound)
 
         before = len(self.program.lines.done)
@@ -138,7 +156,7 @@ class Body(Struct, dict=True):
         return Named(inner_function(node, self.source, self.home, self._default, self.read.name))
 
     def _default(self, node: ast.expr) -> Value:
-        return self._settled("default", self.read.value(node), node, copy=True)
+        return self.settled("default", self.read.value(node), node, copy=True)
 
     def _check_pure(self, function: Function, written: Sequence[Stmt], known: set[str], node: ast.AST) -> None:
         for stmt in (s for line in written for s in walk(line)):
@@ -189,7 +207,7 @@ class Body(Struct, dict=True):
         """Give names of a comprehension their values: they are not those of the function."""
         match target:
             case ast.Name(id=name):
-                self.frame.bindings[name] = self._settled(name, value, node)
+                self.frame.bindings[name] = self.settled(name, value, node)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 for part, item in self._items(value, parts, node):
                     self._bind(part, item, node)
@@ -219,11 +237,11 @@ class Body(Struct, dict=True):
             elif name in self.frame.results and buffer is not None:
                 self.program.emit(Store(buffer, (), const(0, buffer.dtype)))
 
-    def _settled(self, name: str, value: Value, node: ast.AST, *, copy: bool = True) -> Value:
+    def settled(self, name: str, value: Value, node: ast.AST, *, copy: bool = True) -> Value:
         """A value that later stores do not change; arrays that are nowhere stored are, if `copy`."""
         match value:
             case tuple():
-                return tuple(self._settled(name, v, node, copy=copy) for v in value)
+                return tuple(self.settled(name, v, node, copy=copy) for v in value)
             case Elementwise() if copy:
                 kept = self.arrays.kept(name, value, node)
                 for view in value.chosen:
@@ -232,6 +250,8 @@ class Body(Struct, dict=True):
             case Selection() if copy:
                 array, truths = (self.arrays.kept(name, part, node) for part in (value.array, value.truths))
                 return Selection(array, truths)
+            case View() if copy and any(map(_changing, value.shape)):
+                return replace(value, shape=tuple(self.program.frozen("size", n, None) for n in value.shape))
             case View() | Elementwise() | Selection() | Named():
                 return value
             case _:
@@ -252,7 +272,7 @@ class Body(Struct, dict=True):
             stays = True
         stays = stays or (not plain and name in self.frame.arrays and self.program.depth == self.level)
         if stays:
-            self.frame.bindings[name] = self._settled(name, value, node)
+            self.frame.bindings[name] = self.settled(name, value, node)
             self.frame.assigned |= self.frame.late & {name}
             return
         if array is not None and isinstance(cell, Cell) and not cell.start and self._is_first(name, cell, array, node):
@@ -303,7 +323,7 @@ class Body(Struct, dict=True):
         values = taken_apart(self.read, value, parts, node)
         targets = [p.value if isinstance(p, ast.Starred) else p for p in parts]
         names = [p.id if isinstance(p, ast.Name) else "item" for p in targets]
-        items = [self._settled(n, v, node) for n, v in zip(names, values, strict=True)]  # before any is assigned
+        items = [self.settled(n, v, node) for n, v in zip(names, values, strict=True)]  # before any is assigned
         if any(isinstance(v, View) and v.buffer in self.program.listed for v in items):
             rows = [self._view(t.value, t.slice, t) if isinstance(t, ast.Subscript) else None for t in targets]
             items = traded(self.read, rows, items, node)
@@ -320,7 +340,7 @@ class Body(Struct, dict=True):
     def store(self, target: View, value: Value, node: ast.AST) -> None:
         """Store an element, or all elements of a part of an array."""
         if isinstance(value, tuple) and target.shape and same(target.shape[0], len(value)):
-            for k, item in enumerate([self._settled("item", v, node) for v in value]):
+            for k, item in enumerate([self.settled("item", v, node) for v in value]):
                 self.store(self.read.at_row(target, k, node), item, node)
             return
         if target.shape:
@@ -379,6 +399,8 @@ class Body(Struct, dict=True):
                     self.program.emit(Assert(self._condition(cond), text, self.source.span(node)))
             case ast.Expr(value=ast.Call() as value):
                 self._call(value)
+            case ast.Expr(value=Appended() | Same() | Changed() as value):
+                list_changed(self, value)
             case ast.Expr(value=ast.Yield() | ast.YieldFrom() | ast.Await() as value):
                 self.read.value(value)
             case _:
@@ -393,15 +415,19 @@ class Body(Struct, dict=True):
         if isinstance(value, Listed) and value.grows and isinstance(targets[0], ast.Name):
             self.frame.bindings[targets[0].id] = opened(self, value)
             return
-        if isinstance(value, Counted):
+        if isinstance(value, Popped):
+            found = popped(self, value)
+        elif isinstance(value, Counted):
             found = self.iterables.after(value)
         else:
             found = self._result(value) if isinstance(value, ast.Call) else self._right(targets, value)
         if len(targets) > 1:
-            found = self._settled("value", found, node)
+            found = self.settled("value", found, node)
         for target in targets:
             if isinstance(target, ast.Name) and copies(value):
                 check_own_rows(self.read, found, node)
+            if isinstance(target, ast.Name):
+                check_other_name(self, found, node)
             self._assign(target, found, node)
 
     def _right(self, targets: list[ast.expr], value: ast.expr) -> Value:
@@ -490,7 +516,7 @@ class Body(Struct, dict=True):
 
     def _result(self, node: ast.Call) -> Value:
         """What a call gives that is all of a right side."""
-        if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value):
+        if isinstance(node.func, ast.Attribute) and not isinstance(self.read.value(node.func.value), Named):
             return call(self.read, node, True)
         return self._called(node) or call(self.read, node, True)
 
@@ -506,6 +532,7 @@ class Body(Struct, dict=True):
         if isinstance(cond, Expr):
             self.program.emit(Assume(cond, self.source.span(node)))
             self.program.assume(cond)
+            granted(self, node.args[0])
 
     # Branches and loops ----------------------------------------------------------------------------------------------
 
@@ -580,6 +607,7 @@ class Body(Struct, dict=True):
         name = named_by(node.target, items.variable)
         entry = self.frame.assigned
         carry_in(self, node)
+        before = counted_before(self)
         with self.program.nested():
             begin, extent = numbers.convert(first, dtype, node.iter), numbers.convert(count, dtype, node.iter)
             head = self.program.loop(name, begin, extent, span)
@@ -592,8 +620,10 @@ class Body(Struct, dict=True):
         if steps is not None:
             items = replace(items, count=steps(body))
             head = replace(head, extent=numbers.convert(items.count, dtype, node.iter))
+        appends = any(growing.appended for growing, _ in before)
+        counted_after(self, before, items.count, node)
         if moved is not None:
-            check_steady(self, node)
+            check_steady(self, node, appends)
             rotated(self, node, items, name, moved)
             return
         if not runs:

@@ -26,7 +26,7 @@ from ir.script.plain.arrays import (
 )
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Value, shown
-from ir.script.plain.library.selected import alike
+from ir.script.plain.library.selected import alike, beside
 from ir.script.plain.program import Again, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.tuples import check_no_list, stands_for_list
@@ -107,11 +107,13 @@ class ArrayStores(Struct):
 
     def kept(self, name: str, array: Array, node: ast.AST) -> View:
         """An array in a buffer of its own."""
-        target = self.array(name, array.shape, self.read.dtype_of(array, node), node)
+        span = self.read.source.span(node)
+        shape = tuple(self.read.program.frozen("size", extent, span) for extent in array.shape)
+        target = self.array(name, shape, self.read.dtype_of(array, node), node)
         listed = self.read.program.listed
         if isinstance(array, View) and array.buffer in listed:
             listed[target.buffer] = listed[array.buffer]
-        self.store(target, array, node)
+        self.store(target, replace(array, shape=shape), node)
         return target
 
     def store(self, target: View, value: Value, node: ast.AST) -> None:
@@ -147,6 +149,7 @@ class ArrayStores(Struct):
     def truths(self, index: ast.expr) -> Array | None:
         """The array of truths that an index is, if it is one."""
         read = self.read
+        index = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
         if not isinstance(index, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Name)):
             return None
         value = read.value(index)
@@ -160,12 +163,16 @@ class ArrayStores(Struct):
         array = read.value(owner)
         if not isinstance(array, View):
             raise read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+            part = beside(read, array, node.slice, read.array(node.slice.elts[0]), node)
+            assert isinstance(part, View)
+            return part
         return array
 
     def store_where(self, truths: Array, target: View, value: Value, node: ast.AST) -> None:
         """`target[truths] = value`, of a number, a selection where the same is true, or all that an update makes."""
         read = self.read
-        self._check_shapes(target, truths, node)
+        self._check_shapes(replace(target, shape=target.shape[: len(truths.shape)]), truths, node)
         if isinstance(value, Selection) and alike(read, truths, value.truths, node):
             value = value.array
         if isinstance(value, (View, Elementwise)) and not all(map(same, value.shape, target.shape)):
@@ -178,7 +185,7 @@ class ArrayStores(Struct):
             new = read.element(number, indices, node) if isinstance(number, (View, Elementwise)) else number
             new = read.numbers.convert(new, target.buffer.dtype, node)
             return read.numbers.select(
-                read.element(truths, broadcast_index(truths.shape, indices), node),
+                read.element(truths, broadcast_index(truths.shape, indices[: len(truths.shape)]), node),
                 new, read.element(target, indices, node), node,
             )  # fmt: skip
 

@@ -21,7 +21,7 @@ from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, Selection, View, whole
 from ir.script.plain.frames import Named, Value
 from ir.script.plain.functions import frame_of
-from ir.script.plain.program import Again, Learned, NeedsValue, Program
+from ir.script.plain.program import Again, Learned, NeedsValue, Program, Recount
 from ir.script.plain.promotion import Number, Weak
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.statements import Body
@@ -63,6 +63,9 @@ def translate(
             found = _once(function, types, given, exact, learned)
         except NeedsValue:
             raise
+        except Recount:
+            learned = Learned(counted=learned.counted)
+            continue
         except Again:
             continue
         except RecursionError as error:
@@ -76,7 +79,7 @@ def translate(
 def _once(
     function: FunctionType, types: Mapping[str, ArgumentType], given: frozenset[str], exact: bool, learned: Learned
 ) -> Plain:
-    opened = frame_of(function, (), exact)
+    opened = frame_of(function, (), exact, learned.counted)
     frame, nodes, params = opened.frame, opened.body, opened.params
     program = Program(learned, given)
     sizes = {n: Var(n, DType.INT32) for t in types.values() if isinstance(t, ArrayType) for n in t.shape
@@ -185,9 +188,7 @@ def _output(body: Body, value: Value, node: ast.AST) -> str:
     if isinstance(value, (View, Elementwise)) and value.shape:
         if not all(body.arrays.settled(extent, node) for extent in value.shape):
             message = f"the size of what {body.frame.function.__name__} returns depends on loops or data"
-            raise body.frame.source.error(
-                "return", message, node, help="return all of the array, and how much of it counts"
-            )
+            raise body.frame.source.error("return", message, node, help=hints.SIZED)
         copied = Elementwise(value.shape, lambda i: body.read.element(value, i))
         return body.arrays.kept("result", copied, node).buffer.name
     number: Number = body.read.as_number(value, node)

@@ -27,6 +27,14 @@ def stands_for_list(read: Evaluator, value: Value) -> bool:
     return bool(value.shape) and len(value.buffer.shape) - len(value.shape) < stands.depth
 
 
+def of_tuple(read: Evaluator, value: Value) -> int:
+    """How many numbers a value is, if it is a tuple in a list, the place of which other items may take; else 0."""
+    stands = read.program.listed.get(value.buffer) if isinstance(value, View) else None
+    if stands is None or not stands.of_tuples or not isinstance(value, View):
+        return 0
+    return value.shape[0] if len(value.shape) == 1 and isinstance(value.shape[0], int) else 0
+
+
 def check_no_list(read: Evaluator, values: Sequence[Value], node: ast.AST) -> None:
     """Refuse operators of lists, which mean other things than those of arrays."""
     if any(stands_for_list(read, value) for value in values):

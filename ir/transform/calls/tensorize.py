@@ -53,6 +53,7 @@ from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import minus, of_dtype, plus, size_arguments, solved_for
 from ir.program.edit import Changed, folded, loop_path, names_in, nest, refuse, times, with_body, with_children
 from ir.sections import Section
+from ir.transform.calls.alike import COMMUTES
 from ir.traverse import (
     all_exprs,
     buffers_written,
@@ -67,7 +68,6 @@ from ir.traverse import (
 )
 
 _MOST = 24  # assignments of loops that are tried
-_COMMUTES = ("add", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor", "eq", "ne")
 
 
 class Differs(Exception):
@@ -280,7 +280,7 @@ class _Match(Struct):
                 for left, right in zip(x, y, strict=True):
                     self.expr(left, right)
             case Binary(op=p, lhs=x, rhs=y), Binary(op=q, lhs=u, rhs=v) if p == q:
-                self._operands((x, y), (u, v), commutes=p in _COMMUTES)
+                self._operands((x, y), (u, v), commutes=p in COMMUTES)
             case Binary(op=p, lhs=x, rhs=y), Binary(op=q, lhs=u, rhs=v) if MIRRORED.get(p) == q:
                 self._operands((x, y), (v, u), commutes=False)
             case _:

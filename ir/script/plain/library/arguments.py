@@ -88,7 +88,8 @@ def without_usual(node: ast.Call, function: object, names: Iterable[str]) -> ast
 def _usual(given: ast.keyword, parameters: Mapping[str, inspect.Parameter]) -> bool:
     """Whether an option is given as it is by default."""
     default = parameters[given.arg].default if given.arg and given.arg in parameters else inspect.Parameter.empty
-    return isinstance(given.value, ast.Constant) and given.value.value == default
+    nowhere = given.arg == "out" and is_none(given.value)  # as all functions of NumPy have it
+    return nowhere or (isinstance(given.value, ast.Constant) and given.value.value == default)
 
 
 def values(

@@ -57,9 +57,9 @@ SUMS = (
 FOLDS = ("sum", "min", "max", "any", "all", "math.prod", "len")  # of comprehensions
 OTHERS = (
     "len", "min", "max", "math.prod", "int", "float", "bool", "range", "round", "math.floor", "math.ceil", "math.trunc",
-    "np.where", "np.copy", "np.square", "np.logical_not", "np.invert", "np.bitwise_not", "loopsat.prange",
-    "loopsat.assume", "loopsat.bound", "loopsat.unsupported", "np.asarray", "np.array", "np.ndim", "np.shape",
-    "np.size", "np.meshgrid", "np.finfo", "np.iinfo", "tuple", "list", "ord",
+    "np.where", "np.copy", "np.square", "np.logical_not", "np.invert", "np.bitwise_not", "np.bitwise_count",
+    "loopsat.prange", "loopsat.assume", "loopsat.bound", "loopsat.unsupported", "np.asarray", "np.array",
+    "np.frombuffer", "np.ndim", "np.shape", "np.size", "np.meshgrid", "np.finfo", "np.iinfo", "tuple", "list", "ord",
 )  # fmt: skip
 ITERABLES = ("enumerate", "zip", "reversed", "np.ndindex", "np.ndenumerate")
 NAMES = (

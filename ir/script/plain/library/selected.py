@@ -21,6 +21,24 @@ TOTALS = (*_EMPTY, "min", "max")
 HINT = "take its sum, mean, min, max or count, store it where the same array is true, or loop over all with `if`"
 
 
+def truths_first(read: Evaluator, index: ast.Tuple) -> Array | None:
+    """The array of truths that an index begins with, if it does."""
+    first = index.elts[0] if index.elts else None
+    if not isinstance(first, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.Name)):
+        return None
+    value = read.value(first)
+    if not isinstance(value, (View, Elementwise)) or not value.shape:
+        return None
+    return value if read.dtype_of(value, first) is DType.BOOL else None
+
+
+def beside(read: Evaluator, array: Array, index: ast.Tuple, truths: Array, node: ast.AST) -> Array:
+    """The part of an array that an index names after truths."""
+    everything: list[ast.expr] = [ast.copy_location(ast.Slice(), index) for _ in truths.shape]
+    others = ast.copy_location(ast.Tuple([*everything, *index.elts[1:]], ast.Load()), index)
+    return read.part(array, others, node, stored=True)
+
+
 def counted(read: Evaluator, part: Selection, node: ast.AST) -> Number:
     """How many items a selection has."""
 

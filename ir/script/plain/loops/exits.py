@@ -14,6 +14,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from ir.naming import fresh
+from ir.script.plain.cells import assigned_by, names_in
 from ir.script.plain.loops.counting import Steps, at_place, counted, ending
 from ir.script.scope import Source
 
@@ -63,6 +64,7 @@ class _Exits(Struct):
     form: _Form | None = None  # of the tuple of results
     returned: str = ""
     first: set[ast.expr] = field(default_factory=lambda: set[ast.expr]())
+    sure: set[str] = field(default_factory=lambda: set[str]())  # names that loops with an `else` assign on every path
 
     def run(self) -> Structured:
         node = self.node
@@ -75,9 +77,9 @@ class _Exits(Struct):
         if plain:
             if returns:
                 body = [*self._list(node.body[:-1], _Place(function_goes_on=True)), node.body[-1]]
-                return Structured(body, first=frozenset(self.first))
+                return Structured(body, frozenset(self.sure), frozenset(self.first))
             body = self._list(node.body, _Place())
-            return Structured(body, first=frozenset(self.first))
+            return Structured(body, frozenset(self.sure), frozenset(self.first))
         forms = {_form(r, nested=True) for r in returns}
         if len(forms) > 1:  # tuples in tuples may be those of one path alone, which is known when it is written
             forms = {_form(r, nested=False) for r in returns}
@@ -98,7 +100,7 @@ class _Exits(Struct):
             body = [start, *body]
         if form is not None:
             body.append(at_place(ast.Return(_formed(form, iter(self.results))), last))
-        return Structured(body, frozenset(self.results) & self.new, frozenset(self.first))
+        return Structured(body, frozenset(self.results) & self.new | self.sure, frozenset(self.first))
 
     def _fresh(self, name: str) -> str:
         candidate = fresh(name, self.used)
@@ -175,6 +177,7 @@ class _Exits(Struct):
         loop.orelse = []
         if not _breaks(node.body):
             return self._list([loop, *last, *rest], place)
+        self.sure |= _sure_after(node)
         left = self._fresh("left")
         told: list[ast.stmt] = [_set(left, False, node), _Told(left).visit(loop)]
         return self._list([*told, _if(_none_of([left]), last, [], last[0]), *rest], place)
@@ -245,6 +248,47 @@ class _Exits(Struct):
             return at_place(ast.Tuple([self._renamed(t) for t in target.elts], ast.Store()), target)
         name = target.id if isinstance(target, ast.Name) else "item"
         return at_place(ast.Name(self._fresh(f"{name}_"), ast.Store()), target)
+
+
+def _surely(nodes: list[ast.stmt]) -> set[str]:
+    """Names that statements assign on every path to their end."""
+    found: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.If():
+                ways = [_surely(part) for part in (node.body, node.orelse) if not _leaves(part)]
+                found |= set.intersection(*ways) if ways else set()
+            case ast.For() | ast.While():
+                found |= _sure_after(node) if node.orelse else set()
+            case _:
+                found.update(assigned_by(node))
+    return found
+
+
+def _sure_after(node: ast.For | ast.While) -> set[str]:
+    """Names that a loop with an `else` assigns, however it ends."""
+    targets = set(names_in(node.target)) if isinstance(node, ast.For) else set[str]()
+    ways = _at_breaks(node.body, targets)
+    if not _leaves(node.orelse):
+        ways.append(_surely(node.orelse))
+    return set.intersection(*ways) if ways else set()
+
+
+def _at_breaks(nodes: list[ast.stmt], before: set[str]) -> list[set[str]]:
+    """Names that are assigned where each `break` of a loop leaves it."""
+    found: list[set[str]] = []
+    for node in nodes:
+        match node:
+            case ast.Break():
+                return [*found, before]
+            case ast.If():
+                found += [way for part in (node.body, node.orelse) for way in _at_breaks(part, before)]
+            case ast.For() | ast.While():
+                found += _at_breaks(node.orelse, before)
+            case _:
+                pass
+        before = before | _surely([node])
+    return found
 
 
 class _Told(ast.NodeTransformer):

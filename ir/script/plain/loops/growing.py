@@ -1,6 +1,8 @@
 """Lists that grow: how many items each step of a loop appends is known, so that each item has its place.
 
-What one translation counts is where the next one stores items, and how large the array is.
+What one translation counts is where the next one stores items, and how large the array is. Where data say how many
+there are, a name counts them, and the array has room for as many as all appends together can make, or as many as the
+program says that there are at most.
 """
 
 from __future__ import annotations
@@ -10,51 +12,74 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from ir.dtypes import DType
 from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, View
-from ir.script.plain.frames import Growing, Value
-from ir.script.plain.program import Again, Grown, Stands, kept_in
-from ir.script.plain.promotion import Number
+from ir.script.plain.frames import Growing, Value, used
+from ir.script.plain.program import Again, CellType, Grant, Grown, Key, Recount, Stands, kept_in
+from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.lists import Listed
 
 if TYPE_CHECKING:
     from ir.script.plain.statements import Body
+
+_MAX_ITEMS = 2**26  # of a list of which data say how long it is
+_ROUNDS = 8  # after which the array of a list doubles, until it has room
 
 
 def opened(body: Body, node: Listed) -> Growing:
     """A list that is to grow, with the items that it begins with."""
     key = (body.frame.path, f"list {node.group}")
     known = body.program.learned.grown.setdefault(key, Grown())
+    if node.counter:
+        there = body.frame.bindings.get(node.group)
+        appended = there.appended if isinstance(there, Growing) else 0
+        body.program.grants.append(Grant(key, 0, appended, body.program.loops))
+        if isinstance(there, Growing):  # which starts anew
+            return there
+        body.program.learned.counters[body.frame.path, node.counter] = known.size
+        if known.shape is None:
+            _guess(body, key, known, node.items)
     kind = body.program.learned.cells.get(key)
     buffer = None
     if kind is not None and known.shape is not None:
-        shape = (known.size, *known.shape)
+        shape = (max(known.size, 1) if node.counter else known.size, *known.shape)
         buffer = body.arrays.array(node.group, shape, kept_in(kind), node).buffer
-        body.program.listed[buffer] = Stands(key, known.depth)
-    growing = Growing(key, buffer, body.program.depth, body.program.branches)
+        body.program.listed[buffer] = Stands(key, known.depth, bool(node.counter) and known.depth > 1)
+    growing = Growing(key, buffer, body.program.depth, body.program.branches, counter=node.counter)
+    growing.loops = len(body.program.loops)
     assert isinstance(node.value, ast.List)
     for item in node.value.elts:
-        append(body, growing, body.read.value(item), item)
+        append(body, growing, item)
     return growing
 
 
-def append(body: Body, growing: Growing, item: Value, node: ast.expr) -> None:
-    """Store an item at the end of a list.
+def _guess(body: Body, key: Key, known: Grown, items: int) -> None:
+    """Take items to be small integers, or so many of them, until one is appended: they may be looked at before."""
+    known.shape, known.depth, known.guessed = ((items,), 2, True) if items else ((), 1, True)
+    body.program.learned.cells[key] = CellType(DType.INT32, True, 0, 0)
+
+
+def append(body: Body, growing: Growing, node: ast.expr, size: Number | None = None) -> None:
+    """Store an item at the end of a list, which has a `size` that data say, if that is given.
 
     Raises:
         ParseError: whether that is done depends on data, or the item is no number and no row of a known length.
         Again: there is more to know of the list than so far.
     """
-    if body.program.branches != growing.branches:
-        raise body.read.error("shape", "how long the list becomes depends on data", node, hints.SIZED)
-    learned = body.program.learned
+    if body.program.branches != growing.branches and not growing.counter:
+        _count(body, growing, "how long the list becomes depends on data", node)
+    learned, item = body.program.learned, _new_item(body, growing, node)
     known = learned.grown[growing.key]
+    if known.guessed:
+        known.guessed, known.shape = False, None
+        del learned.cells[growing.key]
     rows = isinstance(item, tuple)
     if isinstance(item, tuple):
         item = body.read.caller.table(item, None, node)
-    elif isinstance(item, View) and item.shape:
-        hint = f"append a copy, as in {growing.key[1].removeprefix('list ')}.append(x.copy())"
-        raise body.read.error("unsupported", "an array that changes later would change in the list too", node, hint)
     array = item if isinstance(item, (View, Elementwise)) and item.shape else None
     shape = tuple(n for n in array.shape if isinstance(n, int)) if array is not None else ()
     if array is not None and len(shape) < len(array.shape):
@@ -66,9 +91,23 @@ def append(body: Body, growing: Growing, item: Value, node: ast.expr) -> None:
         learned.assign(growing.key, body.read.as_number(first, node), body.frame.numbers, node)
         known.shape, known.depth = shape, 1 + rows
         raise Again
-    buffer, at = growing.buffer, growing.size
+    buffer = growing.buffer
+    at = growing.size if size is None else size
     body.store(View(buffer, shape, lambda i: (at, *i)), item, node)
-    _more(body, growing, 1, body.program.depth, node)
+    if size is None:
+        _more(body, growing, 1, body.program.depth, node)
+
+
+def _new_item(body: Body, growing: Growing, node: ast.expr) -> Value:
+    """An item that nothing else stands for."""
+    before = set(body.program.sharing.born)
+    item = body.read.array_or(node)
+    if not isinstance(item, View) or not item.shape:
+        return item
+    if item.buffer not in before:
+        return Elementwise(item.shape, lambda i: body.read.element(item, i))
+    hint = f"append a copy, as in {growing.key[1].removeprefix('list ')}.append(x.copy())"
+    raise body.read.error("unsupported", "an array that changes later would change in the list too", node, hint)
 
 
 def appended(body: Body, node: ast.Call) -> bool:
@@ -77,16 +116,39 @@ def appended(body: Body, node: ast.Call) -> bool:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item], keywords=[]):
             growing = body.frame.bindings.get(name)
             if isinstance(growing, Growing):
-                append(body, growing, body.read.array_or(item), item)
+                append(body, growing, item)
                 return True
             return False
         case _:
             return False
 
 
-def check_steady(body: Body, node: ast.For) -> None:
+def list_changed(body: Body, node: Appended | Same | Changed) -> None:
+    """A statement about a list of which a counter says how long it is."""
+    match node:
+        case Appended():
+            _append_counting(body, node)
+        case Same():
+            _same_list(body, node)
+        case Changed(value=value):
+            buffer = body.read.sized(value).buffer
+            body.program.sharing.store(buffer, body.program.loops, body.source.span(node))
+
+
+def _append_counting(body: Body, node: Appended) -> None:
+    """Append an item to a list of which a counter says how long it is."""
+    growing = body.frame.bindings.get(node.value.value.id)
+    if not isinstance(growing, Growing) or growing.buffer is None:
+        body.read.sized(node.value)
+    assert isinstance(growing, Growing)
+    growing.place = node.item
+    append(body, growing, node.item, body.read.number(node.value.size))
+    _counted(body, growing, node)
+
+
+def check_steady(body: Body, node: ast.For, appends: bool) -> None:
     """Refuse a loop whose steps are written out in turn, and in which a list grows."""
-    if any(body.key_of(node) in known.steps for known in body.program.learned.grown.values()):
+    if appends or any(body.key_of(node) in known.steps for known in body.program.learned.grown.values()):
         message = "names stand for other arrays after each step of a loop in which a list grows"
         raise body.read.error("rebinding", message, node, "copy elements instead, as in A[:] = B")
 
@@ -107,7 +169,7 @@ def steps_of(body: Body, node: ast.For, count: Number | None, step: Number) -> G
 
     How many steps there are is a `count`, or not known yet.
     """
-    lists = [g for g in body.frame.bindings.values() if isinstance(g, Growing)]
+    lists = [g for g in body.frame.bindings.values() if isinstance(g, Growing) and not g.counter]
     numbers, learned, key = body.frame.numbers, body.program.learned, body.key_of(node)
     before = [(g.size, g.items) for g in lists]
     for growing in lists:
@@ -119,11 +181,186 @@ def steps_of(body: Body, node: ast.For, count: Number | None, step: Number) -> G
     for growing, (size, items) in zip(lists, before, strict=True):
         added = growing.items - items
         if added and not isinstance(count, int):
-            message = "how long the list becomes is not known before the loop runs"
-            raise body.read.error("shape", message, node, hints.SIZED)
+            _count(body, growing, "how long the list becomes is not known before the loop runs", node)
         if added != learned.grown[growing.key].steps.get(key, 0):
             learned.grown[growing.key].steps[key] = added
             raise Again
         growing.size, growing.items = size, items
         if added and isinstance(count, int):
             _more(body, growing, added * count, body.program.depth - 1, node)
+
+
+# Lists of which data say how long they are ---------------------------------------------------------------------------
+
+
+def _count(body: Body, growing: Growing, message: str, node: ast.AST) -> None:
+    """Have the items of a list counted.
+
+    Raises:
+        Recount: the function must be read again for that.
+        ParseError: that has been tried.
+    """
+    name = growing.key[1].removeprefix("list ")
+    if name in body.program.learned.counted:
+        raise body.read.error("shape", message, node, hints.SIZED)
+    body.program.learned.counted.add(name)
+    raise Recount
+
+
+def _counted(body: Body, growing: Growing, node: Appended) -> None:
+    """An item has been appended: there must be room for it, whatever data say."""
+    growing.appended += 1
+    known, grant = body.program.learned.grown[growing.key], _grant(body, growing)
+    if grant is None and node.last:
+        growing.once += 1
+    elif grant is None:
+        growing.items += 1
+    else:
+        known.most = max(known.most, grant.most + growing.appended - grant.items)
+    _make_room(body, growing, len(body.program.loops), node)
+
+
+def _grant(body: Body, growing: Growing) -> Grant | None:
+    """What the program says here of how long a list is at most."""
+    grants = body.program.grants[::-1]
+    return next((g for g in grants if g.key == growing.key and g.loops == body.program.loops), None)
+
+
+def _make_room(body: Body, growing: Growing, loops: int, node: ast.AST) -> None:
+    """See to it that an array has room for all that is appended in so many loops, if these are all."""
+    learned = body.program.learned
+    known = learned.grown[growing.key]
+    need = known.most + growing.items + growing.once
+    if loops > growing.loops or need <= known.size:
+        return
+    if need > _MAX_ITEMS:
+        raise _of_any_length(body, growing, node)
+    known.grew += 1
+    known.size = need if known.grew < _ROUNDS else max(need, min(2 * known.size, _MAX_ITEMS))
+    learned.counters[body.frame.path, growing.counter] = known.size
+    raise Again
+
+
+def _of_any_length(body: Body, growing: Growing, node: ast.AST) -> Exception:
+    name = growing.key[1].removeprefix("list ")
+    hint = f"say where it is appended to, or at the start of the loop, as in loopsat.assume(len({name}) <= 1000)"
+    return body.read.error("shape", f"no bound is found of how long `{name}` becomes", growing.place or node, hint)
+
+
+def counted_before(body: Body) -> list[tuple[Growing, Growing]]:
+    """What a loop appends to counted lists is counted from here on; it gives what was counted before."""
+    lists = [g for g in body.frame.bindings.values() if isinstance(g, Growing) and g.counter]
+    before = [(growing, replace(growing)) for growing in lists]
+    for growing in lists:
+        growing.items = growing.appended = growing.once = 0
+    return before
+
+
+def counted_after(body: Body, before: list[tuple[Growing, Growing]], steps: Number, node: ast.AST) -> None:
+    """A loop of so many steps at most is written, each of which appends what has been counted."""
+    most = interval_of(steps)[1]
+    for growing, old in before:
+        if growing.items and (most is None or most * growing.items > _MAX_ITEMS):
+            raise _of_any_length(body, growing, node)
+        if growing.appended > growing.items:  # how many more there are now only what was granted says
+            body.program.grants = [g for g in body.program.grants if g.key != growing.key]
+        steps_at_most, grant = max(most or 0, 0), _grant(body, growing)
+        more = growing.once + growing.items * steps_at_most
+        growing.appended = old.appended + growing.once + growing.appended * steps_at_most
+        growing.items, growing.once = old.items, old.once
+        if grant is None:
+            growing.items += more
+        elif more:
+            known = body.program.learned.grown[growing.key]
+            known.most = max(known.most, grant.most + growing.appended - grant.items)
+        _make_room(body, growing, len(body.program.loops), node)
+
+
+def _same_list(body: Body, node: Same) -> None:
+    """Give a list the items of another one: it is that one in Python, so that none of the two may change then."""
+    to, source = body.frame.bindings.get(node.value.value.id), body.frame.bindings.get(node.other.value.id)
+    view = body.read.sized(node.other)
+    sharing, learned = body.program.sharing, body.program.learned
+    if not isinstance(to, Growing) or not isinstance(source, Growing) or to.buffer is None:
+        body.read.sized(node.value)
+        return
+    known, other = learned.grown[to.key], learned.grown[source.key]
+    if other.guessed:  # it has had no items so far
+        return
+    if known.guessed or known.size < other.size:
+        if known.guessed:
+            known.shape, known.depth, known.guessed = other.shape, other.depth, False
+            learned.cells[to.key] = learned.cells[source.key]
+        known.size = learned.counters[body.frame.path, to.counter] = max(known.size, other.size)
+        raise Again
+    if known.shape != other.shape:
+        raise body.read.error("shape", "items of the lists have different shapes", node)
+    first = body.read.element(view, tuple(0 for _ in view.shape), node)
+    old = learned.cells[to.key]
+    if learned.assign(to.key, first, body.frame.numbers, node) != old:
+        raise Again
+    body.program.grants.append(Grant(to.key, other.size, to.appended, body.program.loops))
+    sharing.renaming = True
+    body.store(replace(used(to, to.buffer, view.shape[0])), view, node)
+    sharing.renaming = False
+    if not node.alone:
+        sharing.copy(node.value.value.id, view.buffer, to.buffer, body.program.loops, shared=True)
+
+
+def check_other_name(body: Body, value: Value, node: ast.AST) -> None:
+    """Refuse a name for an item that is an array, in the place of which another one may be later."""
+    lists = [g for g in body.frame.bindings.values() if isinstance(g, Growing) and g.counter]
+    if isinstance(value, View) and value.shape and any(g.buffer == value.buffer for g in lists):
+        hint = "copy it, as in row = x[-1].copy(), or look at its elements where they are"
+        raise body.read.error("unsupported", "a name for an item of a list, which may be popped later", node, hint)
+
+
+def granted(body: Body, cond: ast.expr) -> None:
+    """Take it from an assumption how many items a list has at most."""
+    counters = {g.counter: g for g in body.frame.bindings.values() if isinstance(g, Growing) and g.counter}
+    match cond:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.LtE() | ast.Lt()], comparators=[limit]) if name in counters:
+            growing, most = counters[name], interval_of(body.read.number(limit))[1]
+            if most is not None:
+                grant = Grant(growing.key, max(most, 0), growing.appended, body.program.loops)
+                body.program.grants.append(grant)
+        case _:
+            pass
+
+
+def popped(body: Body, node: Popped) -> Value:
+    """The item that is taken out of a list; those behind it move up."""
+    numbers, array, index = body.frame.numbers, body.read.sized(node.value), node.index
+    growing = body.frame.bindings[node.value.value.id]
+    assert isinstance(growing, Growing)
+    body.program.sharing.store(array.buffer, body.program.loops, body.source.span(node))
+    last = numbers.binary("sub", array.shape[0], 1, node)
+    at = last if index is None else body.read.number(index)
+    if (interval_of(at)[0] or 0) < 0 and index is not None:
+        at = numbers.select(
+            numbers.binary("lt", at, 0, node), numbers.binary("add", at, array.shape[0], node), at, node
+        )
+    at = body.program.frozen("at", at, body.source.span(node))
+    if isinstance(at, Weak):  # there is an item, or Python would fail
+        at = Weak(at.expr, 0, at.high)
+    row = body.read.at_row(array, at, node)
+    known = body.program.learned.grown[growing.key]
+    if not known.shape:
+        item: Value = body.read.as_number(row, node)
+    elif known.depth == 1:
+        item = body.arrays.kept("item", row, node)
+    else:
+        parts = (body.read.at_row(row, k, node) for k in range(known.shape[0]))
+        item = tuple(body.read.as_number(part, node) for part in parts)
+    item = body.settled("item", item, node)
+    if index is not None:
+        behind = numbers.binary("sub", last, at, node)
+
+        def move(k: Number) -> None:
+            to = numbers.binary("add", at, k, node)
+            place = body.read.at_row(array, to, node)
+            moved = body.read.at_row(array, numbers.binary("add", to, 1, node), node)
+            body.store(place, moved, node)
+
+        body.arrays.over((behind,), lambda k: move(k[0]), node)
+    return item

@@ -22,6 +22,8 @@ class Listed(ast.expr):
     value: ast.expr
     group: str
     grows: bool = False  # whether items are appended
+    counter: str = ""  # the name of the number of items, where data say how many there are
+    items: int = 0  # how many numbers each item is then, if it is a tuple
 
     if TYPE_CHECKING:  # Python's own fills in the fields
 
@@ -31,7 +33,11 @@ class Listed(ast.expr):
 def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
     """A function with arrays for lists that names stand for whose items change, or are looked up anywhere."""
     names = _names(node)
-    grown = {n: n for n, k in names.items() if k.appended and not (k.otherwise or k.shared) and _written_out(k.values)}
+    grown = {
+        n: n
+        for n, k in names.items()
+        if k.appended and not (k.otherwise or k.extended or k.shared) and _written_out(k.values)
+    }
     found = {**_groups(names), **grown}
     if not found:
         return node
@@ -47,11 +53,21 @@ def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
     return node
 
 
+def names_of_lists(node: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    """Names that stand for nothing but what they are assigned by statements of their own, each alone; and that."""
+    inner = (ast.FunctionDef, ast.Lambda)
+    held = {n.id for p in ast.walk(node) if isinstance(p, inner) and p is not node for n in ast.walk(p)
+            if isinstance(n, ast.Name)}  # fmt: skip
+    names = {n: k for n, k in _names(node).items() if not k.otherwise and n not in held}
+    return {n: k.values for n, k in names.items() if k.values}
+
+
 class _Name(Struct):
     values: list[ast.expr] = field(default_factory=lambda: list[ast.expr]())
     otherwise: bool = False  # whether it is bound by more than assignments of its own
     stored: bool = False  # whether items change
     appended: bool = False
+    extended: bool = False  # whether items are appended by `+=`
     shared: bool = False  # whether another name stands for it too
     used: bool = False  # whether items are looked up at places that are no numbers, or in another function
 
@@ -70,7 +86,7 @@ def _groups(names: dict[str, _Name]) -> dict[str, str]:
                 linked[name] |= linked[other]
                 for member in linked[name]:
                     linked[member] = linked[name]
-    lists = {name for name, known in names.items() if not known.otherwise and known.values}
+    lists = {name for name, k in names.items() if not (k.otherwise or k.extended) and k.values}
     while fewer := {n for n in lists if not all(is_list(v, lists) for v in names[n].values) or linked[n] - lists}:
         lists -= fewer
     return {name: min(linked[name]) for name in lists if _is_array([names[n] for n in linked[name]])}
@@ -105,6 +121,9 @@ def _names(node: ast.FunctionDef) -> dict[str, _Name]:
             case ast.Call(func=ast.Name(id=function), args=args) if not hasattr(builtins, function):
                 for arg in (a for a in args if isinstance(a, ast.Name)):
                     names.setdefault(arg.id, _Name()).used = True
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=ast.Add(), value=ast.List()):
+                names.setdefault(name, _Name()).extended = True
+                own.add(target)
             case ast.Name(id=name, ctx=ast.Store()) if part not in own:
                 names.setdefault(name, _Name()).otherwise = True
             case ast.FunctionDef(name=name):
