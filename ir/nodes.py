@@ -436,6 +436,11 @@ class Buffer(Node, Struct, frozen=True, eq=False):
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is Buffer and self.name == other.name and Node.__eq__(self, other))
+
+    __ne__ = object.__ne__
+
     def __hash__(self) -> int:
         return hash(self.name)  # buffers are dictionary keys everywhere, and names nearly always tell them apart
 

@@ -232,6 +232,12 @@ def _unstored(buffers: Collection[Buffer], stmt: Stmt) -> Stmt:
             return SKIP
         case Alloc(buffer=buffer, body=body) if buffer in buffers:
             return body
+        case Seq(stmts=stmts):
+            return seq(*stmts) if SKIP in stmts else stmt
+        case For(body=body) | Block(body=body) if body == SKIP:
+            return SKIP
+        case If(then=then, other=other) if then == SKIP and other == SKIP:
+            return SKIP
         case _:
             return stmt
 

@@ -166,6 +166,8 @@ class Expander(Struct, dict=True):
         """
         key = (facts, part.number, permissions)
         level = 2 if question else 1 if within and isinstance(part.stmt, Seq) else 0
+        if part.number == 0:  # nothing is to be said of nothing
+            return
         if facts == IMPOSSIBLE or (key in self._done and self._done[key] <= level):
             self.contexts.conflicts += key in self._disputed
             return
