@@ -25,7 +25,7 @@ from egraph_rules.contexts.assumed import assumed_conditions, conjuncts, of_trip
 from egraph_rules.contexts.elements import elements, is_told, place, values_of_name, values_of_trip
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
-from egraph_rules.contexts.handed import counted, handed
+from egraph_rules.contexts.handed import counted, handed, unstored_yet
 from egraph_rules.contexts.induction import still_held, written_again
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
@@ -361,6 +361,7 @@ class Contexts:
             still_held(self, f, loop.body, domain),
             written_again(f.known, body, sets),
             handed(f, loop, self.effects, self._defined),
+            unstored_yet(f, loop),
         )
         if self._decides:
             known = held.joined(known, self._numbers.in_iterations(f, loop, domain))

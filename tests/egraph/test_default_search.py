@@ -356,6 +356,24 @@ CASES = {
             C[r] = C[r] + T.cast(V[e], "int32") * T.cast(X[J[e]], "int32")
 """,
     ),
+    "a recurrence over rows that are padded at their start": Case(
+        'X: T.Buffer((5, 12), "float32"), L: T.Buffer((5,), "int32"), C: T.Buffer((5, 3), "float32")',
+        """
+    for b, t in T.grid(5, 12):
+        T.assume(t >= 12 - L[b] or X[b, t] == 0.0)
+    for b, k in T.grid(5, 3):
+        C[b, k] = 0.0
+    for t, b, k in T.grid(12, 5, 3):
+        if t >= 12 - L[b]:
+            C[b, k] = T.tanh(C[b, k] * 0.5 + X[b, t])
+""",
+        """
+    for b, k in T.grid(5, 3):
+        C[b, k] = 0.0
+    for t, b, k in T.grid(12, 5, 3):
+        C[b, k] = T.tanh(C[b, k] * 0.5 + X[b, t])
+""",
+    ),
     "what a choice assumes": Case(
         'A: T.Buffer((8, 16), "float32"), L: T.Buffer((8,), "int32"), C: T.Buffer((8,), "float32")',
         """
