@@ -108,7 +108,9 @@ class _Restored(Struct, frozen=True):
 
     def _name(self, loop: For, names: dict[Var, Expr]) -> str:
         """The name that most axes along which a loop goes had in the source; its own where that has as many."""
-        axes = _axes(loop.body, loop.var) or _axes(loop.body, loop.var, alone=False)
+        axes = _axes(loop.body, loop.var)
+        if not axes and any(loop.var.name in names for names in self.uses.values()):  # it may have another one's name
+            axes = _axes(loop.body, loop.var, alone=False)
         counts = Counter(name for axis in axes for name in self.uses.get(axis, ()))
         taken, own = self._taken(names), loop.var.name
         free = [name for name in sorted(counts) if name not in taken]
