@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from ir.functions import functions_in
 from ir.naming import unused
 from ir.nodes import Alloc, Binary, Block, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
-from ir.traverse import accessed, free_vars, has_kind, map_stmt, shape_vars, substitute_expr, walk
+from ir.presburger.polynomials import polynomial
+from ir.traverse import accessed, has_kind, map_stmt, shape_vars, substitute_expr, walk
 
 _Trace = frozenset[tuple[object, tuple[Expr, ...]]]
 
@@ -73,9 +74,9 @@ _Axis = tuple[str, int, bool]  # of a buffer by its name: a local may have becom
 
 
 def _axes(body: Stmt, var: Var, *, alone: bool = True) -> set[_Axis]:
-    """The axes of buffers that a variable goes along; those where it does not do so `alone` count apart."""
+    """The axes of buffers that a variable goes along; those where it is a term of the index count apart."""
     found = ((b.name, k, i) for b, indices in accessed(body) for k, i in enumerate(indices))
-    return {(name, k, alone) for name, k, i in found if (i == var if alone else var in free_vars(i))}
+    return {(name, k, alone) for name, k, i in found if (i == var if alone else (var,) in polynomial(i))}
 
 
 class _Restored(Struct, frozen=True):
