@@ -17,11 +17,10 @@ import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.facts import Facts
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
-from ir.analysis.contents import Contents
 from ir.analysis.conditions import conjunction, conjuncts, negate
+from ir.analysis.contents import Contents
 from ir.analysis.definedness import is_defined
 from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before, later_by
-from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, For, If, Load, Select, Seq, Stmt, Store, Undef, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
