@@ -156,7 +156,7 @@ class _Axis(Struct, frozen=True, eq=False):
 
 
 def _axes(
-    buffer: Buffer, region: isl.Set, known: isl.Set, scope: Mapping[str, Expr], more: Collection[str]
+    buffer: Buffer, region: isl.Set, known: isl.Set, scope: Mapping[str, Expr], more: Collection[str] = ()
 ) -> list[_Axis | None] | None:
     sizes = {*more, *(v.name for e in buffer.shape for v in walk_expr(e) if isinstance(v, Var))}
     region = region.intersect_params(known)
