@@ -29,7 +29,7 @@ def without_copy(stmt: Alloc, effects: Callable[[Stmt], Effects]) -> Stmt | None
     source = stmt.buffer
     users = [k for k, part in enumerate(parts) if source in buffers_accessed(part)]
     found = _copy_of(source, parts[users[-1]]) if len(users) > 1 else None
-    if found is None or has_kind(stmt, Block, CallStmt):
+    if found is None or has_kind(stmt, Block, CallStmt) or len({b.name for b in local}) < len(local):
         return None
     copy, loops = found
     if not _reads_all(_coordinates(copy), source, loops) or not _tells_apart(copy.indices, [*loops]):
