@@ -121,9 +121,11 @@ def index_by_cases(expr: Expr, here: Here) -> Iterator[Expr]:
             if cases is not None:
                 cond, *either = cases
                 arms = [here.under(cond, truth) for truth in (True, False)]
-                loads = [_with_index(expr, axis, _put(index, part, e, at)) for e, at in zip(either, arms, strict=True)]
-                alike = _of_both(loads, arms)
-                yield Select(cond, *loads) if alike is None else alike
+                one, other = (
+                    _with_index(expr, axis, _put(index, part, *pair)) for pair in zip(either, arms, strict=True)
+                )
+                alike = _of_both((one, other), arms)
+                yield Select(cond, one, other) if alike is None else alike
                 return
 
 

@@ -14,7 +14,7 @@ from ir.analysis.dependence import Statement, common_loops, domain, meet, primed
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var, const
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import Opaque
-from ir.traverse import children, substitute_expr
+from ir.traverse import children, has_loads, substitute_expr
 
 
 def reads_before_writing(
@@ -51,7 +51,8 @@ def _plainly_wrote(writer: Statement, reader: Statement, load: Load, depth: int)
         return False
     shared = common_loops(reader, writer)
     if depth <= shared == len(writer.loops):
-        return all(i.same(j) for i, j in zip(writer.store.indices, load.indices, strict=True))
+        pairs = zip(writer.store.indices, load.indices, strict=True)
+        return all(i.same(j) and not has_loads(i) for i, j in pairs)
     return depth == shared and _fills(writer, depth)
 
 

@@ -123,7 +123,7 @@ def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed
         return _at_loop(func, block, loop, compact, {})
     named = _with_terms(func, {size: var for var, size in sizes.items()})
     done = _at_loop(named, block, loop, compact, sizes)
-    return replace(done, func=_with_terms(done.func, sizes))
+    return replace(done, func=_with_terms(done.func, {**sizes}))
 
 
 def _with_terms(func: PrimFunc, terms: Mapping[Expr, Expr]) -> PrimFunc:
