@@ -438,6 +438,11 @@ class Buffer(Node, Struct, frozen=True, eq=False):
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is Buffer and self.name == other.name and Node.__eq__(self, other))
+
+    __ne__ = object.__ne__
+
     def __hash__(self) -> int:
         return hash(self.name)  # buffers are dictionary keys everywhere, and names nearly always tell them apart
 
@@ -602,8 +607,7 @@ class PrimFunc(Node, Struct, frozen=True, eq=False, dict=True):
     Names that occur in buffer shapes without being parameters are shape variables: a call binds them from the arrays.
     `origin` is the program as it was written, where this one was made of it by rewrites that rest on more than its text
     (assumptions, permissions); it has the same parameters, and no origin itself.
-    `verified` is set by `ir.verify`, so that no program is checked twice; copies are to be checked again. Its
-    docstring is an attribute.
+    `verified` is set by `ir.verify`, so that no program is checked twice; copies are to be checked again.
     """
 
     name: str
@@ -654,8 +658,7 @@ class PrimFunc(Node, Struct, frozen=True, eq=False, dict=True):
         written = origin.as_written
         if written.params != self.params:
             raise TypeError(f"{self.name} has other parameters than what it is to refine")
-        new = copy(self)
-        same = written.body == new.body
+        new, same = copy(self), written.body == self.body
         force_setattr(new, "origin", None if same else written)
         force_setattr(new, "verified", self.verified or (same and written.verified))
         return new

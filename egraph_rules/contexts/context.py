@@ -22,10 +22,10 @@ from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts, of_trips
-from egraph_rules.contexts.elements import elements, is_told, place, values_of_name
+from egraph_rules.contexts.elements import elements, is_told, place, values_of_name, values_of_trip
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
-from egraph_rules.contexts.handed import counted, handed
+from egraph_rules.contexts.handed import counted, handed, unstored_yet
 from egraph_rules.contexts.induction import still_held, written_again
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
@@ -348,7 +348,7 @@ class Contexts:
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
         f, body, sets = self._facts[facts], self.effects.of(loop.body), LoopSets.of(loop)
         name, early, late = sets.name, f"{sets.name}'", f"{sets.name}''"
-        domain = f.domain.intersect(sets.may)
+        domain = f.domain.intersect(sets.may).intersect(values_of_trip(f, loop))
         if domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
         f = replace(f, known=told_of(f.known, {*body.reads, *body.may, *bindings(f.known, loop.body)}))
@@ -361,6 +361,7 @@ class Contexts:
             still_held(self, f, loop.body, domain),
             written_again(f.known, body, sets),
             handed(f, loop, self.effects, self._defined),
+            unstored_yet(f, loop),
         )
         if self._decides:
             known = held.joined(known, self._numbers.in_iterations(f, loop, domain))
@@ -408,7 +409,7 @@ class Contexts:
 
     def _iteration(self, facts: int, loop: For) -> int:
         f, written = self._facts[facts], buffers_written(loop.body)
-        domain = f.domain.intersect(LoopSets.of(loop).may)
+        domain = f.domain.intersect(LoopSets.of(loop).may).intersect(values_of_trip(f, loop))
         if domain.is_empty():
             return IMPOSSIBLE
         f = replace(f, conditions=(*f.conditions, *of_trips(loop)))

@@ -6,13 +6,15 @@ Only comparisons count that are known to hold: to evaluate one, its elements mus
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from egraph_rules.contexts.assumed import of_trips
 from ir.analysis import contents as held
 from ir.dtypes import DType
-from ir.nodes import COMPARE_OPS, Binary, Buffer, Const, Expr, Load, Unary, Var
+from ir.nodes import COMPARE_OPS, Binary, Buffer, Const, Expr, For, Load, Unary, Var
 from ir.presburger import sets as pb
 from ir.presburger.opaque import values_of
 from ir.shown import text_order
@@ -78,8 +80,22 @@ def values_of_name(facts: Facts, var: Var, value: Expr) -> isl.Set:
     meaning = None if known is None else pb.affine(known.named(value))
     if known is None or meaning is None:
         return pb.always()
-    found = known.values.intersect(pb.symbol(var.name).eq_set(meaning))
-    return pb.forget(found, {name for name in pb.variables(found) if name.startswith("?")})
+    return _of_variables(known.values.intersect(pb.symbol(var.name).eq_set(meaning)))
+
+
+def values_of_trip(facts: Facts, loop: For) -> isl.Set:
+    """What is known of the variable of a loop that runs between elements, as a params set."""
+    bounds = [cond for cond, _ in of_trips(loop) if has_loads(cond)]
+    known = elements(facts, bounds) if bounds else None
+    if known is None:
+        return pb.always()
+    values = known.values.intersect(facts.domain)
+    return _of_variables(reduce(isl.Set.intersect, (pb.condition(known.named(c)).may for c in bounds), values))
+
+
+def _of_variables(values: isl.Set) -> isl.Set:
+    """What values of variables and elements say of the variables alone."""
+    return pb.forget(values, {name for name in pb.variables(values) if name.startswith("?")})
 
 
 def place(facts: Facts, indices: tuple[Expr, ...], asked: frozenset[Buffer] = frozenset()) -> isl.Set | None:

@@ -7,7 +7,7 @@ others is, by induction, between as many times these as there were iterations.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TypeGuard
 
 import islpy as isl
@@ -17,15 +17,17 @@ import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.facts import Facts
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
+from ir.analysis.conditions import conjunction, conjuncts, negate
 from ir.analysis.contents import Contents
 from ir.analysis.definedness import is_defined
 from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before, later_by
-from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, For, If, Load, Select, Seq, Stmt, Store, Undef, const
+from ir.nodes import Binary, Buffer, Const, Expr, For, If, Load, Select, Seq, Stmt, Store, Undef, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.intervals import Range, combined
+from ir.presburger.polynomials import polynomial, summed
 from ir.traverse import (
+    bound_var,
     buffers_written,
     children,
     free_vars,
@@ -33,6 +35,7 @@ from ir.traverse import (
     loads,
     stmt_children,
     substitute_expr,
+    walk,
     with_children,
 )
 
@@ -88,6 +91,70 @@ def _moved(known: Contents, stmt: Stmt, effects: EffectAnalysis, domain: isl.Set
             return held.joined(after, *(held.of_store(replace(stmt, value=v), spots[1]) for v in here if v is not None))
         case _:
             return fx.after(known, effects.of(stmt))
+
+
+def unstored_yet(f: Facts, loop: For) -> Contents:
+    """Numbers that elements have had since before a loop, unless a condition holds that stays true once it does.
+
+    All stores to their buffer are under it, so that where it fails no earlier iteration has stored to one.
+    """
+    written = buffers_written(loop.body)
+    started = [(b, v, r) for b, v, r in held.constants(f.known) if b in written]
+    out: Contents = {}
+    for buffer, number, region in started:
+        gate = _gate(loop, buffer, written)
+        if gate is not None:
+            out[buffer, Select(gate, held.element(buffer), number)] = region
+    return out
+
+
+def _gate(loop: For, buffer: Buffer, written: Collection[Buffer]) -> Expr | None:
+    """What holds of an element wherever a loop stores to it, and from there on in all iterations."""
+    guards = [_of_element(store, conds) for store, conds in _stores(loop.body, buffer, ())]
+    bound = {v for s in walk(loop.body) for v in bound_var(s)}
+    common = [g for g in guards[0] if all(any(g.same(o) for o in others) for others in guards[1:])] if guards else []
+    steady = [
+        g
+        for g in common
+        if _stays(g, loop.var) and bound.isdisjoint(free_vars(g)) and not any(e.buffer in written for e in loads(g))
+    ]
+    return conjunction(steady) if steady else None
+
+
+def _stores(stmt: Stmt, buffer: Buffer, conds: tuple[Expr, ...]) -> Iterator[tuple[Store, tuple[Expr, ...]]]:
+    """The stores to a buffer, each with the conditions of the branches around it."""
+    match stmt:
+        case Store() if stmt.buffer == buffer:
+            yield stmt, conds
+        case If(cond=cond, then=then, other=other):
+            for arm, holds in ((then, cond), (other, negate(cond))):
+                yield from _stores(arm, buffer, (*conds, *conjuncts(holds)))
+        case _:
+            for part in stmt_children(stmt):
+                yield from _stores(part, buffer, conds)
+
+
+def _of_element(store: Store, conds: Collection[Expr]) -> list[Expr]:
+    """Conditions around a store, over the coordinates of its element."""
+    names: dict[Var, Expr] = {}
+    for axis, index in enumerate(store.indices):
+        if isinstance(index, Var):
+            names.setdefault(index, held.coordinate(axis, index.dtype))
+    return [substitute_expr(cond, names) for cond in conds]
+
+
+def _stays(cond: Expr, var: Var) -> bool:
+    """Whether a condition that holds for some value of a variable holds for all greater ones."""
+    match cond:
+        case Binary(op="and" | "or", lhs=a, rhs=b):
+            return _stays(a, var) and _stays(b, var)
+        case Binary(op="lt" | "le" | "gt" | "ge" as op, lhs=a, rhs=b) if a.dtype.is_signed:
+            less, more = (b, a) if op in ("gt", "ge") else (a, b)
+            total = summed((*polynomial(more).items(), *((k, -n) for k, n in polynomial(less).items())))
+            moving = {k: n for k, n in total.items() if any(var in free_vars(factor) for factor in k)}
+            return not moving or (moving.keys() == {(var,)} and moving[var,] > 0)
+        case _:
+            return var not in free_vars(cond)
 
 
 def counted(f: Facts, stmt: Stmt, defined: Collection[Buffer]) -> Contents:
@@ -177,7 +244,7 @@ def _counted(f: Facts, loop: For, now: Expr, defined: Collection[Buffer]) -> Con
             continue
         if step[0] == step[1] and all(domain.is_subset(pb.within(m, dtype)) for m in (count, moved[0])):
             out[buffer, ends[0]] = region  # which does not overflow where the element does not
-        element = Load(buffer, tuple(held.coordinate(axis, DType.INT32) for axis in range(len(buffer.shape))))
+        element = held.element(buffer)
         out[buffer, Binary("ge", element, ends[0])] = region
         out[buffer, Binary("le", element, ends[1])] = region
     return out

@@ -344,12 +344,14 @@ def selected(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 def needless_selection(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """A selection as a branch, of which one arm stores what nobody reads: the other one may be stored in its place."""
     match stmt:
+        case Store(value=Select(cond=cond, then=a, other=b)) if isinstance(a, Undef) or isinstance(b, Undef):
+            yield If(cond, replace(stmt, value=a), replace(stmt, value=b))
         case Store(buffer=buffer, value=Select(cond=cond, then=a, other=b)) if buffer in here.live:
             matters = here.effects(stmt).may[buffer].intersect(here.live[buffer]).params().intersect(here.domain)
             test = pb.condition(cond)
             cases = [here.ask(lambda t=t: matters.intersect(t.may)) for t in (test, test.negated())]
             dead = any(case is not None and pb.within_budget(case.is_empty, False) for case in cases)
-            if dead and not any(isinstance(arm, Undef) for arm in (a, b)):
+            if dead:
                 yield If(cond, replace(stmt, value=a), replace(stmt, value=b))
         case _:
             pass

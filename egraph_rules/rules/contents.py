@@ -48,6 +48,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.forms import with_buffers
 from ir.transform.storage.contract import trimmed
+from ir.transform.storage.copied_out import is_copied_out, without_copy
 from ir.traverse import (
     all_exprs,
     always_evaluated,
@@ -232,6 +233,12 @@ def _unstored(buffers: Collection[Buffer], stmt: Stmt) -> Stmt:
             return SKIP
         case Alloc(buffer=buffer, body=body) if buffer in buffers:
             return body
+        case Seq(stmts=stmts):
+            return seq(*stmts) if SKIP in stmts else stmt
+        case For(body=body) | Block(body=body) if body == SKIP:
+            return SKIP
+        case If(then=then, other=other) if then == SKIP and other == SKIP:
+            return SKIP
         case _:
             return stmt
 
@@ -592,4 +599,19 @@ def used_extents(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield new
 
 
-CONTENTS_RULES = (forwarded, used_extents, chained)
+@rewrite(
+    law="alloc C: s; Y[i + 1] = C[i] for all i  =  s with Y[i + 1] for C[i]   where s stores all of C, and minds no Y",
+    because="nobody looks at Y before the copy, nor at C after it",
+)
+def copied_out(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Compute a local where it is copied to in the end, as far as anybody reads it."""
+    if not isinstance(stmt, Alloc) or not is_copied_out(stmt):
+        return
+    small = pb.within_budget(lambda: trimmed(stmt, here.domain), None)
+    whole = small if isinstance(small, Alloc) else stmt
+    new = pb.within_budget(lambda: without_copy(whole, here.effects), None)
+    if new is not None:
+        yield new
+
+
+CONTENTS_RULES = (forwarded, used_extents, copied_out, chained)

@@ -3,7 +3,7 @@ that is repeated where it is, without clamping or wrapping the index."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -120,9 +120,22 @@ def index_by_cases(expr: Expr, here: Here) -> Iterator[Expr]:
             cases = _cases(part, here) if here.knows(expr.buffer) else None
             if cases is not None:
                 cond, *either = cases
-                one, other = (_put(index, part, e, here.under(cond, k == 0)) for k, e in enumerate(either))
-                yield Select(cond, _with_index(expr, axis, one), _with_index(expr, axis, other))
+                arms = [here.under(cond, truth) for truth in (True, False)]
+                one, other = (
+                    _with_index(expr, axis, _put(index, part, *pair)) for pair in zip(either, arms, strict=True)
+                )
+                alike = _of_both((one, other), arms)
+                yield Select(cond, one, other) if alike is None else alike
                 return
+
+
+def _of_both(loads: Sequence[Load], arms: Sequence[Here | None]) -> Load | None:
+    """Of two elements the one that is known to hold what the other one does where that is read."""
+    for load, other, inside in zip(loads, loads[::-1], arms[::-1], strict=True):
+        held = None if inside is None else inside.contents(load.buffer, load.indices)
+        if held is not None and held.same(other):
+            return load
+    return None
 
 
 def _cases(expr: Expr, here: Here) -> tuple[Expr, Expr, Expr] | None:
@@ -180,7 +193,8 @@ def _put(index: Expr, part: Expr, new: Expr, here: Here | None) -> Expr:
     value = pb.affine(whole)
     if value is None:
         return shortened(whole)
-    short = readback.expression(value, {v.name: v for v in free_vars(whole)})
+    names = {v.name: v for v in free_vars(whole)}
+    short = readback.expression(value, names, None if here is None else here.domain)
     return short if short.dtype is index.dtype else shortened(whole)
 
 

@@ -33,6 +33,7 @@ from ir.nodes import (
     Binary,
     BinaryOp,
     Block,
+    Buffer,
     Call,
     Cast,
     Const,
@@ -81,6 +82,7 @@ class Expander(Struct, dict=True):
     _folds: set[tuple[Cell, ...]] = field(default_factory=lambda: set[tuple[Cell, ...]]())
     _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
     _rule_questions: set[tuple[object, ...]] = field(default_factory=lambda: set[tuple[object, ...]]())
+    _loads: dict[tuple[int, Buffer], list[Load]] = field(default_factory=lambda: defaultdict(list))  # of the program
     _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
 
     def __post_init__(self) -> None:
@@ -164,6 +166,8 @@ class Expander(Struct, dict=True):
         """
         key = (facts, part.number, permissions)
         level = 2 if question else 1 if within and isinstance(part.stmt, Seq) else 0
+        if part.number == 0:  # nothing is to be said of nothing
+            return
         if facts == IMPOSSIBLE or (key in self._done and self._done[key] <= level):
             self.contexts.conflicts += key in self._disputed
             return
@@ -378,9 +382,20 @@ class Expander(Struct, dict=True):
         other = self.numbering.expr(value)
         if other != number:
             self.tables["same_expr"].append((facts, number, other))
+            self._meet(facts, other, value)
             self._followed += 1
             self.expand_expr(facts, value)
             self._followed -= 1
+
+    def _meet(self, facts: int, number: int, told: Expr) -> None:
+        """Say that an element which another one equals is one that the program names in another way."""
+        if not isinstance(told, Load):
+            return
+        for load in self._loads.get((facts, told.buffer), ()):
+            pairs = [(i, j) for i, j in zip(told.indices, load.indices, strict=True) if not i.same(j)]
+            if pairs and all(i.dtype is j.dtype and self.contexts.truth(facts, Binary("eq", i, j)) for i, j in pairs):
+                self.tables["same_expr"].append((facts, number, self.numbering.expr(load)))
+                return
 
     def _value_row(self, table: str, cells: tuple[Cell, ...], value: Const) -> None:
         if value.dtype.is_float:
@@ -408,6 +423,8 @@ class Expander(Struct, dict=True):
         match cast(AnyExpr, expr):
             case Load(buffer=buffer, indices=indices) as load:
                 self._exprs(facts, *indices)
+                if not self._followed:
+                    self._loads[facts, buffer].append(load)
                 self._follow(facts, number, self.contexts.contents(facts, buffer, indices))
                 if self.contexts.is_number(facts, load):
                     self.tables["is_defined"].append((facts, number))

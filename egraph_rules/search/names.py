@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ir.functions import functions_in
 from ir.naming import unused
 from ir.nodes import Alloc, Binary, Block, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
+from ir.presburger.polynomials import polynomial
 from ir.traverse import accessed, has_kind, map_stmt, shape_vars, substitute_expr, walk
 
 _Trace = frozenset[tuple[object, tuple[Expr, ...]]]
@@ -61,7 +62,7 @@ def restored(body: Stmt, func: PrimFunc) -> Stmt:
         return body  # axes of blocks have names of their own
     uses: dict[_Axis, set[str]] = defaultdict(set)
     for loop in (s for s in walk(func.body) if isinstance(s, For)):
-        for axis in _axes(loop.body, loop.var):
+        for axis in (*_axes(loop.body, loop.var), *_axes(loop.body, loop.var, alone=False)):
             uses[axis].add(loop.var.name)
     own = {s.buffer.name for s in walk(body) if isinstance(s, Alloc)}
     named = _Restored(uses, own | reserved_names(func)).stmt(body, {})
@@ -69,12 +70,13 @@ def restored(body: Stmt, func: PrimFunc) -> Stmt:
     return named if ends else map_stmt(named, on_stmt=_begun)
 
 
-_Axis = tuple[str, int]  # of a buffer by its name: a local may have become smaller
+_Axis = tuple[str, int, bool]  # of a buffer by its name: a local may have become smaller
 
 
-def _axes(body: Stmt, var: Var) -> set[_Axis]:
-    """The axes of buffers that a variable goes along."""
-    return {(b.name, k) for b, indices in accessed(body) for k, i in enumerate(indices) if i == var}
+def _axes(body: Stmt, var: Var, *, alone: bool = True) -> set[_Axis]:
+    """The axes of buffers that a variable goes along; those where it is a term of the index count apart."""
+    found = ((b.name, k, i) for b, indices in accessed(body) for k, i in enumerate(indices))
+    return {(name, k, alone) for name, k, i in found if (i == var if alone else (var,) in polynomial(i))}
 
 
 class _Restored(Struct, frozen=True):
@@ -107,7 +109,10 @@ class _Restored(Struct, frozen=True):
 
     def _name(self, loop: For, names: dict[Var, Expr]) -> str:
         """The name that most axes along which a loop goes had in the source; its own where that has as many."""
-        counts = Counter(name for axis in _axes(loop.body, loop.var) for name in self.uses.get(axis, ()))
+        axes = _axes(loop.body, loop.var)
+        if not axes and any(loop.var.name in names for names in self.uses.values()):  # it may have another one's name
+            axes = _axes(loop.body, loop.var, alone=False)
+        counts = Counter(name for axis in axes for name in self.uses.get(axis, ()))
         taken, own = self._taken(names), loop.var.name
         free = [name for name in sorted(counts) if name not in taken]
         best = max(free, key=lambda name: (counts[name], name == own), default=own)

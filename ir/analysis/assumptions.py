@@ -64,6 +64,8 @@ def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]
     match cond:
         case Binary(op="and", lhs=a, rhs=b):
             yield from held.joined(*({key: region} for part in (a, b) for key, region in assumed_values(part))).items()
+        case Select(cond=c, then=a, other=b):  # of truths, it says each of two things
+            yield from assumed_values(Binary("and", Binary("or", negate(c), a), Binary("or", c, b)))
         case _:
             parts = list(disjuncts(cond))
             for k, part in enumerate(parts):

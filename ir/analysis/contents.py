@@ -173,7 +173,7 @@ def bounded(
         if _writes(stmt, buffer, value):
             kept.append({(buffer, value): region})
         for side, number in _bounds(buffer, value, region, contents, domain):
-            claim = Binary(side, _element(buffer), number)
+            claim = Binary(side, element(buffer), number)
             if is_condition(buffer, claim) and keeps(stmt, buffer, side, number, defined):
                 kept.append({(buffer, claim): region})
     return joined(*kept)
@@ -188,7 +188,7 @@ def _writes(stmt: Stmt, buffer: Buffer, value: Value) -> bool:
     return all(known is not None and known.same(new) for known, new in told)
 
 
-def _element(buffer: Buffer) -> Load:
+def element(buffer: Buffer) -> Load:
     """Any element of a buffer."""
     return Load(buffer, tuple(coordinate(axis, DType.INT32) for axis in range(len(buffer.shape))))
 
@@ -201,7 +201,7 @@ def _bounds(
         case Const() if not is_condition(buffer, value):  # that elements are defined is the condition `True`
             yield "ge", value
             yield "le", value
-        case Binary(op="ge" | "le" as op, lhs=element, rhs=Const() as number) if element.same(_element(buffer)):
+        case Binary(op="ge" | "le" as op, lhs=known, rhs=Const() as number) if known.same(element(buffer)):
             yield ("ge" if op == "ge" else "le"), number
         case Load(buffer=other) if other != buffer:
             claims = [(c, where) for (b, c), where in contents.items() if b == other and is_condition(b, c)]

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import islpy as isl
 
 from ir.analysis.dependence import Statement, common_loops, domain, meet, primed_loops
-from ir.nodes import Binary, Buffer, Expr, Load, Select, Var, const
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var, const
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import Opaque
-from ir.traverse import children, substitute_expr
+from ir.traverse import children, has_loads, substitute_expr
 
 
 def reads_before_writing(
@@ -57,6 +57,9 @@ def _reads_early(statements: _Users, buffer: Buffer, depth: int, steady: frozens
         users = statements.statements
         writers = [s for s in users if s.buffer == buffer]
         readers = [s for s in users if any(load.buffer == buffer for load in s.reads())]
+        asked = [(reader, load) for reader in readers for load in reader.reads() if load.buffer == buffer]
+        if all(any(_plainly_wrote(writer, reader, load, depth) for writer in writers) for reader, load in asked):
+            return False
         data = any(read.buffer in steady for s in users for read in s.reads())
         return not all(
             _covered(reader, buffer, writers, depth, None)
@@ -65,6 +68,31 @@ def _reads_early(statements: _Users, buffer: Buffer, depth: int, steady: frozens
         )
 
     return presburger.within_budget(question, True)
+
+
+def _plainly_wrote(writer: Statement, reader: Statement, load: Load, depth: int) -> bool:
+    """Whether it takes no sets to see that `writer` wrote what `reader` loads, in one iteration of `depth` loops.
+
+    It stores to this very element in each iteration that reads it, or, in a nest of its own, to all elements.
+    """
+    if writer.position >= reader.position or writer.guards or writer.tile is not None:
+        return False
+    shared = common_loops(reader, writer)
+    if depth <= shared == len(writer.loops):
+        pairs = zip(writer.store.indices, load.indices, strict=True)
+        return all(i.same(j) and not has_loads(i) for i, j in pairs)
+    return depth == shared and _fills(writer, depth)
+
+
+def _fills(writer: Statement, depth: int) -> bool:
+    """Whether the loops of a statement but for the outer `depth` ones are those through all of its buffer."""
+    loops, shape = writer.loops[depth:], writer.buffer.shape
+    if len(loops) != len(shape):
+        return False
+    extents = {loop.var: loop.extent for loop in loops if isinstance(loop.start, Const) and loop.start.value == 0}
+    pairs = zip(writer.store.indices, shape, strict=True)
+    whole = all(isinstance(i, Var) and i in extents and extents[i].same(extent) for i, extent in pairs)
+    return whole and len({*writer.store.indices}) == len(shape)
 
 
 def _covered(

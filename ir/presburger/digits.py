@@ -1,23 +1,25 @@
-"""Quotients and remainders by sizes, as numbers of their own.
+"""Quotients and remainders by sizes, and multiples of them, as numbers of their own.
 
 Of `f // n` and `f % n` with a size n, sets of quasi-affine constraints say nothing. Under names of their own, as the
 digits of a number f, they are variables like others, in ranges that follow from that of f: from `0 <= f < m * n` that
-the quotient is below m, and that n is not zero where there is such an f. Owns these rules; where names help is for its
-callers to say, who put the terms back in the end.
+the quotient is below m, and that n is not zero where there is such an f. So is the start of a row, `i * n`, which from
+`0 <= i < m` is at least n below `m * n`. Owns these rules; where names help is for its callers to say, who put the
+terms back in the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 
 import islpy as isl
 from msgspec import Struct, field
 
 from ir.naming import fresh
-from ir.nodes import Assume, Binary, Block, Const, Expr, For, If, Seq, Stmt, Var, const
+from ir.nodes import Alloc, Assume, Binary, Block, Const, Expr, For, If, PrimFunc, Seq, Stmt, Var, const
 from ir.presburger import sets as pb
-from ir.presburger.polynomials import Polynomial, divided, polynomial, summed, written
+from ir.presburger.polynomials import Monomial, Polynomial, divided, monomial, polynomial, summed, written
 from ir.program.edit import plus
 from ir.traverse import (
     all_exprs,
@@ -47,13 +49,17 @@ class Digits(Struct):
     _bounds: list[_Less] = field(default_factory=lambda: list[_Less]())
     _named: dict[Expr, Var] = field(default_factory=lambda: dict[Expr, Var]())
     _inside: frozenset[Var] = frozenset()  # bound in the statement, so without a value at the place
+    _sizes: Mapping[Monomial, Var] = field(default_factory=lambda: dict[Monomial, Var]())  # products that have names
 
     @staticmethod
-    def at(path: Sequence[Stmt], known: isl.Set, taken: set[str]) -> Digits:
-        """For the last statement of a path from a function's body, where `known` holds."""
+    def at(
+        path: Sequence[Stmt], known: isl.Set, taken: set[str], sizes: Mapping[Var, Expr] = MappingProxyType({})
+    ) -> Digits:
+        """For the last statement of a path from a function's body, where `known` holds; `sizes` have names already."""
         digits = Digits(known, taken)
+        digits._sizes = {m: var for var, size in sizes.items() for m, count in polynomial(size).items() if count == 1}
         for left, right in _comparisons(path):
-            digits._less(polynomial(left), polynomial(right))
+            digits._less(*(polynomial(substitute_expr(e, sizes)) for e in (left, right)))
         digits._sizes_of_loops()
         return digits
 
@@ -70,8 +76,31 @@ class Digits(Struct):
                 if has_loads(expr) or free_vars(expr) & self._inside or not self._positive(polynomial(b)):
                     return expr
                 return self._new(expr, expr.op, a, b)
+            case Binary(op="mul", lhs=a, rhs=b) if self._sizes and expr.dtype.is_signed and pb.affine(expr) is None:
+                if expr in self._named:
+                    return self._named[expr]
+                return expr if has_loads(expr) or free_vars(expr) & self._inside else self._new_multiple(expr, a, b)
             case _:
                 return expr
+
+    def _new_multiple(self, expr: Expr, a: Expr, b: Expr) -> Var:
+        """A name for a multiple of a size: it is as much below that of what its factor is below, if not negative."""
+        var = Var(fresh("row", self.taken), expr.dtype)
+        self._named[expr] = var
+        self.values[var] = substitute_expr(expr, self.values)
+        if self._at_least(a, 0) and self._at_least(b, 0):
+            self._known(pb.symbol(var.name).ge_set(pb.number(0)))
+        for factor, size in ((a, b), (b, a)):
+            for left, right in tuple(self._bounds) if self._at_least(size, 0) else ():
+                if left == polynomial(factor):
+                    whole = self._with_sizes(summed((monomial((*k, size)), v) for k, v in right.items()))
+                    end, width = pb.affine(written(whole, expr)), pb.affine(size)
+                    if end is not None and width is not None:
+                        self._known(pb.symbol(var.name).add(width).le_set(end))
+        return var
+
+    def _with_sizes(self, total: Polynomial) -> Polynomial:
+        return summed(((self._sizes[k],) if k in self._sizes else k, v) for k, v in total.items())
 
     def _new(self, expr: Expr, op: str, a: Expr, b: Expr) -> Var:
         var = Var(fresh("digit", self.taken), expr.dtype)
@@ -92,7 +121,7 @@ class Digits(Struct):
 
     def _below(self, var: Var, limit: Polynomial) -> None:
         self._less({(var,): 1}, limit)
-        value = pb.affine(written(limit, var))
+        value = pb.affine(written(self._with_sizes(limit), var))
         if value is not None:
             self._known(pb.symbol(var.name).lt_set(value))
 
@@ -137,6 +166,20 @@ class Digits(Struct):
             return False
         ((factors, count),) = product.items()
         return count > 0 and all(self._at_least(f, 1) for f in factors)
+
+
+def sizes_of(func: PrimFunc, taken: set[str]) -> dict[Var, Expr]:
+    """Names for the products of sizes that a function's body mentions, if it has multiples of sizes by variables."""
+    bound = frozenset(v for s in walk(func.body) for v in bound_var(s))
+    shapes = (e for s in walk(func.body) if isinstance(s, Alloc) for e in s.buffer.shape)
+    products = dict.fromkeys(
+        e
+        for whole in (*all_exprs(func.body), *shapes)
+        for e in walk_expr(whole)
+        if isinstance(e, Binary) and e.op == "mul" and e.dtype.is_signed and not has_loads(e) and pb.affine(e) is None
+    )
+    sizes = [e for e in products if bound.isdisjoint(free_vars(e))]
+    return {Var(fresh("size", taken), e.dtype): e for e in sizes} if len(sizes) < len(products) else {}
 
 
 def divides_by_sizes(stmt: Stmt, variables: set[Var]) -> bool:

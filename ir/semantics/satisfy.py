@@ -77,6 +77,8 @@ class Satisfier(Machine):
             case Binary(op=("eq" | "ne") as op, lhs=a, rhs=b) if not isinstance(a, Undef) and not isinstance(b, Undef):
                 same = (op == "eq") is wanted
                 return self._require(a, self._is(b, True) is same) or self._require(b, self._is(a, True) is same)
+            case Select(cond=c, then=a, other=b):
+                return self._require(a if self._is(c, True) else b, wanted)
             case Load() | Var():
                 return self._set(cond, wanted) and self._is(cond, wanted)
             case _:

@@ -47,9 +47,11 @@ def absorb_undef(program: Program) -> None:
         _note_spoiled(program, reads)
         _read_as_zero(program, reads)
     vague = {load.buffer for r in reads for load in r.vague}
-    unset, _, spoiled = _made_of_undef(program, statements, vague)
+    unset, undefined, spoiled = _made_of_undef(program, statements, vague)
     program.spoiled |= {b.name for b in spoiled}
-    _, undefined, spoiled = _made_of_undef(program, _as_asked(program), vague)
+    asked = _as_asked(program)
+    if any(a is not b for a, b in zip(asked, statements, strict=True)):
+        _, undefined, spoiled = _made_of_undef(program, asked, vague)
 
     def may_be_no_number(e: Expr) -> bool:
         return any(
@@ -111,7 +113,8 @@ def _as_asked(program: Program) -> list[Statement]:
             if all(o.buffer in steady for o in loads(g))
             and inner.isdisjoint(e for e in walk_expr(g) if isinstance(e, Var))
         ]
-        statements[k] = replace(s, guards=(*s.guards, *asked))
+        if asked:
+            statements[k] = replace(s, guards=(*s.guards, *asked))
     return statements
 
 

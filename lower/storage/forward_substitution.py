@@ -87,7 +87,7 @@ def writer_of(local: Buffer, statements: Sequence[Statement]) -> Statement | Non
 
 
 def _readers(local: Buffer, statements: Sequence[Statement]) -> list[Statement]:
-    return [s for s in statements if any(load.buffer == local for load in s.reads())]
+    return [s for s in statements if local in s.buffers() and any(load.buffer == local for load in s.reads())]
 
 
 def _finally_reading(local: Buffer, chosen: Collection[Buffer], statements: Sequence[Statement]) -> Iterator[Statement]:
@@ -101,7 +101,7 @@ def _finally_reading(local: Buffer, chosen: Collection[Buffer], statements: Sequ
 
 def _may_go(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffer, int]) -> bool:
     """Whether a local holds a short value for one iteration that a statement which reads it may store to."""
-    writer = writer_of(local, statements)
+    writer = None if local.shape else writer_of(local, statements)
     if writer is None or not _is_value(local, statements, depth):
         return False
     return any(
@@ -113,8 +113,10 @@ def _may_go(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffe
 
 def _is_value(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffer, int]) -> bool:
     """Whether a local holds a short value for one iteration, that statements read later in it."""
+    if local.shape:
+        return False
     writer, readers = writer_of(local, statements), _readers(local, statements)
-    if writer is None or local.shape or not readers or depth[local] != len(writer.loops):
+    if writer is None or not readers or depth[local] != len(writer.loops):
         return False
     if not is_short(writer.store.value):
         return False

@@ -42,8 +42,8 @@ def inline_windows(program: Program) -> None:
 
 def _within_window(local: Buffer, program: Program) -> bool:
     """Whether a local holds a value for one position of a window, which sums over windows alone read."""
-    writer = writer_of(local, program.statements)
-    if writer is None or local.shape or program.depth[local] != len(writer.loops):
+    writer = None if local.shape else writer_of(local, program.statements)
+    if writer is None or program.depth[local] != len(writer.loops):
         return False
     readers = [s for s in program.statements if s is not writer and local in s.buffers()]
     depth = len(writer.loops)

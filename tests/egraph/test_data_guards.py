@@ -77,3 +77,33 @@ def program(number: int) -> str:
 def test_rows_are_what_the_source_makes_them(number: int) -> None:
     func = parse(program(number)).funcs[0]
     assert_refines(func, loopsat.optimize(func).best, np.random.default_rng(number), 4)
+
+
+LEFT = ("t >= L[b]", "t >= 8 - L[b]", "t > n", "t < L[b]", "2 * t >= n", "t * n >= 4", "t + b >= n",
+        "t >= L[b] and t >= n", "not (t < L[b])", "t % 2 == 1", "t >= L[0]")  # fmt: skip
+STEPS = ("S[b] * 2 + A[b, t]", "S[b] * 3 - A[b, t]", "T.max(S[b] - 1, A[b, t])", "S[b] + A[b, t] * A[b, t]", "A[b, t]")
+
+
+def _begun_late(number: int) -> str:
+    """A recurrence that begins where data say, or does not begin once for all, and reads padding before that."""
+    dice = Random(number)
+    cond, number = dice.choice(LEFT), dice.choice((0, 0, 0, 1, -1))
+    padded = dice.choice((cond, cond, cond, "t >= 2"))
+    loops = dice.choice(("for b in range(4):\n for t in range(8):", "for t in range(8):\n for b in range(4):"))
+    extra = dice.choice(("", "", "", "  S[0] = 5", "  L[1] = t"))
+    lines = f"""for b, t in T.grid(4, 8):
+ T.assume(-3 <= L[b] and L[b] <= 9 and -2 <= A[b, t] and A[b, t] <= 2 and ({padded} or A[b, t] == {number}))
+for b in range(4):
+ S[b] = {dice.choice((0, 0, 0, 1, number))}
+{loops}
+  if {cond}:
+   S[b] = {dice.choice(STEPS)}
+{extra}"""
+    types = 'A: T.Buffer((4, 8), "int32"), S: T.Buffer((4,), "int32"), L: T.Buffer((4,), "int32"), n: T.int32'
+    return f"@T.prim_func\ndef f({types}):\n" + "\n".join(f" {line}" for line in lines.splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("number", some([*range(1500)], 23))
+def test_recurrences_begin_where_the_source_begins_them(number: int) -> None:
+    func = parse(_begun_late(number)).funcs[0]
+    assert_refines(func, loopsat.optimize(func).best, np.random.default_rng(number), 4)

@@ -296,6 +296,102 @@ CASES = {
         C[i] = A[i] - A[i + 2]
 """,
     ),
+    "borders that wrap around in both directions, with a corner": Case(
+        'A: T.Buffer((10, 10), "int32"), C: T.Buffer((8, 8), "int32")',
+        """
+    for j in range(10):
+        T.assume(A[0, j] == A[8, j] and A[9, j] == A[1, j])
+    for i in range(10):
+        T.assume(A[i, 0] == A[i, 8] and A[i, 9] == A[i, 1])
+    for i, j in T.grid(8, 8):
+        C[i, j] = A[(i + 7) % 8 + 1, (j + 7) % 8 + 1] - A[T.max(T.min(i + 1, 8), 1), (j + 1) % 8 + 1]
+""",
+        """
+    for i, j in T.grid(8, 8):
+        C[i, j] = A[i, j] - A[i + 1, j + 2]
+""",
+    ),
+    "a border that is mirrored, and conditions for it": Case(
+        'A: T.Buffer((14,), "float32"), C: T.Buffer((10,), "float32")',
+        """
+    for i in range(2):
+        T.assume(A[i] == A[4 - i] and A[12 + i] == A[10 - i])
+    for i in range(10):
+        C[i] = 0.0
+        for k in range(5):
+            if i + k < 2:
+                C[i] = C[i] + A[4 - (i + k)]
+            elif i + k < 12:
+                C[i] = C[i] + A[i + k]
+            else:
+                C[i] = C[i] + A[22 - (i + k)]
+""",
+        """
+    for i in T.serial(10):
+        C[i] = 0.0
+        for k in T.serial(5):
+            C[i] = C[i] + A[i + k]
+""",
+    ),
+    "columns of padding in a sparse matrix, whose rows are between elements": Case(
+        'P: T.Buffer((9,), "int32"), J: T.Buffer((40,), "int32"), V: T.Buffer((40,), "int8"), '
+        'X: T.Buffer((16,), "int8"), C: T.Buffer((8,), "int32")',
+        """
+    for r in range(8):
+        T.assume(0 <= P[r] and P[r] <= P[r + 1] and P[r + 1] <= 40)
+    for e in range(40):
+        T.assume(0 <= J[e] and J[e] < 16)
+    for j in range(13, 16):
+        T.assume(X[j] == T.int8(0))
+    for r in range(8):
+        C[r] = 0
+        for e in range(P[r], P[r + 1]):
+            if J[e] < 13:
+                C[r] = C[r] + T.Cast("int32", V[e]) * T.Cast("int32", X[J[e]])
+""",
+        """
+    for r in T.serial(8):
+        C[r] = 0
+        for e in T.serial(P[r], P[r + 1]):
+            C[r] = C[r] + T.cast(V[e], "int32") * T.cast(X[J[e]], "int32")
+""",
+    ),
+    "a recurrence over rows that are padded at their start": Case(
+        'X: T.Buffer((5, 12), "float32"), L: T.Buffer((5,), "int32"), C: T.Buffer((5, 3), "float32")',
+        """
+    for b, t in T.grid(5, 12):
+        T.assume(t >= 12 - L[b] or X[b, t] == 0.0)
+    for b, k in T.grid(5, 3):
+        C[b, k] = 0.0
+    for t, b, k in T.grid(12, 5, 3):
+        if t >= 12 - L[b]:
+            C[b, k] = T.tanh(C[b, k] * 0.5 + X[b, t])
+""",
+        """
+    for b, k in T.grid(5, 3):
+        C[b, k] = 0.0
+    for t, b, k in T.grid(12, 5, 3):
+        C[b, k] = T.tanh(C[b, k] * 0.5 + X[b, t])
+""",
+    ),
+    "what a choice assumes": Case(
+        'A: T.Buffer((8, 16), "float32"), L: T.Buffer((8,), "int32"), C: T.Buffer((8,), "float32")',
+        """
+    for b, t in T.grid(8, 16):
+        T.assume(A[b, t] == 0.0 if t >= L[b] else True)
+    for b in range(8):
+        C[b] = 0.0
+        for t in range(16):
+            if t < L[b]:
+                C[b] = C[b] + A[b, t]
+""",
+        """
+    for b in T.serial(8):
+        C[b] = 0.0
+        for t in T.serial(16):
+            C[b] = C[b] + A[b, t]
+""",
+    ),
     "identities that padding on data has none of": Case(
         'I: T.Buffer((4, 16), "int32"), L: T.Buffer((4,), "int32"), C: T.Buffer((4, 8), "int32")',
         """

@@ -10,9 +10,11 @@ import pytest
 from compare import assert_refines
 from egraph_rules import optimize
 from ir import parse, to_script
+from ir.analysis.effects import EffectAnalysis
 from ir.nodes import Alloc
 from ir.presburger import sets as pb
 from ir.transform.storage.contract import trimmed
+from ir.transform.storage.copied_out import without_copy
 from ir.traverse import map_stmt, walk
 from profiles import some
 
@@ -59,6 +61,41 @@ def f(X: T.Buffer((10, 50), "float32"), Y: T.Buffer((10,), "float32")):
         Y[i] = 0.0
         for j in T.serial(50):
             Y[i] = Y[i] + X[i, j] * X[i, j]""",
+    ),
+    "a local that is cut to what is copied out": (
+        """
+def f(X: T.Buffer((10, 5), "float32"), W: T.Buffer((3, 8), "float32"), Y: T.Buffer((5, 9), "float32")):
+    P = T.alloc_buffer((10, 8), "float32")
+    C = T.alloc_buffer((8, 8), "float32")
+    for t, c in T.grid(10, 8):
+        P[t, c] = X[t, c] if c < 5 else 0.0
+    for t, c in T.grid(8, 8):
+        C[t, c] = 0.0
+        for k in range(3):
+            C[t, c] = C[t, c] + P[t + k, c] * W[k, c]
+    for t, c in T.grid(8, 5):
+        Y[c, t + 1] = C[t, c]
+    for c in range(5):
+        Y[c, 0] = 1.0""",
+        """
+    for t, c in T.grid(8, 5):
+        Y[c, t + 1] = 0.0
+        for k in T.serial(3):
+            Y[c, t + 1] = Y[c, t + 1] + X[t + k, c] * W[k, c]
+    for c in T.serial(5):
+        Y[c, 0] = 1.0""",
+    ),
+    "a local that is filled in part and copied out": (
+        """
+def f(X: T.Buffer((16,), "float32"), Y: T.Buffer((16,), "float32")):
+    C = T.alloc_buffer((16,), "float32")
+    for i in range(10):
+        C[i] = X[i]
+    for i in range(16):
+        Y[i] = C[i]""",
+        """
+    for i in T.serial(16):
+        Y[i] = X[i]""",
     ),
     "names of an attention over padded keys": (
         """
@@ -167,3 +204,40 @@ def f(X: T.Buffer((9,), "float32"), Y: T.Buffer((9,), "float32")):
     new = trimmed(alloc, pb.always())
     assert isinstance(new, Alloc)
     assert [str(n) for n in new.buffer.shape] == ["5"]
+
+
+def _copied(number: int) -> str:
+    """A program that computes a local and copies it out, or nearly so."""
+    dice = Random(number)
+    value = dice.choice((*["X[j, i] * 2.0"] * 5, "Y[i, j]", "H[i, j] + X[i, j]", "Y[7 - i, j] + 1.0"))
+    guard = dice.choice((*[""] * 5, "if i < 7:\n            ", "if X[i, j] > 0.0:\n            "))
+    step = dice.choice(("H[i, j] = H[i, j] + X[i, k]", "H[i, j] = T.max(H[i, j], X[k, j])", "H[j, i] = H[j, i] - 1.0"))
+    more = f"    for k in range(3):\n        for i, j in T.grid(8, 8):\n            {step}\n"
+    between = dice.choice((*[""] * 5, "    Y[0, 0] = 3.0\n", "    Z[0, 0] = Y[0, 0]\n", "    Z[0, 0] = H[0, 0]\n"))
+    place = dice.choice((*["i, j"] * 3, "j, i", "i, 7 - j", "i + 0, j", "i, i", "i // 2, j", "j, j"))
+    rows, columns = dice.choice((*[(8, 8)] * 4, (8, 5), (7, 8)))
+    after = dice.choice((*[""] * 3, "    Y[1, 1] = 2.0\n", "    Z[1, 1] = H[1, 1]\n", "    Z[1, 1] = Y[1, 1]\n"))
+    return f"""@T.prim_func
+def f(X: T.Buffer((8, 8), "float32"), Y: T.Buffer((8, 8), "float32"), Z: T.Buffer((8, 8), "float32")):
+    H = T.alloc_buffer((8, 8), "float32")
+    for i, j in T.grid(8, 8):
+        {guard}H[i, j] = {value}
+{more if dice.random() < 0.6 else ""}{between}    for i, j in T.grid({rows}, {columns}):
+        Y[{place}] = H[i, j]
+{after}"""
+
+
+@pytest.mark.parametrize("number", some([*range(60)], 1))
+def test_random_locals_that_are_copied_out(number: int) -> None:
+    effects, gone = EffectAnalysis(), 0
+    for seed in range(50 * number, 50 * (number + 1)):
+        func = parse(_copied(seed)).funcs[0]
+        assert isinstance(func.body, Alloc)
+        new = without_copy(func.body, effects.of)
+        rng = np.random.default_rng(seed)
+        if new is not None:
+            gone += 1
+            assert_refines(func, func.__class__(func.name, func.params, new), rng, 4)
+        if seed % 8 == 0:
+            assert_refines(func, optimize(func).best, rng, 4)
+    assert gone > 0

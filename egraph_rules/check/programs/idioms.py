@@ -521,7 +521,8 @@ def local_stage(w: Writer) -> Stmt:
 
     def consume(scope: Scope, here: tuple[Expr, ...], flat: Expr) -> Stmt:
         element = w.source.pick(Load(local, here), Load(local, here), w.place(local, scope))
-        store = Store(target, here, element + w.constant())
+        more = w.constant()
+        store = Store(target, here, element if more.same(const(0, w.dtype)) else element + more)
         return If(flat < _near(w, valid), store, SKIP) if w.source.flag() else store
 
     between = w.store(Scope()) if w.source.flag(4) else SKIP

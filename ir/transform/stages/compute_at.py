@@ -60,7 +60,7 @@ from ir.nodes import (
     seq,
 )
 from ir.presburger import sets as pb
-from ir.presburger.digits import Digits, divides_by_sizes
+from ir.presburger.digits import Digits, divides_by_sizes, sizes_of
 from ir.presburger.facts import facts_at, proven
 from ir.program.blocks import lower_statement
 from ir.program.edit import (
@@ -78,8 +78,10 @@ from ir.program.edit import (
 from ir.transform.stages.restrict import Kept, Restriction, renamed
 from ir.transform.storage.contract import compacted
 from ir.traverse import (
+    bound_var,
     free_vars,
     has_loads,
+    map_expr,
     map_stmt,
     stmt_children,
     stmt_exprs,
@@ -113,16 +115,45 @@ def too_many_steps(block: str, loop: str) -> Changed:
 
 
 def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed:
+    """The stage at the loop, where products of sizes have names meanwhile, such as the extent of rows in one axis."""
+    bound = {v for s in walk(func.body) for v in bound_var(s)}
+    _, target = meeting_of(func, block, loop)
+    sizes = {} if divides_by_sizes(target.body, bound) else sizes_of(func, names_in(func))
+    if not sizes:  # or digits say all there is to say
+        return _at_loop(func, block, loop, compact, {})
+    named = _with_terms(func, {size: var for var, size in sizes.items()})
+    done = _at_loop(named, block, loop, compact, sizes)
+    return replace(done, func=_with_terms(done.func, {**sizes}))
+
+
+def _with_terms(func: PrimFunc, terms: Mapping[Expr, Expr]) -> PrimFunc:
+    """A function with some terms for others, also in the shapes of its locals."""
+
+    def on_expr(expr: Expr) -> Expr:
+        return map_expr(expr, lambda e: terms.get(e, e))
+
+    def on_buffer(buffer: Buffer) -> Buffer:
+        shape = tuple(map(on_expr, buffer.shape))
+        return buffer if buffer in func.buffers or shape == buffer.shape else replace(buffer, shape=shape)
+
+    def loads(expr: Expr) -> Expr:
+        changed = on_expr(expr)
+        return map_expr(changed, lambda e: replace(e, buffer=on_buffer(e.buffer)) if isinstance(e, Load) else e)
+
+    return replace(func, body=map_stmt(func.body, loads, on_buffer=on_buffer))
+
+
+def _at_loop(func: PrimFunc, block: str, loop: str, compact: bool, sizes: Mapping[Var, Expr]) -> Changed:
     """The stage at the loop, or else in a copy of the loops inside it, where an iteration of those needs less."""
     below = _down_to_readers(func, block, loop) if compact else ()
     if below and divides_by_sizes(below[0], {s.var for s in below if isinstance(s, For)}):
-        inner = _placed(func, block, loops_around(below)[-1].var.name, compact)
+        inner = _placed(func, block, loops_around(below)[-1].var.name, compact, sizes)
         if inner.has_digits and (followed := _followed(inner, loop, below)) is not None:
             return followed
-    done = _placed(func, block, loop, compact)
+    done = _placed(func, block, loop, compact, sizes)
     if not below or not done.has_cases:
         return done.changed
-    inner = _placed(func, block, loops_around(below)[-1].var.name, compact)
+    inner = _placed(func, block, loops_around(below)[-1].var.name, compact, sizes)
     followed = None if inner.changed.outputs else _followed(inner, loop, below)
     return done.changed if followed is None else followed
 
@@ -238,10 +269,10 @@ def _is_zero(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value == 0
 
 
-def _placed(func: PrimFunc, block: str, loop: str, compact: bool) -> _Placed:
+def _placed(func: PrimFunc, block: str, loop: str, compact: bool, sizes: Mapping[Var, Expr]) -> _Placed:
     meeting, target = meeting_of(func, block, loop)
     path = (*meeting.shared, *meeting.right)
-    digits = Digits.at((*path, target.body), facts_at(func, (*path, target.body)), names_in(func))
+    digits = Digits.at((*path, target.body), facts_at(func, (*path, target.body)), names_in(func), sizes)
     body = digits.naming(target.body)
     if digits.values:
         func = with_body(func, path, replace(target, body=body))
@@ -261,7 +292,8 @@ def _placed(func: PrimFunc, block: str, loop: str, compact: bool) -> _Placed:
     demand = _Demand(block, _without_own_assumptions(move.stage, set(move.used.stores)), known)
     kept, needed = demand.kept({b: get(wanted, b) for b in outputs})
     names = {v.name: v for v in digits.values}
-    scope: dict[str, Expr] = scope_of(func, (*meeting.shared, *meeting.right)) | names
+    fixed = names | {v.name: v for v in sizes}
+    scope: dict[str, Expr] = scope_of(func, (*meeting.shared, *meeting.right)) | fixed
     forms = tuple(_indices_of(target.body, outputs, {}, {v for v in scope.values() if isinstance(v, Var)}))
     restriction = Restriction(kept, scope, forms=forms)
     stage = restriction.apply(demand.stage, known)
@@ -272,10 +304,10 @@ def _placed(func: PrimFunc, block: str, loop: str, compact: bool) -> _Placed:
         isinstance(e, Select) for s in walk(stage) if isinstance(s, For) for x in stmt_exprs(s) for e in walk_expr(x)
     )
     body = with_allocations_first(seq(stage, target.body))
-    scope = scope_of(func, (*meeting.shared, *meeting.right)) | names
+    scope = scope_of(func, (*meeting.shared, *meeting.right)) | fixed
     for buffer in local:
         region = needed[buffer].intersect(pb.box(buffer.shape)) if compact else None
-        body = compacted(body, buffer, region, known, scope)
+        body = compacted(body, buffer, region, known, scope, {v.name for e in sizes.values() for v in free_vars(e)})
     new = replace(target, body=substitute(body, digits.values))
     result = meeting.replaced(SKIP, replace_at(meeting.right, new), local)
     changed = Changed(result, tuple(v.name for v in restriction.loops))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 
 import islpy as isl
@@ -54,13 +54,20 @@ from ir.traverse import (
 )
 
 
-def compacted(body: Stmt, buffer: Buffer, region: isl.Set | None, known: isl.Set, scope: Mapping[str, Expr]) -> Stmt:
+def compacted(
+    body: Stmt,
+    buffer: Buffer,
+    region: isl.Set | None,
+    known: isl.Set,
+    scope: Mapping[str, Expr],
+    sizes: Collection[str] = (),
+) -> Stmt:
     """`body` with `buffer` allocated around it; all that it keeps there lies in `region`, or anywhere if that is None.
 
     Each axis starts at the least coordinate, where that can be written without cases, and has the greatest extent over
-    all iterations, where that depends on sizes of the function alone.
+    all iterations, where that depends on sizes of the function alone: those in the buffer's shape, and `sizes`.
     """
-    axes = None if region is None else _axes(buffer, region, known, scope)
+    axes = None if region is None else _axes(buffer, region, known, scope, sizes)
     if axes is None or all(a is None for a in axes):
         return Alloc(buffer, body)
     shape = tuple(old if a is None else a.extent for old, a in zip(buffer.shape, axes, strict=True))
@@ -148,8 +155,10 @@ class _Axis(Struct, frozen=True, eq=False):
     extent: Expr
 
 
-def _axes(buffer: Buffer, region: isl.Set, known: isl.Set, scope: Mapping[str, Expr]) -> list[_Axis | None] | None:
-    sizes = {v.name for b in [buffer] for e in b.shape for v in walk_expr(e) if isinstance(v, Var)}
+def _axes(
+    buffer: Buffer, region: isl.Set, known: isl.Set, scope: Mapping[str, Expr], more: Collection[str] = ()
+) -> list[_Axis | None] | None:
+    sizes = {*more, *(v.name for e in buffer.shape for v in walk_expr(e) if isinstance(v, Var))}
     region = region.intersect_params(known)
     if region.is_empty():
         return None

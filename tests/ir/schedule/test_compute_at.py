@@ -383,6 +383,37 @@ def test_digits_beyond_the_sizes_are_guarded() -> None:
     assert shape(sch, "B") == ["k", "1", "1"] and "if f_1 // n < m" in to_script(sch.func)
 
 
+ROWS = """{given}
+B = T.alloc_buffer((m * n,), "int32")
+for f in range({extent}):
+    with T.block("B"):
+        B[f] = {value}
+for i in range(m):
+    for j in range(n):
+        if 0 <= {index} and {index} < m * n:
+            with T.block("C"):
+                C[i, j] = B[{index}] + 1
+"""
+FLAT = 'A: T.Buffer((m * n,), "int32"), C: T.Buffer((m, n), "int32"), m: T.int32, n: T.int32'
+
+
+def test_a_row_of_what_is_flat_is_as_long_as_the_row() -> None:
+    program = func(ROWS.format(given="T.assume(n > 0)", extent="m * n", value="A[f]", index="i * n + j"), FLAT)
+    assert shape(moved(program, ("B", "i")), "B") == ["n"]
+    assert shape(moved(program, ("B", "j")), "B") == ["1"]
+
+
+@pytest.mark.parametrize(
+    "index", ("j + n * i", "(i + 1) * n - 1 - j", "i * n + j + 1", "i * m + j", "i * n", "j * m + i")
+)
+@pytest.mark.parametrize("value", ("A[m * n - 1 - f]", "A[f] + f // 2"))
+def test_parts_of_what_is_flat(index: str, value: str) -> None:
+    for known, extent in (("T.assume(n > 0)", "m * n"), ("", "n * m")):
+        program = func(ROWS.format(given=known, extent=extent, value=value, index=index), FLAT)
+        for loop in ("i", "j"):
+            moved(program, ("B", loop))
+
+
 def test_a_stencil_overlaps() -> None:
     A = te.placeholder((18,), "int32", name="A")
     B = te.compute((18,), lambda i: A[i] * 2, name="B")
