@@ -30,13 +30,14 @@ def reads_before_writing(
 
 
 class _Users:
-    """Statements in their order; those are equal that run and store alike."""
+    """Statements in their order; those are equal that run and store alike, with the same loops in common."""
 
     def __init__(self, statements: Sequence[Statement]) -> None:
         self.statements = statements
         ranks = {p: k for k, p in enumerate(sorted({s.position for s in statements}))}
+        loops = {o: k for k, o in enumerate(dict.fromkeys(o for s in statements for o in s.loops))}
         self._key = tuple(
-            (ranks[s.position], tuple((o.var, o.start, o.extent) for o in s.loops), s.guards, s.store, id(s.tile))
+            (ranks[s.position], tuple((loops[o], o.var, o.start, o.extent) for o in s.loops), s.guards, s.store, s.tile)
             for s in statements
         )
 

@@ -67,6 +67,15 @@ def total(kernel, *others):
     return of
 
 
+def test_loops_of_one_name_are_told_apart_from_one_loop() -> None:
+    # asked in one process, where answers about programs of the same statements are remembered
+    params = 'A: T.Buffer((9,), "int32"), B: T.Buffer((9,), "int32")'
+    first, second = "    A[i] = 1", "    B[i] = A[8 - i]"
+    apart = read(params, f"for i in range(9):\n{first}\nfor i in range(9):\n{second}")
+    together = read(params, f"for i in range(9):\n{first}\n{second}")
+    assert [compile(f).optional for f in (apart, together, apart)] == [("A", "B"), ("B",), ("A", "B")]
+
+
 def test_arrays_that_stores_under_opposite_conditions_fill_may_be_left_out() -> None:
     func = read(
         'M: T.Buffer((9,), "int32"), S: T.Buffer((9,), "int32"), best: T.Buffer((1,), "int32")',
