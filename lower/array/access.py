@@ -247,7 +247,7 @@ class Accessor:
             return None
         around = {g.axes[0].var: pad for g, pad in zip(view, pads, strict=True) if g.axes}
         value = self._split(self._part(self.merged(name, view), view, pads), view)
-        return replace(value, axes=tuple(_without_ends(a, around[a.var]) for a in value.axes)), around
+        return replace(value, axes=tuple(_without_ends(a, around[a.var]) for a in value.axes), plain=None), around
 
     def _padded_part(self, code: JaxExpr, view: Sequence[Group], pads: Pads) -> JaxExpr:
         """The part of a buffer that a view which is `separable` shows, padded by itself."""

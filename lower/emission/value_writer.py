@@ -34,7 +34,7 @@ from lower.array.job import (
     verdict,
 )
 from lower.array.padded_reads import Copy, alone, padded_reads
-from lower.array.reduce import COMBINERS, in_floats, neutral, over_taps, reduction
+from lower.array.reduce import COMBINERS, neutral, over_taps, reduction
 from lower.array.values import Translator, Value, dtype_code, ordered, typed
 from lower.array.views import Axis, contiguous, reads_data
 from lower.emission.available_expressions import Recall
@@ -458,7 +458,7 @@ class ValueWriter:
             self._use(replace(job, axes=axes, guards=()))
             bare = self._unpadded(what) if load is what.image else None
             value = self.translator.expr(load) if bare is None else bare[0]
-            value = in_floats(value) if what.exact else value
+            value = Value(method(value.code, "astype", "jnp.float32"), value.axes) if what.exact else value
             padding = padding if bare is None else bare[1]
             codes.append(self._merged(value, first, what.channels))
         narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)

@@ -157,6 +157,12 @@ def test_convolutions_agree_with_the_interpreter(data: st.DataObject) -> None:
     check(text, dims, data.draw(TARGETS), data.draw(st.integers(0, 9)), symbols=True)
 
 
+def test_images_of_integers_are_brought_in_order() -> None:
+    dims = [Window(3, 1, 1, 1, 0), Window(1, 2, 1, 1, 1)]
+    source = check(program(dims, "int8", "X[] * W[]", ZERO["int8"], "OLD + NEW", b=2, o=2, c=2), dims, LIBRARY)
+    assert "conv_general_dilated" in source and "jnp.transpose(X" in source
+
+
 UPDATES = ["OLD + NEW", "OLD - NEW", "T.max(OLD, NEW)", "T.min(OLD, NEW)"]
 
 
