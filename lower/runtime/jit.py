@@ -9,8 +9,10 @@ import functools
 import inspect
 import operator
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import inf
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, Self, overload
 
@@ -24,13 +26,13 @@ from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
 from ir.analysis.witness import PLAIN
 from ir.dtypes import DType, from_name
-from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError, expect, suggest
+from ir.errors import LoopsatError, LowerError, LowerTypeError, LowerValueError, OptionError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.later import later
 from ir.nodes import Buffer, PrimFunc, Var, const, seq
 from ir.page import Section
 from ir.script.plain.hints import COMPLEX
-from ir.script.plain.program import NeedsValue
+from ir.script.plain.program import NeedsRange, NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.translate import OPEN_FROM, Nested, Plain, translate
 from ir.semantics.verify import check_entry
@@ -105,6 +107,7 @@ class _Quick(Struct, frozen=True):
     numpy: list[tuple[int, tuple[int, ...], Any]]  # places with shape and dtype
     jax: list[tuple[int, Any]]  # places with the abstract value
     known: list[tuple[int, Any]]  # places whose value is part of the program
+    between: list[tuple[int, float, float]]  # places of integers, with the least and the first that is too large
     run: Callable[[Sequence[Any]], Any]
 
     def fits(self, arguments: Sequence[Any]) -> bool:
@@ -118,10 +121,17 @@ class _Quick(Struct, frozen=True):
         for k, aval in self.jax:
             if arguments[k].aval != aval:
                 return False
+        if self.between and not all(low <= arguments[k] < stop for k, low, stop in self.between):
+            return False
         return all(arguments[k] == value for k, value in self.known) if self.known else True
 
 
-def _quick(special: Specialization, arguments: Sequence[Any], check: Callable[[Sequence[Any]], None]) -> _Quick | None:
+def _quick(
+    special: Specialization,
+    arguments: Sequence[Any],
+    check: Callable[[Sequence[Any]], None],
+    between: list[tuple[int, float, float]],
+) -> _Quick | None:
     """The quick way to run a specialization; None where calls need more than a look at types."""
     kernel = special.kernel
     if not special.quick or not kernel.simple:
@@ -152,7 +162,7 @@ def _quick(special: Specialization, arguments: Sequence[Any], check: Callable[[S
     numpy = [(k, value.shape, value.dtype) for k, value in given if type(value) is np.ndarray]
     traced = [(k, value.aval) for k, value in given if isinstance(value, jax.Array)]
     known = [(k, value) for k, value in enumerate(arguments) if k not in places]
-    return _Quick([*map(type, arguments)], numpy, traced, known, run)
+    return _Quick([*map(type, arguments)], numpy, traced, known, between, run)
 
 
 class JitFunction(Shown, Generic[P]):
@@ -171,6 +181,7 @@ class JitFunction(Shown, Generic[P]):
         self._static = static  # parameters whose value is part of the signature; grows where values decide
         self._signature = inspect.signature(function)
         self._parameters = tuple(self._signature.parameters)
+        self._cuts: dict[Hashable, dict[str, list[int]]] = {}  # on which sides of these numbers places of arrays are
         self._known: dict[Hashable, Specialization] = {}
         self._last: Specialization | None = None
         self._quick: _Quick | None = None  # the way past all checks for what was called last
@@ -198,7 +209,9 @@ class JitFunction(Shown, Generic[P]):
                 return self._run(arguments, {})
         self._last = special
         stores = special.stores
-        self._quick = _quick(special, arguments, lambda given: self._check_distinct(given, stores))
+        ranges = [(k, *self._range(n, arguments)) for k, n in enumerate(self._parameters) if n in self._cut(arguments)]
+        between = [(k, -inf if low is None else low, inf if stop is None else stop) for k, low, stop in ranges]
+        self._quick = _quick(special, arguments, lambda given: self._check_distinct(given, stores), between)
         if stores:
             self._check_distinct(arguments, stores)
         if special.places is not None:
@@ -296,6 +309,22 @@ class JitFunction(Shown, Generic[P]):
 
     def _key(self, arguments: Sequence[Any]) -> Hashable:
         """What calls that one program answers have in common."""
+        key = self._kinds(arguments)
+        names = self._cuts.get(key)
+        return key if names is None else (key, *(self._range(n, arguments) for n in names))
+
+    def _cut(self, arguments: Sequence[Any]) -> Mapping[str, list[int]]:
+        """The numbers that tell programs for such arguments apart, by the parameter."""
+        return self._cuts.get(self._kinds(arguments), {}) if self._cuts else {}
+
+    def _range(self, name: str, arguments: Sequence[Any]) -> tuple[int | None, int | None]:
+        """Between which of these numbers an argument is: the least that it may be, and the first that is too large."""
+        cuts = self._cut(arguments).get(name, [])
+        at = bisect_right(cuts, int(arguments[self._parameters.index(name)]))
+        return (cuts[at - 1] if at else None), (cuts[at] if at < len(cuts) else None)
+
+    def _kinds(self, arguments: Sequence[Any]) -> Hashable:
+        """The dtypes and shapes of arguments, and the values that are part of programs."""
         key: list[Hashable] = []
         for name, value in zip(self._parameters, arguments, strict=True):
             kind = type(value)
@@ -355,6 +384,7 @@ class JitFunction(Shown, Generic[P]):
     def _specialized(self, arguments: Sequence[Any]) -> Specialization:
         """Compile for the types of these arguments."""
         with self._lock:
+            static = self._static
             while True:
                 key = self._key(arguments)
                 if key in self._known:
@@ -364,6 +394,13 @@ class JitFunction(Shown, Generic[P]):
                 except NeedsValue as needed:
                     self._static |= needed.names
                     continue
+                except NeedsRange as needed:
+                    cuts = self._cuts.setdefault(self._kinds(arguments), {})
+                    cuts[needed.name] = sorted({*cuts.get(needed.name, ()), *needed.cuts})
+                    continue
+                except LoopsatError:  # of no other call: its values may be what is wrong
+                    self._static = static
+                    raise
                 self._known[key] = special
                 return special
 
@@ -371,6 +408,9 @@ class JitFunction(Shown, Generic[P]):
         sizes: dict[int, str] = {}
         given = zip(self._parameters, arguments, strict=True)
         types = {name: self._type(name, value, sizes) for name, value in given}
+        for name in self._cut(arguments):
+            low, stop = self._range(name, arguments)
+            types[name] = replace(types[name], low=low, stop=stop)
         options = self._options
         kinds = (int, np.integer)
         ints = frozenset(n for n, v in zip(self._parameters, arguments, strict=True) if isinstance(v, kinds))

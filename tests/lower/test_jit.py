@@ -115,6 +115,45 @@ def test_numbers_of_numpy_decide_as_those_of_python_do() -> None:
     assert "^^^^" in str(error.value)
 
 
+@loopsat.jit
+def around(A, i, B):
+    B[i - 1] = A[i] + A[i + 1] * 2.0
+    return B
+
+
+@loopsat.jit
+def diagonal(A, i, j):
+    return A[i, j] + A[j % 3, -i]
+
+
+@loopsat.jit
+def doubled(A, i):
+    return A[2 * i]
+
+
+def test_a_place_is_given_at_each_call() -> None:
+    A, B = np.arange(6.0, dtype=np.float32), np.zeros(6, np.float32)
+    inside = [1, 2, 4, np.int64(3)]
+    for i in (*inside, 0, -1, -2, -5):
+        np.testing.assert_array_equal(around(A, i, B), around.__wrapped__(A, i, B.copy()))
+    assert len({id(around.specialize(A, i, B)) for i in inside[:3]}) == 1
+    assert len({id(around.specialize(A, i, B)) for i in (-2, -3, -5)}) == 1
+    square = np.arange(16.0).reshape(4, 4)
+    for i, j in ((1, 2), (3, 0), (-1, 3), (2, -3), (-2, -2)):
+        assert float(diagonal(square, i, j)) == diagonal.__wrapped__(square, i, j)
+    for i in (0, 1, 2, -1, -3):
+        assert float(doubled(A, i)) == doubled.__wrapped__(A, i)
+
+
+def test_a_place_outside_is_an_error_of_its_call_alone() -> None:
+    A, B = np.arange(6.0, dtype=np.float32), np.zeros(6, np.float32)
+    around(A, 2, B)
+    for i in (5, 6, -7):
+        with pytest.raises(LoopsatError, match="is outside of a dimension of size 6"):
+            around(A, i, B)
+    assert around.specialize(A, 1, B) is around.specialize(A, 4, B)
+
+
 def test_checks_on_request() -> None:
     @loopsat.jit(checks=True)
     def total(A):

@@ -15,7 +15,7 @@ import ir.presburger.sets as pb
 from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
-from ir.nodes import Binary, Expr, Load, Select, const
+from ir.nodes import Binary, Cast, Const, Expr, Load, Select, Var, const
 from ir.script.expressions import BINARY, MAX_DEPTH
 from ir.script.plain import hints
 from ir.script.plain.arrays import (
@@ -38,7 +38,7 @@ from ir.script.plain.library import names as library
 from ir.script.plain.library import selected
 from ir.script.plain.library.arranged import copied, extents_of, flattened, one_of, size_of
 from ir.script.plain.logic import deciding, logical
-from ir.script.plain.program import NeedsValue, Program
+from ir.script.plain.program import NeedsRange, NeedsValue, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
@@ -559,6 +559,24 @@ class Evaluator(Struct):
         if names:
             raise NeedsValue(names)
 
+    def _needs_range(self, index: Number, extent: Number, node: ast.AST) -> None:
+        """Start again with what an index needs of a parameter: that it is known to be on one side of each of the ends
+        of a dimension, from either end, or, where that is not all, its value."""
+        typer = self.numbers.typer
+        last, least = (self.numbers.binary("sub", *pair, node) for pair in ((extent, 1), (0, extent)))
+        for low, high in ((0, last), (least, -1)):
+            if self.program.at_most(low, index, typer) and self.program.at_most(index, high, typer):
+                return
+        expr = expr_of(index)
+        names = {v.name for v in free_vars(expr)} & self.program.given if expr is not None else set[str]()
+        var, more = _moved(expr)
+        if len(names) == 1 and var is not None and var in self.program.ranges and isinstance(extent, int):
+            lowest, most = self.program.ranges[var]
+            cuts = tuple(c - more for c in (-extent, 0, extent))
+            if any(lowest < c <= most for c in cuts):
+                raise NeedsRange(var.name, cuts)
+        self.needs_value(index)
+
     def _index(self, value: Number, extent: Number, node: ast.AST) -> Number:
         """An index as the loop IR has it: Python counts negative ones from the end."""
         if isinstance(value, int):
@@ -566,7 +584,7 @@ class Evaluator(Struct):
                 message = f"index {value} is outside of a dimension of size {extent}"
                 raise self.error("out-of-bounds", message, node)
             return self.numbers.binary("add", extent, value, node) if value < 0 else value
-        self.needs_value(value)
+        self._needs_range(value, extent, node)
         if self.program.at_most(0, value, self.numbers.typer):
             return value
         if isinstance(value, Expr) and not value.dtype.is_signed:
@@ -595,6 +613,23 @@ class Evaluator(Struct):
     def call(self, node: ast.Call, *, alone: bool = False) -> Value:
         """A call; `alone` says that nothing else is worked out in its statement."""
         return call(self, node, alone)
+
+
+def _moved(expr: Expr | None) -> tuple[Var | None, int]:
+    """The variable that an expression is, but for a number that is added."""
+    match expr:
+        case Var():
+            return expr, 0
+        case Cast(operand=operand):
+            return _moved(operand)
+        case Binary(op="add" | "sub" as op, lhs=lhs, rhs=Const(value=int() as number)):
+            var, more = _moved(lhs)
+            return var, more + number if op == "add" else more - number
+        case Binary(op="add", lhs=Const(value=int() as number), rhs=rhs):
+            var, more = _moved(rhs)
+            return var, more + number
+        case _:
+            return None, 0
 
 
 def _hint(node: ast.expr) -> str:

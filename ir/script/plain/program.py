@@ -14,7 +14,7 @@ from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
 from ir.errors import Span
 from ir.naming import unused
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Store, Var, const, seq
+from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Store, Var, const, seq
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.sharing import Loops, Sharing
 from ir.script.values import Typer
@@ -40,6 +40,15 @@ class NeedsValue(Again):
     def __init__(self, names: frozenset[str]) -> None:
         super().__init__(", ".join(names))
         self.names = names
+
+
+class NeedsRange(Again):
+    """A parameter must be known to lie between some of these numbers: it is a place of an array, from either end."""
+
+    def __init__(self, name: str, cuts: tuple[int, ...]) -> None:
+        super().__init__(name)
+        self.name = name
+        self.cuts = cuts
 
 
 class CellType(Struct):
@@ -158,6 +167,7 @@ class Program(Struct):
 
     learned: Learned
     given: frozenset[str]  # integer parameters whose value could be known
+    ranges: dict[Var, tuple[int, int]] = field(default_factory=lambda: dict[Var, tuple[int, int]]())  # of parameters
     taken: frozenset[str] = frozenset()  # names of variables on the path to here
     used: set[str] = field(default_factory=lambda: set[str]())  # all names so far
     listed: dict[Buffer, Stands] = field(default_factory=lambda: dict[Buffer, Stands]())
@@ -285,6 +295,20 @@ class Program(Struct):
     def differ(self, one: Sequence[Expr], other: Sequence[Expr]) -> bool:
         """Whether two places are known to be different ones."""
         return self.excluded(conjunction([Binary("eq", *_agreed(a, b)) for a, b in zip(one, other, strict=True)]))
+
+    def bound(self, var: Var, low: int | None, stop: int | None) -> None:
+        """Assume that a parameter is a number at least, and less than another."""
+        least = var.dtype.min if low is None else max(low, var.dtype.min)
+        most = var.dtype.max if stop is None else min(stop - 1, var.dtype.max)
+        self.ranges[var] = least, most
+        if low is not None:
+            self._promise(Binary("ge", var, const(least, var.dtype)))
+        if stop is not None:
+            self._promise(Binary("le", var, const(most, var.dtype)))
+
+    def _promise(self, known: Expr) -> None:
+        self.emit(Assume(known))
+        self.assume(known)
 
     def at_most(self, low: Number, high: Number, typer: Typer) -> bool:
         """Whether one integer is known to be at most another."""

@@ -15,10 +15,15 @@ class ArrayType(Struct, frozen=True):
 
 
 class ScalarType(Struct, frozen=True):
-    """A number that the kernel is given at each call; a `weak` one is a Python number, whose dtype gives way."""
+    """A number that the kernel is given at each call; a `weak` one is a Python number, whose dtype gives way.
+
+    An integer may be known to be `low` at least, and less than `stop`.
+    """
 
     dtype: DType
     weak: bool = False
+    low: int | None = None
+    stop: int | None = None
 
 
 class Known(Struct, frozen=True):

@@ -21,7 +21,7 @@ from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, Selection, View, whole
 from ir.script.plain.frames import Named, Value
 from ir.script.plain.functions import frame_of
-from ir.script.plain.program import Again, Learned, NeedsValue, Program, Recount
+from ir.script.plain.program import Again, Learned, NeedsRange, NeedsValue, Program, Recount
 from ir.script.plain.promotion import Number, Weak
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.statements import Body
@@ -54,6 +54,7 @@ def translate(
     Raises:
         ParseError: the source is not available, or not of the language.
         NeedsValue: a parameter in `given` decides about a shape or a loop: its value must be `Known`.
+        NeedsRange: a parameter in `given` is a place of an array: its type must say on which side of some numbers it is.
     """
     learned = Learned()
     for _ in range(_MAX_PASSES):
@@ -61,7 +62,7 @@ def translate(
         learned.changed = False
         try:
             found = _once(function, types, given, exact, learned)
-        except NeedsValue:
+        except (NeedsValue, NeedsRange):
             raise
         except Recount:
             learned = Learned(counted=learned.counted)
@@ -101,6 +102,7 @@ def _once(
                 var = Var(own[name], dtype, frame.source.span(place))
                 parameters.append(var)
                 arguments[name] = Weak(var) if weak and dtype is not DType.BOOL else var
+                program.bound(var, kind.low, kind.stop)
             case ArrayType(shape=shape, dtype=dtype):
                 extents = tuple(const(n, DType.INT32) if isinstance(n, int) else sizes[n] for n in shape)
                 buffer = Buffer(own[name], extents, dtype)
