@@ -54,7 +54,7 @@ def translate(
     Raises:
         ParseError: the source is not available, or not of the language.
         NeedsValue: a parameter in `given` decides about a shape or a loop: its value must be `Known`.
-        NeedsRange: a parameter in `given` is a place of an array: its type must say on which side of some numbers it is.
+        NeedsRange: a parameter in `given` is a place of an array: it must be known on which side of some numbers it is.
     """
     learned = Learned()
     for _ in range(_MAX_PASSES):
