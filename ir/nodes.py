@@ -400,9 +400,8 @@ FALSE = Const(False, DType.BOOL)
 
 def const(value: bool | int | float, dtype: DType) -> Const:
     """A literal of `dtype`; the Python value is converted to the dtype's kind."""
-    if dtype is DType.BOOL:
-        return Const(bool(value), dtype)
-    return Const(float(value) if dtype.is_float else operator.index(value), dtype)  # pyright: ignore[reportArgumentType]
+    number = bool if dtype is DType.BOOL else float if dtype.is_float else operator.index
+    return Const(number(value), dtype)  # pyright: ignore[reportArgumentType]
 
 
 def as_expr(value: Operand, dtype: DType) -> Expr:
@@ -605,9 +604,8 @@ class PrimFunc(Node, Struct, frozen=True, eq=False, dict=True):
     """A kernel. Parameters are buffers and scalars in call order.
 
     Names that occur in buffer shapes without being parameters are shape variables: a call binds them from the arrays.
-    `origin` is the program as it was written, where this one was made of it by rewrites that rest on more than its text
-    (assumptions, permissions); it has the same parameters, and no origin itself.
-    `verified` is set by `ir.verify`, so that no program is checked twice; copies are to be checked again.
+    `origin` is the program as written, of which this one was made by rewrites that rest on assumptions and permissions
+    too; it has the same parameters, and no origin itself. `verified` is set by `ir.verify`; copies are checked again.
     """
 
     name: str

@@ -46,6 +46,7 @@ _ORDERS = (
     ("bubble_sort", "for i in range(n):\n        for j in range(n - 1 - i):", "j", "j + 1"),
     ("bubble_sort_short", "for i in range(n - 1):\n        for j in range(n - 1 - i):", "j", "j + 1"),
     ("bubble_sort_full", "for i in range(n):\n        for j in range(n - 1):", "j", "j + 1"),
+    ("insertion_in_full", "for i in range(1, n):\n        for j in range(i):", "i - j - 1", "i - j"),
     ("exchange_sort", "for i in range(n):\n        for j in range(i + 1, n):", "i", "j"),
     ("exchange_sort_short", "for i in range(n - 1):\n        for j in range(i + 1, n):", "i", "j"),
 )

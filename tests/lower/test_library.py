@@ -71,6 +71,18 @@ SORTS = {
                     X[i, b] = t
 """,
     ),
+    "insertion that never stops": (
+        'A: T.Buffer((60,), "float32")',
+        """
+    for i in range(1, 60):
+        for k in range(i):
+            j = i - k
+            if A[j - 1] > A[j]:
+                t = A[j]
+                A[j] = A[j - 1]
+                A[j - 1] = t
+""",
+    ),
     "a part": (
         'A: T.Buffer((60,), "float32")',
         """

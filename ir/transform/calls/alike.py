@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ir.nodes import (
     MIRRORED,
     Alloc,
@@ -39,7 +41,8 @@ def may_be(a: Stmt, b: Stmt) -> bool:
             return not has_loads(value) and may_be(a, b.body)
         case (_, If()) if not isinstance(a, If):
             return may_be(a, b.then)
-        case Seq(stmts=left), Seq(stmts=right):
+        case Seq(), Seq():
+            left, right = list(_parts(a)), list(_parts(b))
             return len(left) == len(right) and all(map(may_be, left, right))
         case For(), For():
             return may_be(a.body, b.body)
@@ -53,6 +56,12 @@ def may_be(a: Stmt, b: Stmt) -> bool:
             return _may_equal(a.value, b.value)
         case _:
             return False
+
+
+def _parts(stmt: Stmt) -> Iterator[Stmt]:
+    """What statements in sequence are made of, however they are put together."""
+    for part in stmt.stmts if isinstance(stmt, Seq) else ():
+        yield from _parts(part) if isinstance(part, Seq) else (part,)
 
 
 def _may_equal(a: Expr, b: Expr) -> bool:
