@@ -8,13 +8,16 @@ Narrow floats accumulate in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from math import prod
+
+from msgspec.structs import replace
 
 from ir import operators
 from ir.analysis.dependence import UpdateOp
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.nodes import Var
-from lower.analysis.linear_forms import Linear
+from lower.analysis.linear_forms import Linear, number
 from lower.array.values import Translator, Value, aligned, dtype_code, literal, typed, union
 from lower.array.views import Axis
 from lower.program.build import Arg, as_expr, call, infix, method, text
@@ -147,6 +150,28 @@ def in_floats(value: Value) -> Value:
     return Value(method(code, "astype", "jnp.float32"), axes)
 
 
+def _contracted_as_one(values: Sequence[Value], over: Collection[Var]) -> Sequence[Value]:
+    """Operands of a batch of products with one axis for those that are summed over, where these lie side by side.
+
+    XLA:CPU takes five times as long for `bptd,bpt->bd` as for one axis in place of p and t.
+    """
+    if len(values) != 2 or not all(a.extent.is_const for v in values for a in v.axes):
+        return values
+    names = [[a.var for a in v.axes] for v in values]
+    summed = [n for n in names[0] if n in over and n in names[1]]
+    batch = any(n not in over and n in names[1] for n in names[0])
+    first = [mine.index(summed[0]) if summed else 0 for mine in names]
+    ends = [k + len(summed) for k in first]
+    if not batch or len(summed) < 2 or any(n[k:end] != summed for n, k, end in zip(names, first, ends, strict=True)):
+        return values
+    found: list[Value] = []
+    for v, k, end in zip(values, first, ends, strict=True):
+        joint = replace(v.axes[k], extent=number(prod(a.extent.const for a in v.axes[k:end])))
+        axes = (*v.axes[:k], joint, *v.axes[end:])
+        found.append(Value(method(v.code, "reshape", *(a.extent.const for a in axes)), axes))
+    return found
+
+
 def einsum(
     values: Sequence[Value],
     over: Collection[Var],
@@ -165,6 +190,7 @@ def einsum(
     kept = tuple(a for a in axes if a.var not in over)
     values = sorted(values, key=lambda v: _first_own(v, values, kept))
     values = [v if v.plain is None else Value(*v.plain) for v in values]  # an einsum takes any order of axes
+    values = _contracted_as_one(values, over)
     inputs = ",".join("".join(letters[a.var] for a in v.axes) for v in values)
     spec = f"{inputs}->{''.join(letters[a.var] for a in kept)}"
     narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)

@@ -389,3 +389,16 @@ def f(A: T.Buffer((2000,), "float32"), B: T.Buffer((2000,), "float32"), C: T.Buf
                 C[i] = C[i] + A[k] * A[k]
 """
     assert emit(read(text)).count("prefix_sums(") == 4  # its definition and what it calls itself are two
+
+
+def test_what_a_batch_of_products_sums_over_is_one_axis() -> None:
+    func = read("""
+@T.prim_func
+def f(V: T.Buffer((4, 3, 5, 6), "float32"), w: T.Buffer((4, 3, 5), "float32"), O: T.Buffer((4, 6), "float32")):
+    for b, d in T.grid(4, 6):
+        O[b, d] = 0.0
+        for p, t in T.grid(3, 5):
+            O[b, d] = O[b, d] + V[b, p, t, d] * w[b, p, t]
+""")
+    text = source(func)
+    assert "V.reshape(4, 15, 6)" in text and "w.reshape(4, 15)" in text
