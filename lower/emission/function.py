@@ -246,7 +246,7 @@ class _Emitter:
         for param in self.func.params:
             self.names.of(param)
         optional = self.optional
-        scope = Scope()
+        scope = Scope(target=self.target)
         for buffer in optional:
             name = self.names.of(buffer)
             given = Conditional(infix(name, "is", None), self._zeros(buffer), self._seen(buffer))

@@ -7,7 +7,8 @@ one of 2048 x 2048 with borders 0.45.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import pairwise, product
 from math import prod
 from typing import cast
@@ -140,10 +141,15 @@ class _Stored(Struct, frozen=True):
         return same and all(_apart(own, s.part.spans) for own in self.own or () for s in run)
 
 
-def joined(stmts: Sequence[JaxStmt], parts: Mapping[JaxStmt, Part]) -> list[JaxStmt]:
+def joined(
+    stmts: Sequence[JaxStmt],
+    parts: Mapping[JaxStmt, Part],
+    is_kept: Callable[[str, int, float], bool] | None = None,
+) -> list[JaxStmt]:
     """Statements of which those that store the parts of an array, if nothing reads it in between, are one.
 
-    `parts` are those that statements store; one may be all of an array, of which others then leave a rest.
+    `parts` are those that statements store; one may be all of an array, of which others then leave a rest. What several
+    of them read is in memory where `is_kept` says so: the compiler works it out for each of them.
     """
     found = list(stmts)
     runs: dict[str, list[_Stored]] = {}  # for each array the last stores to it that nothing has looked at yet
@@ -177,11 +183,24 @@ def joined(stmts: Sequence[JaxStmt], parts: Mapping[JaxStmt, Part]) -> list[JaxS
     for name, run in runs.items():
         make(name, run, _over([s.part for s in run]))
     for k, whole in made.items():
+        if is_kept is not None:
+            _keep_shared(found, k, whole, is_kept)
         stmt, axis = found[k], whole.axis
         if isinstance(stmt, Assign) and axis == len(whole.spans) - 1:
             borders = [*(p.spans[axis].start for p in whole.parts), whole.spans[axis].size]
             found[k] = behind_barrier(stmt, axis, borders, found[k + 1 :])
     return [stmt for k, stmt in enumerate(found) if k not in gone]
+
+
+def _keep_shared(found: list[JaxStmt], at: int, whole: Part, is_kept: Callable[[str, int, float], bool]) -> None:
+    """Keep in memory what the statements before make that several parts of an array read."""
+    read = Counter(name for p in whole.parts if p.code is not None for name in names_read(p.code))
+    elements = float(prod(s.size for d, s in enumerate(whole.spans) if d != whole.axis))
+    for name, times in sorted(read.items()):
+        makers = [k for k, stmt in enumerate(found[:at]) if name in names_bound(stmt)]
+        stmt = found[makers[-1]] if makers else None
+        if times > 1 and isinstance(stmt, Assign) and stmt.target == Name(name) and is_kept(name, times, elements):
+            found[makers[-1]] = assign(name, call("kept", stmt.value))
 
 
 def _stored(at: int, stmt: JaxStmt, parts: Mapping[JaxStmt, Part]) -> tuple[str, _Stored | None]:

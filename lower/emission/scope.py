@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct, field
 
+from egraph_rules.cost.target import CPU, Target
 from ir.naming import fresh
 from ir.nodes import Buffer, Var
 from lower.array.exact_values import EXACT_HELPERS
@@ -16,6 +17,7 @@ from lower.array.job import Job
 from lower.array.reduction_start import Start
 from lower.array.values import Value
 from lower.emission.joined_parts import Part, joined
+from lower.emission.stage_barrier import is_kept
 from lower.nest.nodes import ArrayStatement, Box
 from lower.program.build import assign
 from lower.program.nodes import Assign, JaxExpr, JaxStmt, Name, names_bound, names_read
@@ -180,6 +182,8 @@ class Scope(Struct):
     wide: dict[JaxExpr, tuple[str, str]] = field(default_factory=dict[JaxExpr, tuple[str, str]])
     whole: dict[str, tuple[JaxExpr, frozenset[str]]] = field(default_factory=dict[str, tuple[JaxExpr, frozenset[str]]])
     work: dict[str, float] = field(default_factory=dict[str, float])  # of an element, where readers compute it anew
+    chains: dict[str, float] = field(default_factory=dict[str, float])  # the same with what it is made of so
+    target: Target = CPU
     parts: dict[JaxStmt, Part] = field(
         default_factory=dict[JaxStmt, Part]
     )  # of arrays, by the statements that store them
@@ -188,7 +192,7 @@ class Scope(Struct):
     def child(self) -> Scope:
         """The body of a function in this one."""
         defined = dict(self.defined)
-        return Scope([], dict(self.around), self.loop_vars, self.carried, self.boxed, defined)
+        return Scope([], dict(self.around), self.loop_vars, self.carried, self.boxed, defined, target=self.target)
 
     def written(self, name: str) -> None:
         """A buffer's variable has changed: padded copies of it are out of date, and what is known of others by it."""
@@ -231,7 +235,14 @@ class Scope(Struct):
 
     def body(self) -> list[JaxStmt]:
         """All statements. A name that changes here is this function's own from its first one on."""
-        return [*(assign(name, code) for name, code in self.outer.items()), *joined(self.stmts, self.parts)]
+        fuses = self.target.name == CPU.name and not self.loop_vars
+        stmts = joined(self.stmts, self.parts, self._is_kept if fuses else None)
+        return [*(assign(name, code) for name, code in self.outer.items()), *stmts]
+
+    def _is_kept(self, name: str, reads: int, elements: float) -> bool:
+        """Whether so many parts of an array rather read what they have in common from memory."""
+        work = self.chains.get(name, 0.0)
+        return work > 0 and is_kept(work, reads, elements, self.target)
 
     def hold(self, buffer: Buffer, fill: Fill) -> None:
         """Keep a fill back until its buffer is read or stored to."""

@@ -142,6 +142,13 @@ class StatementWriter(StoreWriter):
             n.const for n in self.shape
         )
 
+    def _with_what_it_reads(self, job: Job, work: float) -> float:
+        """What an element costs with those of other statements that it is made of, where readers compute all anew."""
+        read = [load for e in job.exprs() for load in loads(e)]
+        places = self.target.read_by_data * sum(any(map(reads_data, load.indices)) for load in read)
+        names = [self.names.of(b) for b in dict.fromkeys(load.buffer for load in read) if b not in self.again]
+        return work + places + sum(self.scope.chains.get(name, 0.0) for name in names) if work else 0.0
+
     def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
         self._use(self._ordered(job), chosen)
         self.job = job = replace(self.job, value=self._without_choices(self.job.value))
@@ -161,7 +168,9 @@ class StatementWriter(StoreWriter):
         self.outside, self.covering = None if chosen or self.scope.loop_vars else outer, outer
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         here = fused_work(job, chosen, self.target)
-        self.scope.work[self.name] = here if self._stores_all(kept) else max(here, self.scope.work.get(self.name, 0.0))
+        whole = self._stores_all(kept)
+        self.scope.work[self.name] = here if whole else max(here, self.scope.work.get(self.name, 0.0))
+        self.scope.chains[self.name] = self._with_what_it_reads(job, here) if whole else 0.0  # parts are in memory
         self.outside, self.covering = None, ()
         if value is None:
             self.forms.append("never executed")

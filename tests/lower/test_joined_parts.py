@@ -3,6 +3,7 @@
 # ruff: noqa: E501, ISC004
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -135,3 +136,30 @@ def test_what_is_read_across_parts_is_worked_out_once(name: str) -> None:
     )
     assert "jnp.concatenate" in text
     assert form in text if form else "kept(" not in text
+
+
+NORMALS = """
+x = T.alloc_buffer(({n},), "float32")
+l = T.alloc_buffer(({n},), "float32")
+for i in range({n}):
+    x[i] = V[F[i, 1] % 9, 0] * V[F[i, 0] % 9, 1] - V[F[i, 1] % 9, 1] * V[F[i, 0] % 9, 0]
+    l[i] = T.sqrt(x[i] * x[i] + 1.0)
+    N[i, 0] = x[i] / l[i]
+    N[i, 1] = 1.0 / l[i]
+    N[i, 2] = 2.0 - x[i] * l[i]
+"""
+
+
+def test_dear_values_that_several_parts_read_are_kept() -> None:
+    params = 'V: T.Buffer((9, 2), "float32"), F: T.Buffer(({n}, 2), "int32"), N: T.Buffer(({n}, 3), "float32")'
+    for n, kept in ((5000, True), (20, False)):  # few are worked out again
+        func = read(params.format(n=n), NORMALS.format(n=n))
+        rng = np.random.default_rng(0)
+        v, f = rng.normal(size=(9, 2)).astype(np.float32), rng.integers(0, 99, (n, 2)).astype(np.int32)
+        kernel = compile(func)
+        x = v[f[:, 1] % 9, 0] * v[f[:, 0] % 9, 1] - v[f[:, 1] % 9, 1] * v[f[:, 0] % 9, 0]
+        length = np.sqrt(x * x + 1)
+        np.testing.assert_allclose(
+            kernel(V=v, F=f)[0], np.stack([x / length, 1 / length, 2 - x * length], 1), rtol=1e-5, atol=1e-5
+        )
+        assert ("= kept(" in kernel.source) == kept, kernel.source
