@@ -274,6 +274,11 @@ def dependences(
     return list(found.values())
 
 
+def waits(statements: Sequence[Statement], buffer: Buffer, level: int) -> bool:
+    """Whether iterations of a loop at a level wait for each other by a buffer, in whatever order they update it."""
+    return any(d.level == level and not d.commuting for d in dependences(statements, {}, only=buffer))
+
+
 def where_read(statements: Sequence[Statement], private: Mapping[Buffer, int]) -> list[Statement]:
     """The statements, given in program order, each under what guards all who read what it stores to a private copy.
 

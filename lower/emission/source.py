@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from msgspec import Struct, field
 from ruff_api import FormatOptions, format_string
@@ -65,8 +65,6 @@ LIBRARY = {
     "integer_einsum": INTEGER_EINSUM,
 }
 
-KEEPING = frozenset(("windows", "doubling_sums", "reduce_ranges"))  # which call `kept`
-
 
 class Piece(Struct, frozen=True):
     """One function: its parameters in order, those to be left out at will, those that are Python numbers, its body."""
@@ -116,13 +114,12 @@ class Module(Struct):
         """Whether 64-bit types occur."""
         return any(p.wide for p in self.pieces)
 
-    @property
-    def helpers(self) -> tuple[str, ...]:
-        """Functions of the library that are called, and what these call, in the order in which they stand."""
+    def helpers(self, read: Set[str]) -> tuple[str, ...]:
+        """Functions of the library that are called, and what these call, in the order in which they stand; `read` are
+        the names that the functions of the module read."""
         used = frozenset[str]().union(*(p.helpers for p in self.pieces))
-        if used & KEEPING or any("kept" in names_read(f) for f in self.functions()):
-            used |= {"kept"}
-        return tuple(h for h in LIBRARY if h in used)
+        keeps = "kept" in read or any("kept(" in LIBRARY[h] for h in used)
+        return tuple(h for h in LIBRARY if h in used or (h == "kept" and keeps))
 
     def functions(self) -> tuple[Function, ...]:
         """The array program: all functions but those of the library."""
@@ -134,7 +131,7 @@ class Module(Struct):
         functions = self.functions()
         read = frozenset[str]().union(*map(names_read, functions))
         library = {**LIBRARY, "kept": KEPT_BY_CALL} if self.fuses_barriers else LIBRARY
-        sources = [*(library[h].rstrip() for h in self.helpers), *self.beside.values()]
+        sources = [*(library[h].rstrip() for h in self.helpers(read)), *self.beside.values()]
         called = "\n".join(sources)
         lines = [f'"""{self.main.name}, {self.title}."""', ""]
         if "partial" in read:

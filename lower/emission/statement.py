@@ -486,14 +486,10 @@ class StatementWriter(StoreWriter):
             going = self._combine(scan.op, first, Value(Name(made), axes))
         else:
             made, products = self.names.fresh("sums"), self.names.fresh("products")
-            times = [self._times(scan, dtype), template("b[0]")]
-            grown = call(times[0], template("a[1]"), times[1])
             steps = template("lambda a, b: (b[0] * a[0], b[0] * a[1] + b[1])")
             if scan.op in EXTREMES:
-                both = Tuple(
-                    (call(times[0], template("a[0]"), times[1]), call(COMBINERS[scan.op], grown, template("b[1]")))
-                )
-                steps = Lambda(("a", "b"), both)
+                a, b = (call(self._times(scan, dtype), template(f"a[{k}]"), template("b[0]")) for k in (0, 1))
+                steps = Lambda(("a", "b"), Tuple((a, call(COMBINERS[scan.op], b, template("b[1]")))))
             scanned = call("restarted_scan", steps, anew, (*factors, term), **where)
             pair = Tuple((Name(products), Name(made)))
             self.scope.add(Assign(Tuple((Name(anew_name), pair)), as_expr(scanned)))

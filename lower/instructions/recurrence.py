@@ -8,6 +8,7 @@ values are used on the way becomes one once it has a place for each iteration.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial, reduce
 from typing import Literal
 
 from msgspec import Struct
@@ -163,12 +164,10 @@ def further_than(expr: Expr, x: Load, loop: Loop) -> Recurrence | None:
     """
     if not (isinstance(expr, Binary) and expr.op in EXTREMES):
         return None
-    (on, *others), rest = [e for e in _operands(expr, expr.op) if has_load(e, x)] or [expr, expr], None
-    for e in _operands(expr, expr.op):
-        if e is not on:
-            rest = e if rest is None else Binary(expr.op, rest, e)
-    form = None if others or rest is None else line(on, x)
-    if form is None or form[1] is None or not (isinstance(form[0], Const) and form[0].value == 1) or rest is None:
+    operands = _operands(expr, expr.op)
+    steps, rest = [e for e in operands if has_load(e, x)], [e for e in operands if not has_load(e, x)]
+    form = line(steps[0], x) if len(steps) == 1 and rest else None
+    if form is None or form[1] is None or not (isinstance(form[0], Const) and form[0].value == 1):
         return None
     away = isinstance(form[1], Const) and (form[1].value >= 0) == (expr.op == "min")
     short = (
@@ -176,7 +175,7 @@ def further_than(expr: Expr, x: Load, loop: Loop) -> Recurrence | None:
     )
     if not expr.dtype.is_float and not (expr.dtype.is_signed and expr.dtype.bits >= 32 and away and short):
         return None
-    return Recurrence(loop, expr.op, rest, form[1], x)
+    return Recurrence(loop, expr.op, reduce(partial(Binary, expr.op), rest), form[1], x)
 
 
 def _operands(expr: Expr, op: BinaryOp) -> list[Expr]:

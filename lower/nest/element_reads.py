@@ -8,12 +8,12 @@ what u is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
-from ir.analysis.dependence import Loop, Statement, dependences
+from ir.analysis.dependence import Loop, Statement, waits
 from ir.fold import fold
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var
 from ir.traverse import free_vars, loads, map_expr, substitute_expr
@@ -60,7 +60,7 @@ def _read_before(program: Program, s: Statement, loop: Loop, load: Load) -> bool
     """Let a loop that does nothing else read of an element what was there before, and what its own step leaves."""
     level = s.loops.index(loop)
     inner = s.loops[level + 1 :]
-    if [o for o in program.statements if loop in o.loops] != [s] or not _waits([s], s.buffer, level):
+    if [o for o in program.statements if loop in o.loops] != [s] or not waits([s], s.buffer, level):
         return False
     bounds = [e for o in inner for e in (o.start, o.extent)]
     if any(loop.var in free_vars(e) or list(loads(e)) for e in bounds):
@@ -89,7 +89,7 @@ def _read_before(program: Program, s: Statement, loop: Loop, load: Load) -> bool
     at = tuple(o.var for o in inner)
     either = Select(Binary("le", loop.var, place), Load(before, at), Load(after, at))
     new = mapped(s, lambda e: map_expr(e, lambda x: either if x.same(load) else x))
-    if _waits([new], s.buffer, level):
+    if waits([new], s.buffer, level):
         return False
     new = replace(new, update=update_of(new.store, new.guards, new.loops, program.policy))
     k = next(k for k, o in enumerate(program.statements) if o is s)
@@ -97,8 +97,3 @@ def _read_before(program: Program, s: Statement, loop: Loop, load: Load) -> bool
     program.statements[k : k + 1] = [first, second, new]
     program.statements[:] = [replace(o, position=n) for n, o in enumerate(program.statements)]
     return True
-
-
-def _waits(statements: Iterable[Statement], buffer: Buffer, level: int) -> bool:
-    """Whether steps of a loop at a level wait for each other by a buffer."""
-    return any(d.level == level and not d.commuting for d in dependences([*statements], {}, only=buffer))

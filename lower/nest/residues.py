@@ -12,11 +12,11 @@ from math import prod
 from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Store
-from ir.traverse import has_load, loads, map_expr
+from ir.nodes import Binary, Buffer, Const, Expr, Load
+from ir.traverse import loads, map_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.value_ranges import AnyNumbers, bounds
-from lower.nest.normalize import Program, read_by_bounds, update_of
+from lower.nest.normalize import Program, mapped, read_by_bounds, update_of
 
 RESIDUES = Form(
     "structure.residues",
@@ -44,10 +44,10 @@ def _residue(s: Statement) -> tuple[Expr, int] | None:
     match s.store.value:
         case Binary(op="floormod", lhs=Binary(op="add", lhs=a, rhs=b), rhs=Const(value=int() as number)) if number > 0:
             term = b if a.same(own) else a if b.same(own) else None
-            around = (*s.store.indices, *s.guards)
-            if term is None or has_load(term, own) or any(load.buffer == s.buffer for e in around for load in loads(e)):
+            if term is None or s.tile is not None:
                 return None
-            return (term, number) if s.tile is None and not any(x.buffer == s.buffer for x in loads(term)) else None
+            others = (term, *s.store.indices, *s.guards)
+            return None if any(load.buffer == s.buffer for e in others for load in loads(e)) else (term, number)
         case _:
             return None
 
@@ -83,17 +83,17 @@ def _exact(term: Expr, number: int, local: Buffer) -> bool:
 
 
 def _sum_up(program: Program, local: Buffer, number: int, terms: dict[int, Expr]) -> None:
+    """Let a local hold the sums of terms, by their statements, and its readers take these modulo a number."""
+
     def residue(e: Expr) -> Expr:
         return map_expr(e, lambda x: _modulo(x, number) if isinstance(x, Load) and x.buffer == local else x)
 
     for k, s in enumerate(program.statements):
         if id(s) in terms:
-            term = residue(terms[id(s)])
-            value = Binary("add", Load(local, s.store.indices), _within(term, number))
-            new = replace(s, guards=tuple(map(residue, s.guards)), store=replace(s.store, value=value))
-        elif s.buffer != local or any(load.buffer == local for load in s.reads()):
-            store = Store(s.buffer, tuple(map(residue, s.store.indices)), residue(s.store.value), s.store.span)
-            new = replace(s, guards=tuple(map(residue, s.guards)), store=store)
+            value = Binary("add", Load(local, s.store.indices), _within(terms[id(s)], number))
+            new = replace(s, store=replace(s.store, value=value))
+        elif any(load.buffer == local for load in s.reads()):
+            new = mapped(s, residue)
         else:
             continue
         program.statements[k] = replace(new, update=update_of(new.store, new.guards, new.loops, program.policy))

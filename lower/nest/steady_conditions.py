@@ -13,7 +13,7 @@ import islpy as isl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ir.analysis.dependence import Loop, Statement, dependences
+from ir.analysis.dependence import Loop, Statement, waits
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as pb
@@ -80,11 +80,11 @@ def _apart(program: Program, store: _Conditional) -> None:
     buffer = store.statement.buffer
     for level, loop in enumerate(store.statement.loops):
         inside = [s for s in program.statements if loop in s.loops]
-        if [s for s in inside if s.buffer == buffer] != [store.statement] or not _held(inside, buffer, level):
+        if [s for s in inside if s.buffer == buffer] != [store.statement] or not waits(inside, buffer, level):
             continue
         copy = Buffer(program.fresh(f"old_{buffer.name}"), buffer.shape, buffer.dtype, "local")
         changed = [mapped(s, partial(_with_copy, s=s, store=store, level=level, copy=copy)) for s in inside]
-        if changed == inside or _held(changed, buffer, level):
+        if changed == inside or waits(changed, buffer, level):
             continue
         new = dict(zip(map(id, inside), changed, strict=True))
         first = next(k for k, s in enumerate(program.statements) if s is inside[0])
@@ -93,11 +93,6 @@ def _apart(program: Program, store: _Conditional) -> None:
         program.depth[copy] = level
         program.statements[:] = [replace(s, position=k) for k, s in enumerate(found)]
         return
-
-
-def _held(statements: list[Statement], buffer: Buffer, level: int) -> bool:
-    """Whether iterations of a loop at a level wait for each other by a buffer."""
-    return any(d.level == level and not d.commuting for d in dependences(statements, {}, only=buffer))
 
 
 def _copying(program: Program, copy: Buffer, buffer: Buffer, loops: tuple[Loop, ...]) -> Statement:

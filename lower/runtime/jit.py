@@ -209,8 +209,10 @@ class JitFunction(Shown, Generic[P]):
                 return self._run(arguments, {})
         self._last = special
         stores = special.stores
-        ranges = [(k, *self._range(n, arguments)) for k, n in enumerate(self._parameters) if n in self._cut(arguments)]
-        between = [(k, -inf if low is None else low, inf if stop is None else stop) for k, low, stop in ranges]
+        between = [
+            (self._parameters.index(name), -inf if low is None else low, inf if stop is None else stop)
+            for name, (low, stop) in (self._ranges(self._kinds(arguments), arguments) if self._cuts else {}).items()
+        ]
         self._quick = _quick(special, arguments, lambda given: self._check_distinct(given, stores), between)
         if stores:
             self._check_distinct(arguments, stores)
@@ -309,19 +311,18 @@ class JitFunction(Shown, Generic[P]):
 
     def _key(self, arguments: Sequence[Any]) -> Hashable:
         """What calls that one program answers have in common."""
-        key = self._kinds(arguments)
-        names = self._cuts.get(key)
-        return key if names is None else (key, *(self._range(n, arguments) for n in names))
+        kinds = self._kinds(arguments)
+        ranges = self._ranges(kinds, arguments)
+        return (kinds, *ranges.values()) if ranges else kinds
 
-    def _cut(self, arguments: Sequence[Any]) -> Mapping[str, list[int]]:
-        """The numbers that tell programs for such arguments apart, by the parameter."""
-        return self._cuts.get(self._kinds(arguments), {}) if self._cuts else {}
-
-    def _range(self, name: str, arguments: Sequence[Any]) -> tuple[int | None, int | None]:
-        """Between which of these numbers an argument is: the least that it may be, and the first that is too large."""
-        cuts = self._cut(arguments).get(name, [])
-        at = bisect_right(cuts, int(arguments[self._parameters.index(name)]))
-        return (cuts[at - 1] if at else None), (cuts[at] if at < len(cuts) else None)
+    def _ranges(self, kinds: Hashable, arguments: Sequence[Any]) -> dict[str, tuple[int | None, int | None]]:
+        """Between which numbers arguments are that are places: the least that each may be, and the first that is too
+        large; for calls of one program."""
+        found: dict[str, tuple[int | None, int | None]] = {}
+        for name, cuts in self._cuts.get(kinds, {}).items():
+            at = bisect_right(cuts, int(arguments[self._parameters.index(name)]))
+            found[name] = (cuts[at - 1] if at else None), (cuts[at] if at < len(cuts) else None)
+        return found
 
     def _kinds(self, arguments: Sequence[Any]) -> Hashable:
         """The dtypes and shapes of arguments, and the values that are part of programs."""
@@ -408,8 +409,7 @@ class JitFunction(Shown, Generic[P]):
         sizes: dict[int, str] = {}
         given = zip(self._parameters, arguments, strict=True)
         types = {name: self._type(name, value, sizes) for name, value in given}
-        for name in self._cut(arguments):
-            low, stop = self._range(name, arguments)
+        for name, (low, stop) in self._ranges(self._kinds(arguments), arguments).items():
             types[name] = replace(types[name], low=low, stop=stop)
         options = self._options
         kinds = (int, np.integer)

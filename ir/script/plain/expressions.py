@@ -15,7 +15,8 @@ import ir.presburger.sets as pb
 from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
-from ir.nodes import Binary, Cast, Const, Expr, Load, Select, Var, const
+from ir.nodes import Binary, Expr, Load, Select, const
+from ir.presburger.polynomials import polynomial
 from ir.script.expressions import BINARY, MAX_DEPTH
 from ir.script.plain import hints
 from ir.script.plain.arrays import (
@@ -569,12 +570,17 @@ class Evaluator(Struct):
                 return
         expr = expr_of(index)
         names = {v.name for v in free_vars(expr)} & self.program.given if expr is not None else set[str]()
-        var, more = _moved(expr)
-        if len(names) == 1 and var is not None and var in self.program.ranges and isinstance(extent, int):
-            lowest, most = self.program.ranges[var]
-            cuts = tuple(c - more for c in (-extent, 0, extent))
-            if any(lowest < c <= most for c in cuts):
-                raise NeedsRange(var.name, cuts)
+        terms = {} if expr is None else polynomial(expr)
+        for var, (lowest, most) in self.program.ranges.items():
+            if (
+                isinstance(extent, int)
+                and var.name in names
+                and terms.keys() <= {(), (var,)}
+                and terms.get((var,)) == 1
+            ):
+                cuts = tuple(c - terms.get((), 0) for c in (-extent, 0, extent))
+                if any(lowest < c <= most for c in cuts):
+                    raise NeedsRange(var.name, cuts)
         self.needs_value(index)
 
     def _index(self, value: Number, extent: Number, node: ast.AST) -> Number:
@@ -613,23 +619,6 @@ class Evaluator(Struct):
     def call(self, node: ast.Call, *, alone: bool = False) -> Value:
         """A call; `alone` says that nothing else is worked out in its statement."""
         return call(self, node, alone)
-
-
-def _moved(expr: Expr | None) -> tuple[Var | None, int]:
-    """The variable that an expression is, but for a number that is added."""
-    match expr:
-        case Var():
-            return expr, 0
-        case Cast(operand=operand):
-            return _moved(operand)
-        case Binary(op="add" | "sub" as op, lhs=lhs, rhs=Const(value=int() as number)):
-            var, more = _moved(lhs)
-            return var, more + number if op == "add" else more - number
-        case Binary(op="add", lhs=Const(value=int() as number), rhs=rhs):
-            var, more = _moved(rhs)
-            return var, more + number
-        case _:
-            return None, 0
 
 
 def _hint(node: ast.expr) -> str:
