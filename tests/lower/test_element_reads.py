@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir import PrimFunc
-from ir.semantics.interpret import interpret
 from lower import compile, emit
 from profiles import few, some
-from tests.lowered import read
+from tests.lowered import assert_agrees, read
 
 PARAMS = 'A: T.Buffer((9, 7), "float32"), B: T.Buffer((9,), "float32"), u: T.Buffer((4,), "int32")'
 BODIES = {
@@ -38,10 +37,7 @@ def agree(func: PrimFunc, seed: int = 0) -> None:
         "B": rng.uniform(-1, 1, 9).astype(np.float32),
         "u": rng.integers(0, 9, 4).astype(np.int32),
     }
-    kernel = compile(func)
-    wanted = interpret(func, **{k: v.copy() for k, v in given.items()})
-    for want, got in zip(wanted, kernel(**given), strict=True):
-        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-6, err_msg=kernel.source)
+    assert_agrees(func, compile(func), given, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", BODIES)
