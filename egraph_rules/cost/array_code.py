@@ -46,7 +46,7 @@ _CUMULATIVE = frozenset(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"
 _LIBRARY = frozenset(("triangular_solve", "cholesky", "lu", "qr", "eigh", "svd"))
 _KEPT = frozenset(("optimization_barrier", "scan", "while", "cond"))  # not merged with others that are the same
 _PARTS = ("slice", "dynamic_slice", "rev", "transpose")
-_INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+_INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
 
 _ENDLESS = 1 << 20  # steps of a loop that may end before: nobody waits for so many
 _LINE = 16  # elements of a cache line
@@ -235,6 +235,8 @@ class _Block(Struct):
             return [self._library(operands, [sizes[0]], price), *map(_stored, sizes[1:])]
         if inner is not None and eqn.params.get("name") == "in_memory":
             return [self.store(o) for o in operands]
+        if inner is not None and eqn.params.get("name") == "with_all_read":
+            return self._function(inner.jaxpr, operands)
         if inner is not None and name not in _REDUCTIONS and not name.startswith("scatter"):
             return self.run(inner.jaxpr if hasattr(inner, "jaxpr") else inner, operands, inlined=True)
         if name in _SHAPES:
@@ -519,6 +521,14 @@ class _Block(Struct):
         for _ in range(length):
             state = self.run(body, [*kept, *state, *slices], inlined=True)
         return state
+
+    def _function(self, jaxpr: Any, operands: list[_Array]) -> list[_Array]:
+        """What is compiled as one function: a statement in a loop starts no kernel."""
+        given = [self.store(o) for o in operands]
+        target, self.target = self.target, operations.in_function(self.target)
+        results = self.run(jaxpr, given)
+        self.target = target
+        return results
 
     def _while(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
         p = eqn.params

@@ -12,6 +12,7 @@ from math import log2, prod
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 
@@ -31,6 +32,11 @@ def moved(target: Target, elements: float) -> float:
 def steps(target: Target, count: float, each: float) -> float:
     """A loop that stays one."""
     return count * (target.step + each)
+
+
+def in_function(target: Target) -> Target:
+    """The target within loops that are compiled as one function, where no statement is a kernel of its own."""
+    return replace(target, launch=target.function_launch)
 
 
 def unrolled(target: Target, count: float, together: int, statements: int) -> float:

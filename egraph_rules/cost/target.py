@@ -87,6 +87,8 @@ class Target(Struct, frozen=True):
     and 4 ns).
     `results_together`: whether results of a step that have as many elements are made by one statement.
     `unrolled`: the most steps of a loop that are worth compiling as one (XLA:CPU copies arrays to which two store).
+    `function`: the most elements of a statement in a loop that is compiled as one function; 0 if none is.
+    `function_launch`: `launch` in such a loop.
     `tiles`: extents of the tiles in which the device keeps the last axes of arrays, the last one last; layouts of
     buffers between functions are proposed by them.
     `calls`: prices of calls by the function's name, in place of the function's own.
@@ -159,6 +161,8 @@ class Target(Struct, frozen=True):
     reduction_columns: int = 1 << 62
     reduction_column: float = 0.0
     column: float = 1.0
+    function: int = 0
+    function_launch: float = 0.0
     tiles: tuple[int, ...] = ()
     calls: tuple[tuple[str, float], ...] = ()
 
@@ -175,6 +179,8 @@ CPU = Target(
     column=20.0,
     product_of_batch=600.0,
     convolution_volume=25.0,
+    function=256,
+    function_launch=10.0,
 )
 VALUES = replace(CPU, shift=CPU.arith)  # of expressions by themselves (measured: a mask takes what an addition takes)
 # Measured on an H100 with JAX 0.11 (float32; the unit is 1.6 ps, 2.5 TB/s of elements moved). A call takes 63 us, an

@@ -72,6 +72,7 @@ from lower.program.nodes import (
     Function,
     JaxExpr,
     JaxStmt,
+    Lambda,
     Literal,
     Name,
     Return,
@@ -91,6 +92,7 @@ from lower.program.passes import (
 from lower.program.register_rotation import Handed
 from lower.program.registers import Step
 from lower.restructure.early_ends import EarlyEnd, early_end
+from lower.restructure.loop_functions import LOOP_FUNCTIONS, is_one_function
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import own_locals
 from lower.restructure.statement_fusion import merged
@@ -541,6 +543,9 @@ class _Emitter:
         """A loop, or a phase of one."""
         loop = node.loop
         child = scope.child()
+        takes = self.program.policy.takes(LOOP_FUNCTIONS) and not self.program.policy.exact
+        alone = takes and not scope.in_function and is_one_function(node, self.plan.boxes, self.target)
+        child.in_function |= alone
         child.loop_vars |= {loop.var}
         child.carried = frozenset(carried)
         child.defined = {n: c for n, c in scope.defined.items() if n != self.names.of(loop.var)}
@@ -576,6 +581,11 @@ class _Emitter:
             self.report.append(f"loop {loop.var.name}: {steps_described(several)} are compiled as one")
         goes_on = None if end is None else self._goes_on(node, end, state, scope)
         found = looped(Stepping(low, high, ends, step, given, floats), node, several, goes_on)
+        if alone:
+            self.report.append(f"loop {loop.var.name} is compiled as one function")
+            found = replace(
+                found, call=call("as_function", Lambda((), found.call)), helpers=found.helpers | {"as_function"}
+            )
         self.helpers |= found.helpers
         if not found.bounded:
             self.forward_only.append(loop_described(node))

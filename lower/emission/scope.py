@@ -181,18 +181,28 @@ class Scope(Struct):
     own: set[str] = field(default_factory=set[str])
     wide: dict[JaxExpr, tuple[str, str]] = field(default_factory=dict[JaxExpr, tuple[str, str]])
     whole: dict[str, tuple[JaxExpr, frozenset[str]]] = field(default_factory=dict[str, tuple[JaxExpr, frozenset[str]]])
-    work: dict[str, float] = field(default_factory=dict[str, float])  # of an element, where readers compute it anew
-    chains: dict[str, float] = field(default_factory=dict[str, float])  # the same with what it is made of so
+    chains: dict[str, float] = field(default_factory=dict[str, float])  # work of an element that readers compute anew
     target: Target = CPU
     parts: dict[JaxStmt, Part] = field(
         default_factory=dict[JaxStmt, Part]
     )  # of arrays, by the statements that store them
     count: int = 0
+    in_function: bool = False  # which is compiled as one
 
     def child(self) -> Scope:
         """The body of a function in this one."""
         defined = dict(self.defined)
-        return Scope([], dict(self.around), self.loop_vars, self.carried, self.boxed, defined, target=self.target)
+        inside = self.in_function
+        return Scope(
+            [],
+            dict(self.around),
+            self.loop_vars,
+            self.carried,
+            self.boxed,
+            defined,
+            target=self.target,
+            in_function=inside,
+        )
 
     def written(self, name: str) -> None:
         """A buffer's variable has changed: padded copies of it are out of date, and what is known of others by it."""

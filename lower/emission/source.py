@@ -36,6 +36,7 @@ from lower.program.nodes import (
     names_read,
 )
 from lower.program.print_jax import print_jax
+from lower.restructure.loop_functions import AS_FUNCTION
 from lower.tensor.exact import INTEGER_EINSUM
 
 WIDTH = 120  # of source lines
@@ -44,6 +45,7 @@ LIBRARY = {
     "truncdiv": TRUNCDIV,
     "as_number": AS_NUMBER,
     "kept": KEPT,
+    "as_function": AS_FUNCTION,
     "windows": WINDOWS,
     "windows_at": WINDOWS_AT,
     "banded": BANDED_SOURCE,
@@ -143,8 +145,12 @@ class Module(Struct):
         lines += ["import jax", "import jax.numpy as jnp"]
         if "lax" in read or "lax." in called:
             lines.append("from jax import lax")
+        if "@custom_vmap" in called:
+            lines.append("from jax.custom_batching import custom_vmap")
         if "set_xla_metadata(" in called:
             lines.append("from jax.experimental.xla_metadata import set_xla_metadata")
+        if "jaxpr_as_fun(" in called:
+            lines.append("from jax.extend.core import ClosedJaxpr, jaxpr_as_fun")
         lines += self.imports
         for source in sources:
             lines += ["", "", *source.strip("\n").split("\n")]

@@ -147,7 +147,13 @@ class StatementWriter(StoreWriter):
         read = [load for e in job.exprs() for load in loads(e)]
         places = self.target.read_by_data * sum(any(map(reads_data, load.indices)) for load in read)
         names = [self.names.of(b) for b in dict.fromkeys(load.buffer for load in read) if b not in self.again]
-        return work + places + sum(self.scope.chains.get(name, 0.0) for name in names) if work else 0.0
+        again = sum(self.scope.chains.get(name, 0.0) for name in names)
+        return work + places + again if work or self._copies(job) else 0.0
+
+    @staticmethod
+    def _copies(job: Job) -> bool:
+        """Whether each element is one of another buffer."""
+        return isinstance(job.value, Load) and not job.reduced()
 
     def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
         self._use(self._ordered(job), chosen)
@@ -169,7 +175,6 @@ class StatementWriter(StoreWriter):
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         here = fused_work(job, chosen, self.target)
         whole = self._stores_all(kept)
-        self.scope.work[self.name] = here if whole else max(here, self.scope.work.get(self.name, 0.0))
         self.scope.chains[self.name] = self._with_what_it_reads(job, here) if whole else 0.0  # parts are in memory
         self.outside, self.covering = None, ()
         if value is None:

@@ -154,7 +154,7 @@ class ValueWriter:
         """Buffers that another statement computes, and this one reads so often that it rather does so from memory."""
         found: set[Buffer] = set()
         for buffer, reads in ({} if self.scope.loop_vars else rereads(self.job, chosen)).items():
-            work = self.scope.work.get(self.names.of(buffer), 0.0)
+            work = self.scope.chains.get(self.names.of(buffer), 0.0)
             shape = buffer_shape(buffer, self.bounds)
             elements = prod(float(n.const if n.is_const else self.target.default_extent) for n in shape)
             if work and reads > 1 and buffer != self.job.buffer and is_kept(work, reads, elements, self.target):

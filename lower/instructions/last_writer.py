@@ -1,14 +1,13 @@
-"""Stores at places that data say, where a later iteration replaces what an earlier one stored.
+"""Stores at places that data say, or if they say so, where a later iteration replaces what an earlier one stored.
 
 `B[p[i]] = e(i)` must run in order only for the sake of places that several iterations store to. The last iteration that
 stores to each place is a maximum, in which their order does not matter; what it stores is then read at that iteration.
+`if c[i]: s = e(i)` is the same at one place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from msgspec import Struct
 
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
@@ -16,7 +15,7 @@ from ir.nodes import Binary, Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import to_expr
-from lower.nest.nodes import Box, Fresh, loops_over
+from lower.nest.nodes import AtOnce, Box, Fresh, loops_over
 from lower.storage.array_expansion import recorded
 
 LAST_WRITER = Form(
@@ -26,20 +25,13 @@ LAST_WRITER = Form(
 )
 
 
-class LastWriter(Struct, frozen=True):
-    """Statements in place of a loop, those before it included, and the arrays that they need."""
-
-    statements: list[Statement]
-    arrays: list[Buffer]
-
-
 def last_writer(
     statement: Statement, level: int, boxes: dict[Loop, Box], depth: Mapping[Buffer, int], new: Fresh
-) -> LastWriter | None:
+) -> AtOnce | None:
     """What stores the same as a statement's loop at a level and those inside of it; None for stores of other kinds."""
     around, (loop, *inner) = statement.loops[:level], statement.loops[level:]
     box = boxes.get(loop)
-    if box is None or loop.var.dtype is not DType.INT32 or not any(map(has_loads, statement.store.indices)):
+    if box is None or loop.var.dtype is not DType.INT32:
         return None
     made = recorded([statement], (loop,), (box,), {b for b, d in depth.items() if d > level}, new)
     if made is None:
@@ -72,17 +64,19 @@ def last_writer(
         (Binary("gt", found, none),),
         Store(store.buffer, indices, substitute_expr(store.value, there), store.span),
     )
-    return LastWriter([*made.first, begin, update, kept], [last, *made.arrays])
+    return AtOnce([*made.first, begin, update, kept], [last, *made.arrays])
 
 
 def _fits(statement: Statement, loop: Loop, inner: Sequence[Loop], chosen: Sequence[int]) -> bool:
-    """Whether data say where a loop stores, to the same extent in all loops inside of it, and nothing reads that."""
+    """Whether data say where or when a loop stores, to the same extent in all loops inside of it, and nothing reads
+    that."""
     store, others = statement.store, {o.var for o in inner}
-    if statement.tile is not None or statement.update is not None or not chosen:
+    if statement.tile is not None or statement.update is not None:
         return False
     picks = [store.indices[d] for d in chosen]
     bounds = [e for o in inner for e in (o.start, o.extent)]
     steady = not any(free_vars(e) & others for e in (*picks, *statement.guards))
     steady = steady and not any(loop.var in free_vars(e) or has_loads(e) for e in bounds)
     apart = not any(load.buffer == store.buffer for e in statement.exprs() for load in loads(e))
-    return steady and apart and any(map(has_loads, picks))
+    by_data = any(map(has_loads, picks)) if chosen else any(loop.var in free_vars(g) for g in statement.guards)
+    return steady and apart and by_data

@@ -240,15 +240,17 @@ def _reads(expr: Expr, buffer: Buffer) -> bool:
     return any(load.buffer == buffer for load in loads(expr))
 
 
-def tame(factor: Expr, loop: Loop | For) -> bool:
-    """Whether products of a factor in steps of a loop never leave the numbers: a sequential run need not form them."""
+def tame(factor: Expr, loop: Loop | For, least: float = -1) -> bool:
+    """Whether products of a factor in steps of a loop never leave the numbers: a sequential run need not form them.
+
+    It is from `least` to 1 then, or an integer."""
     if factor.dtype.is_integer:
         return True
     ranges: dict[Var, Bounds] = {}
     if isinstance(loop.start, Const) and isinstance(loop.extent, Const):
         ranges[loop.var] = float(loop.start.value), float(loop.start.value + max(loop.extent.value, 1) - 1)
     found = bounds(factor, AnyNumbers(ranges))
-    return found is not None and found[0] >= -1 and found[1] <= 1
+    return found is not None and found[0] >= least and found[1] <= 1
 
 
 def line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:

@@ -56,6 +56,13 @@ class Fresh(Struct, frozen=True):
     position: Callable[[], int]
 
 
+class AtOnce(Struct, frozen=True):
+    """Statements in place of a loop, without its order, and the arrays that they need."""
+
+    statements: list[Statement]
+    arrays: list[Buffer]
+
+
 def fresh_behind(statements: Iterable[Statement], name: Callable[[str], str]) -> Fresh:
     """New names, and positions behind those of statements."""
     return Fresh(name, count(max((s.position for s in statements), default=0) + 1).__next__)

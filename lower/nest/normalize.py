@@ -6,7 +6,7 @@ must be taken once, before a statement changes what it reads, becomes a local bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import assert_never, cast
 
 from msgspec import Struct, field
@@ -48,6 +48,7 @@ from ir.traverse import (
     all_exprs,
     bound_var,
     buffers_written,
+    free_vars,
     has_load,
     has_loads,
     loads,
@@ -192,6 +193,7 @@ def normalize(func: PrimFunc, checks: bool = False, policy: Policy | None = None
         before = dict(program.depth)
         _split_lifetimes(program)
         _privatise(program)
+        _drop_single_positions(program)
         if program.depth == before:
             break
     return program
@@ -512,16 +514,30 @@ def split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
 
 
 def _drop_single_positions(program: Program) -> None:
-    """Leave out dimensions of locals that have one position: a buffer of one element is a variable."""
+    """Leave out dimensions of locals in which an iteration has one position: a buffer of one element is a variable."""
     fixed = read_by_bounds(program.statements)
     for buffer, depth in list(program.depth.items()):
-        kept = [d for d, size in enumerate(buffer.shape) if not (isinstance(size, Const) and size.value == 1)]
-        if len(kept) == len(buffer.shape) or buffer in fixed:
+        if not buffer.shape or buffer in fixed:
+            continue
+        users = [s for s in program.statements if buffer in s.buffers()]
+        outer = {o.var for s in users[:1] for o in s.loops[:depth]}
+        places = [p for s in users for p in s.places(buffer)]
+        kept = [d for d, size in enumerate(buffer.shape) if not _one_position(size, [p[d] for p in places], outer)]
+        if len(kept) == len(buffer.shape):
             continue
         slim = replace(buffer, shape=tuple(buffer.shape[d] for d in kept))
         del program.depth[buffer]
         program.depth[slim] = depth
         relocate(program, buffer, slim, lambda indices, kept=kept: tuple(indices[d] for d in kept))
+
+
+def _one_position(extent: Expr, indices: Sequence[Expr], outer: Collection[Var]) -> bool:
+    """Whether a dimension has one position, or an iteration of `outer` loops, with a copy of its own, is at one."""
+    if isinstance(extent, Const) and extent.value == 1:
+        return True
+    used = free_vars(indices[0]) if indices else set()
+    own = bool(used) and used <= {*outer} and not has_loads(indices[0])
+    return own and all(map(indices[0].same, indices))
 
 
 def _split_at_numbers(program: Program) -> None:

@@ -306,6 +306,10 @@ def kept(x: Any) -> Any:
     return x
 
 
+def as_function(loop: Any) -> Any:
+    return loop()
+
+
 def windows(combine: Any, x: Array, size: int, axis: int, dilation: int = 1, stride: int = 1) -> Array:
     last = x.shape[axis] - dilation * (size - 1)
     parts = [np.take(x, range(dilation * k, dilation * k + last, stride), axis) for k in range(size)]
@@ -441,8 +445,8 @@ def integer_einsum(terms: int, spec: str, *operands: Array) -> Array:
 LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        truncdiv, as_number, kept, prefix_sums, linear_scan, saturated_sum, restarted_scan, in_turn, pairwise_sums,
-        doubling_sums,
+        truncdiv, as_number, kept, as_function, prefix_sums, linear_scan, saturated_sum, restarted_scan, in_turn,
+        pairwise_sums, doubling_sums,
         filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, in_ranges,
         reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until, chosen, first_best,
         first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser, greater, as_bfloat16,

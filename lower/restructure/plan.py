@@ -32,9 +32,10 @@ from lower.nest.nodes import (
 )
 from lower.nest.normalize import Program
 from lower.nest.silent_stores import always_unchanged
-from lower.restructure.alternatives import Edge, Forms
+from lower.restructure.alternatives import Forms
 from lower.restructure.coalescing import COALESCING, in_one_loop
 from lower.restructure.coalescing import ranges as flat_ranges
+from lower.restructure.instruction_forms import Edge
 from lower.restructure.uniform_locals import UNIFORM_LOCALS, with_uniform_locals
 
 PLANNING = Form(

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.arith import fold_binary
-from ir.fold import fold
+from ir.fold import chosen, fold
 from ir.naming import lengthened
 from ir.nodes import (
     NEGATED,
@@ -28,6 +28,7 @@ from ir.nodes import (
     Let,
     Load,
     PrimFunc,
+    Select,
     Seq,
     Stmt,
     Store,
@@ -116,11 +117,20 @@ def _steps(loop: For, values: Mapping[Var, Expr], target: Target, names: set[str
     done: list[Stmt] = []
     for k in range(int(loop.extent.value)):
         number = const(int(loop.start.value) + k, loop.var.dtype)
-        step = _folded(substitute(loop.body, {loop.var: number}))
+        step = _folded(_without_names(substitute(loop.body, {loop.var: number})))
         done.append(_in_digits(_staged(step, values, target, names), names))
         if sum(isinstance(s, Store) for d in done for s in walk(d)) > MAX_STORES:
             return None
     return seq(*done)
+
+
+def _without_names(stmt: Stmt) -> Stmt:
+    """A statement with the values of names in their place where these say what is done where."""
+
+    def one(s: Stmt) -> Stmt:
+        return substitute(s.body, {s.var: s.value}) if isinstance(s, Let) and _plain(s.value) else s
+
+    return map_stmt(stmt, on_stmt=one)
 
 
 def _hides(loop: For, values: Mapping[Var, Expr]) -> bool:
@@ -296,7 +306,10 @@ def _in_digits(stmt: Stmt, names: set[str]) -> Stmt:
 
 
 def _loop(loop: For, radix: int) -> Stmt:
-    """A loop over a digit, or its only step that a condition around all of its body lets pass."""
+    """A loop over a digit, its steps if its value decides what they compute, or the only one that a condition around
+    all of its body lets pass."""
+    if radix == 2 and any(len(_passed(c, loop.var, radix)) == 1 for c in _choices(loop.body)):
+        return seq(*(_decided(substitute(loop.body, {loop.var: const(k, loop.var.dtype)})) for k in range(radix)))
     inside = loop.body
     while isinstance(inside, For):
         inside = inside.body
@@ -307,6 +320,16 @@ def _loop(loop: For, radix: int) -> Stmt:
         if len(passed) == 1:
             return substitute(loop.body, {loop.var: const(passed[0], loop.var.dtype)})
     return loop
+
+
+def _choices(stmt: Stmt) -> Iterator[Expr]:
+    """What decides which of two values a statement takes."""
+    return (e.cond for e in all_exprs(stmt) if isinstance(e, Select))
+
+
+def _decided(stmt: Stmt) -> Stmt:
+    """A statement with the values that known conditions choose."""
+    return map_stmt(stmt, lambda e: map_expr(e, lambda part: chosen(fold(part))))
 
 
 def _passed(cond: Expr, digit: Var, radix: int) -> list[int]:

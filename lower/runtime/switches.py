@@ -23,6 +23,7 @@ from lower.instructions.argmax import SEARCHES
 from lower.instructions.cholesky import FACTORS
 from lower.instructions.convolution import BANDED, CONVOLUTION
 from lower.instructions.deferred_updates import DELAYED
+from lower.instructions.discounted_sum import DISCOUNTED_SUMS
 from lower.instructions.filters import FILTERS
 from lower.instructions.last_writer import LAST_WRITER
 from lower.instructions.recurrence import EXTREMES_OF_SUMS, RUNNING_EXTREMES, SCANS
@@ -43,6 +44,7 @@ from lower.pallas.choice import PALLAS
 from lower.restructure.blocking import BLOCKING
 from lower.restructure.coalescing import COALESCING
 from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING
+from lower.restructure.loop_functions import LOOP_FUNCTIONS
 from lower.restructure.loop_reversal import LOOP_REVERSAL
 from lower.restructure.plan import PLANNING
 from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS
@@ -72,14 +74,14 @@ from lower.tensor.search import EINSUM
 STRUCTURE = (
     PLANNING, UPDATES, EXTREMES, PRIVATIZATION, IF_CONVERSION, EXISTENCE, STEADY_CONDITIONS, ELEMENT_READS, RESIDUES,
     BEST_OF_GROUPS, SILENT_STORES, PERMUTATION, SPLITTING_AT_STEPS, INDEX_SET_SPLITTING, BLOCKING, STRIP_MINING,
-    SKEWING, COALESCING, FULL_UNROLLING, PARTIAL_UNROLLING, STAGES,
+    SKEWING, COALESCING, FULL_UNROLLING, PARTIAL_UNROLLING, LOOP_FUNCTIONS, STAGES,
     VERSIONING, MERGED, FORWARD_SUBSTITUTION, PRODUCER_INLINING, CODE_MOTION, DELICM, PAST_VALUES, CONTRACTION,
     UNIFORM_LOCALS, COLUMNS, COPY_IN_OUT, TRANSPOSED_COPY, DIMENSION_ORDER, LOOP_REVERSAL, DELINEARIZATION,
     LINEARIZATION, USED_EXTENTS,
 )  # fmt: skip
 INSTRUCTIONS = (
     EINSUM, CONVOLUTION, BANDED, WINDOWED, SCANS, PREFIXES, RUNNING_EXTREMES, EXTREMES_OF_SUMS, FILTERS, SEGMENTS,
-    SEARCHES, LAST_WRITER, SYSTEMS, FACTORS, DELAYED, PALLAS, INSTANCES,
+    SEARCHES, LAST_WRITER, DISCOUNTED_SUMS, SYSTEMS, FACTORS, DELAYED, PALLAS, INSTANCES,
 )  # fmt: skip
 VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)
 
