@@ -30,7 +30,7 @@ from lower.emission.derivatives import has_derivatives, same_derivatives
 from lower.emission.descriptions import described, listed, loop_described, parameters_described
 from lower.emission.donation import Donate, donated_buffers
 from lower.emission.emitted import Emitted
-from lower.emission.in_place_conditional import Stepping, by_element, condition_of, looped
+from lower.emission.in_place_conditional import Stepping, by_element, compiled_alone, condition_of, looped
 from lower.emission.layout_barrier import pinned
 from lower.emission.rows import is_large
 from lower.emission.scope import Names, Scope
@@ -72,7 +72,6 @@ from lower.program.nodes import (
     Function,
     JaxExpr,
     JaxStmt,
-    Lambda,
     Literal,
     Name,
     Return,
@@ -92,7 +91,7 @@ from lower.program.passes import (
 from lower.program.register_rotation import Handed
 from lower.program.registers import Step
 from lower.restructure.early_ends import EarlyEnd, early_end
-from lower.restructure.loop_functions import LOOP_FUNCTIONS, is_one_function
+from lower.restructure.loop_functions import is_one_function, made_of_parts
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import own_locals
 from lower.restructure.statement_fusion import merged
@@ -543,8 +542,7 @@ class _Emitter:
         """A loop, or a phase of one."""
         loop = node.loop
         child = scope.child()
-        takes = self.program.policy.takes(LOOP_FUNCTIONS) and not self.program.policy.exact
-        alone = takes and not scope.in_function and is_one_function(node, self.plan.boxes, self.target)
+        alone = not scope.in_function and is_one_function(node, self.plan.boxes, self.target, self.program.policy)
         child.in_function |= alone
         child.loop_vars |= {loop.var}
         child.carried = frozenset(carried)
@@ -573,6 +571,7 @@ class _Emitter:
                 low, high = (call(f"jnp.{max(dtype, DType.INT32, key=lambda d: d.bits)}", e) for e in (low, high))
         on = [call("jnp.any", Name(self.names.of(b))) for b in lanes]
         results = [*map(Name, names), *rows.then, *registers.then, *on]
+        at = len(scope.stmts)
         scope.add(with_state(step, [variable], state, body, results))
         first = [*map(Name, names), *rows.first, *registers.first, *(call("jnp.bool_", True) for _ in more)]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
@@ -581,11 +580,9 @@ class _Emitter:
             self.report.append(f"loop {loop.var.name}: {steps_described(several)} are compiled as one")
         goes_on = None if end is None else self._goes_on(node, end, state, scope)
         found = looped(Stepping(low, high, ends, step, given, floats), node, several, goes_on)
-        if alone:
+        if alone and made_of_parts(scope.stmts[at:], found.call):
             self.report.append(f"loop {loop.var.name} is compiled as one function")
-            found = replace(
-                found, call=call("as_function", Lambda((), found.call)), helpers=found.helpers | {"as_function"}
-            )
+            found = compiled_alone(found)
         self.helpers |= found.helpers
         if not found.bounded:
             self.forward_only.append(loop_described(node))

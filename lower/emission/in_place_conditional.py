@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.errors import LowerError
 from ir.traverse import ANY_STEPS
 from lower.nest.nodes import ArrayStatement, SequentialLoop, Versions, inner_statements
 from lower.program.build import assign_each, call, function
-from lower.program.nodes import Function, JaxExpr, JaxStmt, Literal, Name, Return
+from lower.program.nodes import Function, JaxExpr, JaxStmt, Lambda, Literal, Name, Return
 
 GIVEN = '''
 def with_all_given(function, *arguments):
@@ -171,6 +172,11 @@ def looped(stepping: Stepping, node: SequentialLoop, several: int | None, goes_o
         return Looped(result, frozenset(("with_all_given", "loop_between")), True)
     result = call("lax.fori_loop", low, high, step, stepping.first)
     return Looped(result, frozenset(), ends is not None or not stepping.floats)
+
+
+def compiled_alone(found: Looped) -> Looped:
+    """The same loop, compiled as one function."""
+    return replace(found, call=call("as_function", Lambda((), found.call)), helpers=found.helpers | {"as_function"})
 
 
 def condition_of(name: str, state: Sequence[str], before: Sequence[JaxStmt], cond: JaxExpr) -> Function:

@@ -11,7 +11,7 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.operations import ScanSize
 from egraph_rules.cost.target import Target, instruction_cost
 from ir.analysis.dependence import Loop, Tile
-from ir.nodes import Binary, Buffer, Const, Expr, Load
+from ir.nodes import Binary, Const, Expr, Load
 from ir.traverse import free_vars, loads
 from lower.instructions import scans
 from lower.nest.element_prices import element, extent, gathered, work
@@ -27,7 +27,6 @@ from lower.nest.nodes import (
     Span,
     Versions,
 )
-from lower.restructure.loop_functions import is_one_function
 from lower.restructure.unrolling import factor
 
 
@@ -41,9 +40,7 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         if isinstance(node, SequentialLoop):
             times = steps * extent(boxes.get(node.loop), target)
             together = factor(node, boxes, target)
-            within = operations.in_function(target) if is_one_function(node, boxes, target) else target
-            total += operations.steps(target, times / together, times / together * _copies(node.body, target))
-            total += estimate(node.body, boxes, within, times)
+            total += operations.steps(target, times / together, 0.0) + estimate(node.body, boxes, target, times)
         elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
             total += steps * target.launch + estimate(node.fast, boxes, target, steps)
         elif node.statement.tile is not None:
@@ -62,19 +59,6 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         else:
             total += steps * operations.single(target, element(node.statement, target), several=several)
     return total
-
-
-def _copies(body: Iterable[Node], target: Target) -> float:
-    """What a step takes that copies arrays: those of which a statement stores a part, and reads what another stored."""
-    stored: set[Buffer] = set()
-    copied: set[Buffer] = set()
-    for node in body if target.stores_copy else ():
-        if isinstance(node, ArrayStatement) and node.axes:
-            buffer = node.statement.buffer
-            copied |= {load.buffer for load in node.statement.reads() if load.buffer == buffer} & stored
-            stored.add(buffer)
-    sizes = (prod(e.value if isinstance(e, Const) else target.default_extent for e in b.shape) for b in copied)
-    return sum(operations.moved(target, float(size)) for size in sizes)
 
 
 def _elementwise(node: Node) -> tuple[tuple[Expr, Expr], ...] | None:

@@ -10,14 +10,16 @@ nor communication, which arrays on several devices need. So what is within the l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
-from lower.analysis.freedoms import Form
+from lower.analysis.freedoms import Form, Policy
 from lower.nest.element_prices import extent
 from lower.nest.nodes import ArrayStatement, Box, Node, SequentialLoop
+from lower.program.nodes import Attribute, Call, Function, Infix, JaxExpr, JaxNode, JaxStmt, Name, path_of, walk
+from lower.program.primitives import JAX
 
 LOOP_FUNCTIONS = Form(
     "structure.loop_function",
@@ -26,31 +28,16 @@ LOOP_FUNCTIONS = Form(
 )
 
 AS_FUNCTION = '''
-PARTS_OF_FUNCTIONS = frozenset("""
-    abs add and argmax argmin bitcast_convert_type broadcast_in_dim ceil clamp clz concatenate cond convert_element_type
-    copy cos cummax cummin cumprod cumsum custom_jvp_call div dynamic_slice dynamic_update_slice eq exp exp2 expm1 floor
-    gather ge gt integer_pow iota is_finite jit le log log1p logistic lt max min mul ne neg not or pad pjit
-    population_count pow reduce_and reduce_max reduce_min reduce_or reduce_precision reduce_prod reduce_sum rem reshape
-    rev round rsqrt scan scatter scatter-add scatter_max scatter_min scatter_mul select_n shift_left
-    shift_right_arithmetic shift_right_logical sign sin slice sqrt square squeeze stop_gradient sub tanh transpose while
-    xor
-""".split())
-
-
 def is_function(program):
-    """Whether XLA:CPU can compile a program as one function: not products, sorts, stores to several places, or
-    reductions that a library does."""
+    """Whether no step of a program stores to several places, or reduces so much that a library does it."""
     for step in program.eqns:
-        name, parts = step.primitive.name, jax.tree.leaves([*step.params.values()])
-        sizes = [x.aval.size for x in step.invars if hasattr(x, "aval")]
-        if name not in PARTS_OF_FUNCTIONS or step.params.get("name") == "in_memory":
-            return False
+        name, sizes = step.primitive.name, [x.aval.size for x in step.invars]
         if name.startswith("reduce") and max(sizes) > 2048:
             return False
-        if name.startswith("scatter"):
-            if sizes[1] != step.invars[1].aval.shape[-1]:
-                return False
-        elif not all(is_function(p) for p in parts if hasattr(p, "eqns")):
+        if name.startswith("scatter") and sizes[1] != step.invars[1].aval.shape[-1]:
+            return False
+        parts = [getattr(p, "jaxpr", p) for p in jax.tree.leaves([*step.params.values()])]
+        if not all(is_function(p) for p in parts if hasattr(p, "eqns")):
             return False
     return True
 
@@ -100,9 +87,44 @@ def as_function(loop):
 '''
 
 
-def is_one_function(node: SequentialLoop, boxes: Mapping[Loop, Box], target: Target) -> bool:
-    """Whether a loop is better compiled as one function on a target: all that a step does at once is short."""
-    return 0 < _longest(node.body, boxes, target) <= target.function
+# What a function may consist of; other helpers of programs are loops, products or sorts.
+_NO_PARTS = frozenset(
+    ("jnp.einsum", "lax.linalg.triangular_solve", "lax.conv_general_dilated", "lax.optimization_barrier")
+)
+_HELPERS = frozenset(("truncdiv", "as_number", "first_best", "first_true", "last_best", "loop_until", "with_all_given"))
+_PYTHON = frozenset(("min", "max", "range", "int", "bool", "float"))
+_METHODS = frozenset(("set", "add", "multiply", "min", "max", "get", "astype", "reshape"))
+
+
+def made_of_parts(steps: Sequence[JaxStmt], loop: JaxExpr) -> bool:
+    """Whether a loop, with the functions that are its steps, calls nothing but what a function may consist of."""
+    nodes = [n for s in (*steps, loop) for n in walk(s)]
+    own = {n.name for n in nodes if isinstance(n, Function)}
+    return all(_is_part(n, own) for n in nodes)
+
+
+def _is_part(node: JaxNode, own: Collection[str]) -> bool:
+    match node:
+        case Infix(sign="@"):
+            return False
+        case Call(function=Name(id=name)):
+            return name in own or name in _HELPERS or name in _PYTHON
+        case Call(function=Attribute(attr=attr) as function):
+            path = path_of(function)
+            module = path is not None and path.split(".")[0] in ("jnp", "lax", "jax")
+            return path in JAX and path not in _NO_PARTS if module else attr in _METHODS
+        case Call():
+            return False
+        case _:
+            return True
+
+
+def is_one_function(node: SequentialLoop, boxes: Mapping[Loop, Box], target: Target, policy: Policy) -> bool:
+    """Whether a loop is better compiled as one function on a target: all that a step does at once is short.
+
+    Operations that are compiled together may be rounded once, which strict floats do not allow."""
+    takes = policy.takes(LOOP_FUNCTIONS) and not policy.exact
+    return takes and 0 < _longest(node.body, boxes, target) <= target.function
 
 
 def _longest(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target) -> float:

@@ -266,3 +266,25 @@ def test_any_delay_line(data: st.DataObject) -> None:
     inputs = random_inputs(func, np.random.default_rng(1))
     inputs["A"] = np.clip(np.abs(inputs["A"]), 0.3, 0.5)
     check(func, 1e-3, inputs=inputs)
+
+
+DISCOUNTED = {
+    "products": "for t in T.serial(40):\n    for i, j in T.grid(4, 4):\n        S[i, j] = 0.75 * S[i, j] + 0.5 * X[t, i] * X[t, j]",
+    "a factor from data": "for t in T.serial(3, 40):\n    for i, j in T.grid(4, 4):\n        S[i, j] = S[i, j] * T.sigmoid(X[2, j]) - X[t, i]",
+    "a column": "for t in T.serial(40):\n    for i in T.serial(4):\n        S[i, 1] = (S[i, 1] + X[t, i]) / 8.0",
+    "several in a step": "for t in T.serial(40):\n    for i, j, k in T.grid(4, 4, 3):\n        S[i, j] = 0.9 * S[i, j] + X[t, k]",
+    "a local of the step": "for t in T.serial(40):\n    m = T.alloc_buffer((1,), 'float32')\n    m[0] = X[t, 0] * X[t, 1]\n    for i, j in T.grid(4, 4):\n        S[i, j] = S[i, j] * 0.5 + m[0]",
+}  # fmt: skip
+IN_ORDER = {
+    "the factor is no discount": "for t in T.serial(40):\n    for i, j in T.grid(4, 4):\n        S[i, j] = 1.5 * S[i, j] + 0.5 * X[t, i]",
+    "steps look at it": "for t in T.serial(40):\n    for i, j in T.grid(4, 4):\n        S[i, j] = 0.5 * S[i, j] + X[t, i]\n    X[39 - t, 0] = S[1, 1]",
+    "another place": "for t in T.serial(40):\n    for i, j in T.grid(4, 4):\n        S[i, j] = 0.5 * S[j, i] + X[t, i]",
+    "the factor changes": "for t in T.serial(40):\n    for i, j in T.grid(4, 4):\n        S[i, j] = T.sigmoid(X[t, j]) * S[i, j] + X[t, i]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", [*DISCOUNTED.values(), *IN_ORDER.values()], ids=[*DISCOUNTED, *IN_ORDER])
+def test_sums_of_what_decays(body: str) -> None:
+    func = read('X: T.Buffer((40, 4), "float32"), S: T.Buffer((4, 4), "float32")', body)
+    kernel = check(func, 2e-4, target=replace(EAGER, step=1e4))
+    assert ("**" in kernel.source) == (body in DISCOUNTED.values()), kernel.source

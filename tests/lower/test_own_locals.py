@@ -309,3 +309,15 @@ def test_names_under_a_branch_are_not_looked_at_elsewhere() -> None:
 @pytest.mark.parametrize("line", ["        Q[j] = e", "    X[i] = X[i] + A[i, (j + 1) % 8]"])
 def test_names_that_more_than_a_branch_depends_on_stay_in_steps(line: str) -> None:
     assert "fori_loop" in agreeing_source(read(INTEGERS, EVEN + line))
+
+
+def test_parts_that_iterations_have_for_themselves_are_not_copied_for_each() -> None:
+    body = """b = T.alloc_buffer((8, 8), "int32")
+for c in range(8):
+    for m in range(1, 7):
+        for k in range(8):
+            b[c, k] = A[c, k]
+        for k in range(1, m + 1):
+            A[c, k] = b[c, k] + X[c] * b[c, m - k]"""
+    source = agreeing_source(read(INTEGERS, body))
+    assert "(8, 8, 8)" not in source, source

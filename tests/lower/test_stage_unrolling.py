@@ -41,6 +41,12 @@ STAGES = {
     for i in T.serial(32):
         if ((i >> s) & 1) == 1:
             X[i - (1 << s)] = X[i - (1 << s)] + X[i]""",
+    "rotations of pairs": """for q in T.serial(5):
+    for i in T.serial(32):
+        b = (i >> q) & 1
+        Y[i] = X[i] + T.if_then_else(b == 0, -(q + 2), q + 3) * X[i ^ (1 << q)]
+    for i in T.serial(32):
+        X[i] = Y[i] % 97""",
     "bits set": """for s in T.serial(5):
     for i in T.serial(32):
         if (i >> s) % 2 == 0:
