@@ -465,7 +465,7 @@ def options_by_name(x):
 
 
 REFUSED = [
-    (places_of, "array of the greatest size"), (transformed, "imaginary"),
+    (places_of, "array of the greatest size"), (transformed, "loops of the transform"),
     (floats_out, "float64"), (options_by_name, "its parameters are a, a_min"),
     (where_alone, "A[condition].sum()"), (two_selections, "different arrays"), (selection_returned, "depends on data"),
     (greatest_beside, "whose sizes may differ"), (assigned_within, "(y := v * 2)"), (assigned_after, "(y := x[1])"),

@@ -35,8 +35,8 @@ from ir.script.plain.arrays import (
 from ir.script.plain.calls import call
 from ir.script.plain.comparisons import compared
 from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, shown, used
+from ir.script.plain.library import complexes, selected
 from ir.script.plain.library import names as library
-from ir.script.plain.library import selected
 from ir.script.plain.library.arranged import copied, extents_of, flattened, one_of, size_of
 from ir.script.plain.logic import deciding, logical
 from ir.script.plain.program import NeedsRange, NeedsValue, Program
@@ -170,6 +170,8 @@ class Evaluator(Struct):
         match node:
             case ast.Constant(value=bool() | int() | float() as number):
                 return number
+            case ast.Constant(value=complex() as number):
+                return complexes.literal(number)
             case ast.Constant(value=None | str() as value):
                 return Named(value)
             case ast.Constant(value=bytes() as value):
@@ -255,6 +257,10 @@ class Evaluator(Struct):
         match value:
             case bool() | int() | float() if type(value) in (bool, int, float):
                 return value
+            case _ if isinstance(value, (complex, np.complexfloating)):
+                found = complexes.literal(complex(value))
+                dtype = library.dtype_named(type(value))
+                return found if type(value) is complex or dtype is None else self.numbers.convert(found, dtype, node)
             case numbers.Number() if (dtype := library.dtype_named(type(value))) is not None:
                 number = value.item()  # pyright: ignore[reportAttributeAccessIssue]
                 return const(shortest(number, dtype) if dtype.is_float else number, dtype)
@@ -284,6 +290,8 @@ class Evaluator(Struct):
                 return self.known(found, node)
         if isinstance(owner, Named) and isinstance(owner.value, DType) and node.attr == "type":
             return Named(owner.value.numpy.type)
+        if is_number(owner) and node.attr in (complexes.REAL, complexes.IMAG):
+            return complexes.part_named(self.numbers, node.attr, self.as_number(owner, node), node)
         if isinstance(owner, Expr) and node.attr == "dtype":
             return Named(owner.dtype)
         hint = hints.of_attribute(shown(node.value), node.attr)
@@ -303,6 +311,8 @@ class Evaluator(Struct):
                 return Named(self.dtype_of(array, node))
             case "flat":
                 return flattened(self, array, node)
+            case "real" | "imag" as name:
+                return self.lifted(lambda v: complexes.part_named(self.numbers, name, v[0], node), [array], node)
             case "T":
                 return transposed(array, range(len(array.shape))[::-1])
             case attr:
@@ -374,7 +384,7 @@ class Evaluator(Struct):
                 return (a if isinstance(a, tuple) else b if isinstance(b, tuple) else ()) * times
             raise self.error("dtype-mismatch", "an operator of a list or tuple", node, hints.APPENDING)
         name = BINARY[type(op)]
-        return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
+        return self.lifted(lambda v: complexes.operated(self.numbers, name, v[0], v[1], node), [a, b], node)
 
     def _unary(self, op: ast.unaryop, operand: ast.expr, node: ast.expr) -> Value:
         if isinstance(op, ast.Not):

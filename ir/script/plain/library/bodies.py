@@ -241,7 +241,7 @@ def inner(a: Any, b: Any) -> Any:
 
 
 def vdot(a: Any, b: Any) -> Any:
-    return np.ravel(a) @ np.ravel(b)
+    return np.conj(np.ravel(a)) @ np.ravel(b)
 
 
 def polyval(p: Any, x: Any) -> Any:
@@ -254,7 +254,7 @@ def polyval(p: Any, x: Any) -> Any:
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     if ord is None or ord == "fro":
-        return np.sqrt(np.sum(np.square(x * 1.0), axis=axis, keepdims=keepdims))
+        return np.sqrt(np.sum(np.real(x * 1.0 * np.conj(x)), axis=axis, keepdims=keepdims))
     if x.ndim == 1 or (axis is not None and np.ndim(axis) == 0):
         return _vector_norm(np.abs(x * 1.0), ord, axis, keepdims)
     if x.ndim == 2 and axis is None and (ord == 1 or ord == np.inf):
