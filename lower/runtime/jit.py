@@ -90,7 +90,7 @@ class JitFunction(Shown, Generic[P]):
         if stores:
             self._check_distinct(arguments, stores)
         taken = special.taken(arguments)
-        if special.quick and special.complexes:
+        if special.quick and special.joins:
             with special.kernel.context():
                 return special.joined(*taken)
         if special.quick:
@@ -290,6 +290,9 @@ class JitFunction(Shown, Generic[P]):
         exact = Floats.FINITE not in options.floats or Floats.NO_SIGNED_ZEROS not in options.floats
         plain = translate(self.__wrapped__, types, ints, exact)
         target = jax.default_backend() if options.target is None else options.target
+        if plain.parts and not isinstance(options.donate, bool):
+            names = (options.donate,) if isinstance(options.donate, str) else options.donate
+            options = replace(options, donate=tuple(part for n in names for part in plain.parts.get(n, (n,))))
         given = sum(not isinstance(t, Known) for t in types.values()) + sum(name in plain.parts for name in types)
         kernel, searched = built(plain.func, target, options, given)
         return specialized(plain, searched, kernel, types, arguments, options)

@@ -60,6 +60,7 @@ class Specialization(Shown, Struct, frozen=True, dict=True):
     quick: bool  # whether arguments of this signature need neither checks nor conversion
     searched: Callable[[], Result]
     complexes: frozenset[int] = frozenset()  # which of the arguments that the kernel takes are complex
+    joins: bool = False  # whether any of the arguments or results is
 
     def taken(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """Those of the arguments of a call that are given to the kernel."""
@@ -136,6 +137,10 @@ class Quick(Struct, frozen=True):
         return all(arguments[k] == value for k, value in self.known) if self.known else True
 
 
+def _as_they_are(results: Any) -> Any:
+    return results
+
+
 def quick_way(
     special: Specialization,
     arguments: Sequence[Any],
@@ -147,8 +152,8 @@ def quick_way(
     if not special.quick or not kernel.simple:
         return None
     jitted, wide, pick = kernel.jitted, kernel.emitted.wide, special.pick
-    if special.complexes:
-        jitted, pick = special.joined, operator.pos
+    if special.joins:
+        jitted, pick = special.joined, _as_they_are
     config, context = jax.config, jax.enable_x64  # pyright: ignore[reportAttributeAccessIssue]
     spare: list[Any] = []  # contexts that no call is in, since making one takes as long as entering it
     places = range(len(arguments)) if special.places is None else special.places
@@ -243,7 +248,7 @@ def specialized(
     own = None if len(places) == len(types) else places
     stored = ((k, name) for k, name in zip(places, plain.given, strict=True) if name in plain.results)
     stores = tuple(k for k, _ in stored) if len(places) > 1 else ()
-    return Specialization(plain.func, kernel, own, pick, stores, quick, searched, complexes)
+    return Specialization(plain.func, kernel, own, pick, stores, quick, searched, complexes, bool(plain.parts))
 
 
 def _picking(returned: Nested, places: Sequence[Sequence[int]]) -> Callable[[Sequence[Any]], Any]:

@@ -262,6 +262,7 @@ def test_arrays_may_be_given_away() -> None:
     x = jnp.asarray(X)
     np.testing.assert_array_equal(shifted(x, 1.0), X + 1)
     assert x.is_deleted()
+    np.testing.assert_array_equal(shifted(jnp.asarray(X + 1j), 1.0), X + (1 + 1j))
 
 
 def test_complex_numbers_are_those_of_jax() -> None:
@@ -275,8 +276,11 @@ def test_complex_numbers_are_those_of_jax() -> None:
     z = (np.arange(5) + 1j).astype(np.complex64)
     for given in (z, jnp.asarray(z), z.astype(complex)):
         for _ in range(2):  # the second call takes the quick way
-            assert_same(turned(given), turned.__wrapped__(given))
+            assert_same(turned(given, 1j), turned.__wrapped__(given, 1j))
+    assert_same(turned(z), turned.__wrapped__(z))
     assert_same(turned(z, 2.0), turned.__wrapped__(z, 2.0))
+    for options in ({"checks": True}, {"sizes": "open"}, {"static": "c"}):
+        assert_same(loopsat.jit(**options)(turned.__wrapped__)(z, 1j), turned.__wrapped__(z, 1j))
     by_hand = jax.grad(lambda z: jnp.sum(jnp.abs(z * z + 1j) ** 2))(jnp.asarray(z))
     found = jax.jit(jax.grad(lambda z: jnp.sum(jnp.abs(turned(z)[0]) ** 2)))(jnp.asarray(z))
     np.testing.assert_allclose(found, by_hand, rtol=1e-5)

@@ -202,6 +202,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         return made.made(read, name, function, node)
     if name in library.FILLED or name in library.FILLED_LIKE:
         return made.filled(read, name, function, node)
+    if name in ("min", "max") and node.args and (rank := keyword(node, "key")) is not None:
+        return _best_by(read, name, rank, node)
     if name in library.FOLDS and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp)):
         return _fold(read, name, node.args[0], node)
     if name == "sum":
@@ -217,7 +219,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
                 return extents_of(read, value.shape[:1], node)[0]
             if isinstance(value, Selection):
                 return selected.counted(read, value, node)
-            raise read.error("not-an-array", f"`{shown(node.args[0])}` has no length", node)
+            hint = hints.of_text(value.value) if isinstance(value, Named) else ""
+            raise read.error("not-an-array", f"`{shown(node.args[0])}` has no length", node, hint)
         case "complex":
             given = [read.number(a) for a in arguments(read, node, name, 1, 2, ("real", "imag"))]
             return complexes.Complexes(numbers, node).of_parts(given[0], given[1] if len(given) > 1 else 0.0)
@@ -314,9 +317,21 @@ def names_of(name: str) -> Sequence[str]:
 
 def _items_of(read: Evaluator, items: ast.expr, node: ast.Call) -> Value:
     """`tuple(...)` of a tuple, or of as many items as are known."""
-    if not isinstance(items, ast.GeneratorExp):
-        items = ast.copy_location(ast.GeneratorExp(_ITEM, [ast.comprehension(_ITEM, items, [], 0)]), items)
-    return read.caller.items(items, node)
+    return read.caller.items(_each_of(items), node)
+
+
+def _each_of(items: ast.expr) -> Comprehension:
+    """A comprehension that gives items as they are, unless it is one."""
+    if isinstance(items, (ast.GeneratorExp, ast.ListComp)):
+        return items
+    return ast.copy_location(ast.GeneratorExp(_ITEM, [ast.comprehension(_ITEM, items, [], 0)]), items)
+
+
+def _best_by(read: Evaluator, name: str, rank: ast.expr, node: ast.Call) -> Number:
+    """`min` and `max` of items by a function."""
+    arguments(read, node, name, 1, len(node.args), ("key",))
+    items = node.args[0] if len(node.args) == 1 else ast.copy_location(ast.Tuple([*node.args], ast.Load()), node)
+    return read.caller.best_by(name, rank, _each_of(items), node)
 
 
 def _fold(read: Evaluator, name: str, items: Comprehension, node: ast.Call) -> Value:

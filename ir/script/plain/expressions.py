@@ -266,7 +266,7 @@ class Evaluator(Struct):
                 return const(shortest(number, dtype) if dtype.is_float else number, dtype)
             case bytes():
                 return (*value,)
-            case tuple():
+            case tuple() | list():
                 return tuple(self.known(v, node) for v in value)
             case _ if not isinstance(value, type) and hasattr(value, "__array__") and hasattr(value, "shape"):
                 hint = "make it a parameter"
@@ -440,7 +440,8 @@ class Evaluator(Struct):
             return part if part.shape else self.element(part, (), node)
         if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
             return owner  # an array without dimensions
-        raise self.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node)
+        hint = hints.of_text(owner.value) if isinstance(owner, Named) else ""
+        raise self.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node, hint)
 
     def part(
         self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None, *, stored: bool = False

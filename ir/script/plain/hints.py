@@ -36,7 +36,6 @@ APPENDING = "make the array first, as in out = np.empty(n), and store into out[k
 SIZED = "make an array of the greatest size, store one item after the other, and return their number too"
 FUNCTIONS = {
     "print": "leave it out, and print the results of the call",
-    "sorted": "sort before the call",
     "sort": "sort before the call",
     "argsort": "sort before the call",
     "dict": EXPRESSIONS[ast.Dict],
@@ -48,6 +47,7 @@ FUNCTIONS = {
     "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
     "reduce": "write a loop that keeps the result so far",
     **dict.fromkeys(("float_power", "nextafter"), "write it as a plain Python function, which is put in place"),
+    "insert": "write np.concatenate of the parts, or store into an array that is longer",
     "solve": "solve before the call, or write the elimination as loops",
     "det": "write the elimination as loops",
     "inv": "invert before the call, or write the elimination as loops",
@@ -64,3 +64,8 @@ def of_attribute(owner: str, name: str) -> str:
     if owner.endswith("fft"):
         return "transform before or after the call, or write the loops of the transform"
     return FUNCTIONS.get(name, "")
+
+
+def of_text(value: object) -> str:
+    """What to write in place of the characters of a text."""
+    return "pass its bytes, as in np.frombuffer(text.encode(), np.uint8)" if isinstance(value, str) else ""

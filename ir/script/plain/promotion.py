@@ -188,6 +188,8 @@ class Numbers(Struct):
             return self._extremum(op, a, b, node)
         if dtype is DType.BOOL:
             return self._of_truths(op, a, b, node)
+        if op in COMPARE_OPS and dtype.is_integer and (known := _beyond(op, a, b, dtype)) is not None:
+            return known
         if op in COMPARE_OPS and (not dtype.is_complex or op in ("eq", "ne")):
             return Binary(op, self.convert(a, dtype, node), self.convert(b, dtype, node), self.source.span(node))
         if dtype.is_complex:
@@ -377,6 +379,15 @@ class Numbers(Struct):
         if self.dtype_of(value) is DType.BOOL:
             return Weak(self.convert(value, DType.INT32, node), 0, 1)
         return Weak(self.convert(value, DType.INT64, node))
+
+
+def _beyond(op: BinaryOp, a: Number, b: Number, dtype: DType) -> bool | None:
+    """What a comparison says of a Python integer beside numbers of a dtype that cannot hold it; None of any other."""
+    for number in (a, b):
+        if type(number) is int and not dtype.min <= number <= dtype.max:
+            above = (number > dtype.max) is (number is b)  # whether the right side is the greater one
+            return fold_numbers(op, 0, 1 if above else -1) is True
+    return None
 
 
 def _rank(value: Number) -> int:

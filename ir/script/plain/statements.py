@@ -187,6 +187,10 @@ class Body(Struct, dict=True):
         """A sum, extremum or truth over what a comprehension gives."""
         return self.comprehensions.fold(name, node, place, start, default)
 
+    def best_by(self, name: str, rank: ast.expr, node: Comprehension, place: ast.AST) -> Number:
+        """The item of a comprehension that is first by a function."""
+        return self.comprehensions.best_by(name, rank, node, place)
+
     def listed(self, node: ast.ListComp | Listed) -> Value:
         """The array that NumPy makes of a list, or that stands for it."""
         return self.comprehensions.of_list(node) if isinstance(node, Listed) else self.comprehensions.array(node)
@@ -431,9 +435,18 @@ class Body(Struct, dict=True):
             self._assign(target, found, node)
 
     def _right(self, targets: list[ast.expr], value: ast.expr) -> Value:
-        """The right side of an assignment, of which elements of arrays take a list too."""
+        """The right side of an assignment, of which elements of arrays take a list too.
+
+        Calls that are items of it are worked out one after the other, as statements of their own would be.
+        """
+        calls = isinstance(value, ast.Tuple) and any(isinstance(e, ast.Call) for e in value.elts)
+        if isinstance(value, ast.Tuple) and calls and not any(isinstance(e, ast.Starred) for e in value.elts):
+            return tuple([self.settled("item", self._item(e), e) for e in value.elts])
         stored = all(isinstance(t, ast.Subscript) for t in targets)
         return self.read.array_or(value) if stored else self.read.value(value)
+
+    def _item(self, node: ast.expr) -> Value:
+        return self._result(node) if isinstance(node, ast.Call) else self.read.value(node)
 
     def _update(self, target: ast.expr, op: ast.operator, value: ast.expr, node: ast.stmt) -> None:
         """`target op= value`: in place for arrays, a new value for names of numbers."""
