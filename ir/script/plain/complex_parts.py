@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ir.dtypes import DType
+from ir.dtypes import DType, float_max
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -226,8 +226,8 @@ def _is_one(expr: Expr) -> bool:
 
 
 def _as(expr: Expr, dtype: DType) -> Expr:
-    if isinstance(expr, Const):
-        return Const(float(expr.value), dtype) if dtype is DType.FLOAT64 else Cast(dtype, expr)
+    if isinstance(expr, Const) and abs(expr.value) <= float_max(dtype):
+        return Const(float(expr.value), dtype)
     return expr if expr.dtype is dtype else Cast(dtype, expr)
 
 
