@@ -55,7 +55,14 @@ def functions(a):
 def of_cmath(x):
     a, b, c = x[0], x[1], x[2]
     root = cmath.sqrt(b * b - 4 * a * c)
-    return (-b + root) / (2 * a), cmath.exp(1j * a), cmath.phase(complex(a, b)), cmath.log(c), complex(x[3])
+    return (
+        (-b + root) / (2 * a),
+        cmath.exp(1j * a),
+        cmath.phase(complex(a, b)),
+        cmath.log(c),
+        complex(x[3]),
+        cmath.polar(1j * cmath.rect(a * a, b)),
+    )
 
 
 @program(lambda r: (r.uniform(-2, 1, 5), r.uniform(-1, 1, 4)))
@@ -142,6 +149,12 @@ def numbers(z, c, d):
     return w, math.sqrt(s), sum(v * d for v in z)
 
 
+def stored_part(x):
+    z = x * 1j
+    z.real[0] = 1
+    return z
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_a_program_computes_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -155,6 +168,7 @@ def test_a_program_computes_what_python_does(function: Any, arguments: Any) -> N
         (lambda x: np.zeros(3) + np.float64(x[0] * 1j), "z.real"),
         (lambda x: np.tan(x * 1j), "real and imaginary"),
         (lambda x: x * 1j // 2, "floordiv"),
+        (stored_part, "complex(x, z[i].imag)"),
     ],
 )  # fmt: skip
 def test_what_complex_numbers_have_not_is_refused(function: Any, text: str) -> None:

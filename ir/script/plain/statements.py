@@ -24,6 +24,7 @@ from ir.script.plain.functions import named as name_of
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import keyword
 from ir.script.plain.library.bodies import IN_PLACE
+from ir.script.plain.library.complexes import IMAG, REAL
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike
 from ir.script.plain.loops.counting import Counted
@@ -336,6 +337,8 @@ class Body(Struct, dict=True):
         part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
         if not isinstance(part, View):
             hint = "make an array of it, as in np.array([...])" if isinstance(array, tuple) else ""
+            if isinstance(owner, ast.Attribute) and owner.attr in (REAL, IMAG):
+                hint = "store complex numbers, as in z[i] = complex(x, z[i].imag)"
             raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node, hint)
         return part
 
