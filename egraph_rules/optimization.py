@@ -304,8 +304,13 @@ def optimize(
     search = _Search(lower_blocks(func), chosen, keep, limits, active, report, floats, patience, traced=traced)
     prices, domain = Prices(chosen), promised(func)
 
-    def with_body(body: Stmt) -> PrimFunc:
-        return replace(func, body=with_calls(body, domain))
+    made: dict[Stmt, PrimFunc] = {}
+
+    def as_named(body: Stmt) -> PrimFunc:
+        """A program that was found, with the names of its author; the one that is priced is the one that is given."""
+        if body not in made:
+            made[body] = replace(func, body=restored(with_calls(body, domain), func)).refines(func)
+        return made[body]
 
     with listening(patience), keeping():
         found = {with_calls(body, domain): body for body in reversed([erase(body) for _, body in search.run()])}
@@ -316,12 +321,11 @@ def optimize(
             given = erase(search.func.body)
             compact = [(prices.program(body), body) for body in map(erase, search.compact)]
             called = [(prices.program(body), body) for body in map(erase, search.called)]
-            ranking = ranked(found, compact, called, (prices.program(given), given), with_body, whole)
+            ranking = ranked(found, compact, called, (prices.program(given), given), as_named, whole)
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
-    named_as = ((restored(with_calls(body, domain), func), cost) for cost, body in found)
-    variants = [(replace(func, body=body).refines(func), cost) for body, cost in named_as]
+    variants = [(as_named(body), cost) for cost, body in found]
     report.decide = lambda: decisions_of(
         derive(func, variants[0][0], report.traces),
         lambda step: price_as_written(step, prices),

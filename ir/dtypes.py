@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Iterator
+from enum import Enum, EnumMeta
 from functools import cache
+from typing import TypeVar
 
 import ml_dtypes
 import numpy as np
+
+_T = TypeVar("_T")
 
 
 class Kind(Enum):
@@ -16,10 +20,21 @@ class Kind(Enum):
     INT = "int"
     UINT = "uint"
     FLOAT = "float"
+    COMPLEX = "complex"
 
 
-class DType(Enum):
-    """The dtypes of the language; the value is the name that programs use."""
+class _OfPrograms(EnumMeta):
+    """Lists the dtypes that programs have, which are all but the complex ones."""
+
+    def __iter__(cls: type[_T]) -> Iterator[_T]:
+        return (member for member in EnumMeta.__iter__(cls) if not str(member).startswith("complex"))
+
+
+class DType(Enum, metaclass=_OfPrograms):
+    """The dtypes of the language; the value is the name that programs use.
+
+    Complex ones are those of plain functions while they are read: of each number, programs have two floats.
+    """
 
     BOOL = "bool"
     INT8 = "int8"
@@ -34,6 +49,8 @@ class DType(Enum):
     FLOAT16 = "float16"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
+    COMPLEX64 = "complex64"
+    COMPLEX128 = "complex128"
 
     __hash__ = object.__hash__  # members are singletons, and Enum's own hash is slow where nodes are keys
 
@@ -62,6 +79,15 @@ class DType(Enum):
     @property
     def is_float(self) -> bool:
         return self.kind is Kind.FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self.kind is Kind.COMPLEX
+
+    @property
+    def part(self) -> DType:
+        """The dtype of the real and the imaginary part of complex numbers; other dtypes are their own."""
+        return {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}.get(self, self)
 
     @property
     def min(self) -> int:
@@ -95,9 +121,10 @@ def float_tiny(dtype: DType) -> float:
     return float(ml_dtypes.finfo(dtype.numpy).smallest_normal)
 
 
-_KIND_OF_NAME = {"bool": Kind.BOOL, "int": Kind.INT, "uint": Kind.UINT, "float": Kind.FLOAT, "bfloat": Kind.FLOAT}
-_KIND = {dtype: _KIND_OF_NAME[dtype.value.rstrip("0123456789")] for dtype in DType}
-_BITS = {dtype: int(dtype.value.lstrip("abcdefghijklmnopqrstuvwxyz") or 1) for dtype in DType}
+_KIND_OF_NAME = {"bool": Kind.BOOL, "int": Kind.INT, "uint": Kind.UINT, "float": Kind.FLOAT, "bfloat": Kind.FLOAT,
+                 "complex": Kind.COMPLEX}  # fmt: skip
+_KIND = {dtype: _KIND_OF_NAME[dtype.value.rstrip("0123456789")] for dtype in DType.__members__.values()}
+_BITS = {dtype: int(dtype.value.lstrip("abcdefghijklmnopqrstuvwxyz") or 1) for dtype in DType.__members__.values()}
 
 
 @cache
@@ -108,3 +135,8 @@ def _numpy_dtype(dtype: DType) -> np.dtype[np.generic]:
 def from_name(name: str) -> DType | None:
     """The dtype that a program calls `name`, or None."""
     return next((d for d in DType if d.value == name), None)
+
+
+def array_dtype(name: str) -> DType | None:
+    """The dtype that NumPy calls `name`, as plain functions may have it: complex ones too."""
+    return next((d for d in DType.__members__.values() if d.value == name), None)

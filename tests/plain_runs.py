@@ -35,12 +35,22 @@ def run(function: Any, args: tuple[Any, ...]) -> Any:
     """What the interpreter computes for the program of a function."""
     plain = read(function, args)
     verify(plain.func)
-    given = [a for a in copy.deepcopy(args) if not isinstance(kind(a, False), Known)]
+    arguments = [a for a in copy.deepcopy(args) if not isinstance(kind(a, False), Known)]
+    given = [part for a in arguments for part in ((a.real, a.imag) if np.iscomplexobj(a) else (a,))]
     outputs = [np.zeros([int(e.value) for e in b.shape], b.dtype.numpy) for b in plain.func.params[len(given) :]]  # pyright: ignore
     found = interpret(plain.func, *given, *outputs)
-    order = [b.name for b in plain.func.buffers if b.name in plain.results]
-    values = [found[order.index(name)] for name in plain.results]
+    returned = {part for name in plain.results for part in plain.parts.get(name, (name,))}
+    order = [b.name for b in plain.func.buffers if b.name in returned]
+    values = [_joined(*(found[order.index(part)] for part in plain.parts.get(name, (name,)))) for name in plain.results]
     return _returned(plain.returned, values)
+
+
+def _joined(real: Any, imag: Any = None) -> Any:
+    if imag is None:
+        return real
+    found = np.empty(real.shape, np.result_type(real, 1j))
+    found.real, found.imag = real, imag
+    return found
 
 
 def _returned(places: Nested, values: list[Any]) -> Any:

@@ -68,6 +68,11 @@ class Taken(Struct, frozen=True):
 _NOTES: ContextVar[list[Taken] | None] = ContextVar("notes", default=None)
 
 
+def settled() -> bool:
+    """Whether prices decide, and nobody wants to be told."""
+    return _DECIDER.get() is least and _NOTES.get() is None
+
+
 @contextmanager
 def noted() -> Generator[list[Taken]]:
     """Note the decisions that are taken meanwhile."""

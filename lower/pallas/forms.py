@@ -15,10 +15,10 @@ from msgspec import Struct
 from egraph_rules.cost.target import GPU, TPU, Target, target_named
 from ir.errors import LowerError
 from ir.nodes import Buffer, PrimFunc
+from lower.analysis.derivatives import has_derivatives
 from lower.array.job import Job
 from lower.array.values import dtype_code
 from lower.emission.assumptions import assumptions_of, demanded
-from lower.emission.derivatives import has_derivatives
 from lower.emission.emitted import Emitted
 from lower.emission.function import piece_of
 from lower.emission.scope import Names

@@ -17,21 +17,21 @@ from typing import Any
 import islpy as isl
 import jax
 import numpy as np
-from msgspec.structs import replace
 
 from egraph_rules.cost.array_code import ArrayPrices, CallPrice
 from egraph_rules.cost.target import CPU, Target, instruction_cost
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.instructions import instructions_in
-from ir.nodes import Assume, Buffer, Const, Expr, PrimFunc, Var, const, seq
+from ir.nodes import Assume, Buffer, Const, Expr, PrimFunc, Var, const
 from ir.presburger import sets as pb
 from ir.program.calls import solved_for
 from ir.semantics.inputs import leading_assumptions
 from ir.semantics.machine import Machine
 from ir.semantics.specialize import specialize
 from ir.traverse import free_vars, has_loads, results_of, shape_vars, sizing_scalars, substitute_expr, walk
-from lower.emission.function import emit_function
+from lower.analysis.freedoms import Policy
+from lower.emission.function import code_alone
 
 SIZES = (256, 240, 252, 320, 64, 60, 16, 12, 8, 4, 1024, 1000)  # of which one is taken for symbolic sizes
 
@@ -54,17 +54,17 @@ def program_price(
         LowerError: the program cannot be lowered.
     """
     known = usual_sizes(func) if sizes is None else sizes
-    alone = _alone(func)
     fixed = {v.name for v in (*shape_vars(func), *sizing_scalars(func))}
-    bound = specialize(alone, {name: n for name, n in known.items() if name in fixed})
-    emitted = emit_function(bound, target=target, floats=floats, without=without)
+    given = {name: n for name, n in known.items() if name in fixed}
+    bound = specialize(func, given) if given else func
+    module, writer = code_alone(bound, target, Policy(floats, without=without))
     namespace: dict[str, Any] = {}
-    exec(emitted.source, namespace)  # our own text, made above
-    jitted = namespace[f"_{emitted.name}" if emitted.wide else emitted.name]
-    optional = {b.name for b in emitted.optional}
-    with jax.enable_x64(emitted.wide):  # pyright: ignore[reportCallIssue]
+    exec(module.text(), namespace)  # our own text, made above
+    jitted = namespace[f"_{module.main.name}" if module.wide else module.main.name]
+    optional, names = {b.name for b in writer.optional}, writer.parameter_names()
+    with jax.enable_x64(module.wide):  # pyright: ignore[reportCallIssue]
         arguments = {
-            emitted.names[p.name]: jax.ShapeDtypeStruct(() if isinstance(p, Var) else _shape(p), p.dtype.numpy)
+            names[p.name]: jax.ShapeDtypeStruct(() if isinstance(p, Var) else _shape(p), p.dtype.numpy)
             for p in bound.params
             if p.name not in optional
         }
@@ -96,13 +96,6 @@ def _calls_price(instruction: PrimFunc, target: Target, shape: tuple[int, ...]) 
     known = {v.name: float(e.value) for v, e in sizes.items() if isinstance(e, Const)}
     price = instruction_cost(target, instruction, known)
     return prod(shape[: len(shape) - rank]) * (0.0 if price is None else price)
-
-
-def _alone(func: PrimFunc) -> PrimFunc:
-    """A program without the one that it refines, kept for derivatives and checks, but with what that one assumes."""
-    written = func.as_written
-    promises = () if written is func else leading_assumptions(written.body)
-    return replace(func, body=seq(*promises, func.body))
 
 
 def pricing(

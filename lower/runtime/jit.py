@@ -7,162 +7,35 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from math import inf
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, Self, overload
+from typing import Any, Generic, ParamSpec, Protocol, Self, overload
 
 import jax
 import numpy as np
 from jax import core as jax_core
-from msgspec import Struct
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
-from ir.analysis.witness import PLAIN
-from ir.dtypes import DType, from_name
+from ir.dtypes import DType, array_dtype
 from ir.errors import LoopsatError, LowerError, LowerTypeError, LowerValueError, OptionError, expect, suggest
 from ir.floats import Floats, floats_named
-from ir.later import later
-from ir.nodes import Buffer, PrimFunc, Var, const, seq
 from ir.page import Section
-from ir.script.plain.hints import COMPLEX
 from ir.script.plain.program import NeedsRange, NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
-from ir.script.plain.translate import OPEN_FROM, Nested, Plain, translate
-from ir.semantics.verify import check_entry
+from ir.script.plain.translate import OPEN_FROM, translate
 from ir.shown import Shown
 from lower.emission.donation import Donate
-from lower.runtime import kept
-from lower.runtime.calibration import user_target
-from lower.runtime.callable import Kernel, is_array, keep, recalled
-from lower.runtime.platforms import device_of, keep_compiled, platform_of, without_damage
+from lower.runtime.callable import is_array
+from lower.runtime.platforms import without_damage
+from lower.runtime.specialization import Options, Quick, Sizes, Specialization, built, quick_way, specialized
 
-if TYPE_CHECKING:
-    from egraph_rules.optimization import Result
-    from ir.program import edit as editing
-    from ir.transform.storage import padding
-    from lower.runtime import kernel as kernels
-    from lower.runtime import searched as search
-else:  # what a kernel that was kept does without
-    editing = later("ir.program.edit")
-    padding = later("ir.transform.storage.padding")
-    search = later("lower.runtime.searched")
-    kernels = later("lower.runtime.kernel")
-
-Sizes = Literal["fixed", "open"]
 P = ParamSpec("P")
-_PYTHON = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64}
-
-
-class Specialization(Shown, Struct, frozen=True, dict=True):
-    """A function compiled for one signature: the program as read, what the search made of it, and the kernel."""
-
-    func: PrimFunc
-    kernel: Kernel
-    places: tuple[int, ...] | None  # of the arguments that the kernel takes, unless it takes all
-    pick: Callable[[Sequence[Any]], Any]  # what the Python function would return, of the kernel's results
-    stores: tuple[int, ...]  # places of the arguments that the function stores to
-    quick: bool  # whether arguments of this signature need neither checks nor conversion
-    searched: Callable[[], Result]
-
-    @cached_property
-    def result(self) -> Result:
-        """What the search found; of a kernel that was kept on disk, once it is asked for."""
-        return self.searched()
-
-    def brief(self) -> str:
-        """The signature and the cost of its program."""
-        cost = f"cost {self.result.variants[0][1]:,.0f}, was {self.result.cost_before:,.0f}"
-        return f"Specialization {self.func.signature}: {cost}"
-
-    def sections(self) -> Iterator[Section]:
-        """The program as read, what the search made of it, and the kernel."""
-        yield from self.result.sections()
-        yield self.kernel.made
-
-
-class _Options(Struct, frozen=True):
-    target: str | Target | None
-    floats: Floats
-    sizes: Sizes
-    donate: Donate
-    checks: bool
-    budget: Budget | None
-    without: tuple[str, ...] = ()
-
-
-class _Quick(Struct, frozen=True):
-    """What runs for arguments like those of a call which has shown that they need no conversion.
-
-    To compare arguments with those of the call before costs less than to look up what answers to them.
-    """
-
-    kinds: list[type]
-    numpy: list[tuple[int, tuple[int, ...], Any]]  # places with shape and dtype
-    jax: list[tuple[int, Any]]  # places with the abstract value
-    known: list[tuple[int, Any]]  # places whose value is part of the program
-    between: list[tuple[int, float, float]]  # places of integers, with the least and the first that is too large
-    run: Callable[[Sequence[Any]], Any]
-
-    def fits(self, arguments: Sequence[Any]) -> bool:
-        """Whether arguments are of the same kinds."""
-        if [*map(type, arguments)] != self.kinds:
-            return False
-        for k, shape, dtype in self.numpy:
-            value = arguments[k]
-            if value.shape != shape or value.dtype != dtype:
-                return False
-        for k, aval in self.jax:
-            if arguments[k].aval != aval:
-                return False
-        if self.between and not all(low <= arguments[k] < stop for k, low, stop in self.between):
-            return False
-        return all(arguments[k] == value for k, value in self.known) if self.known else True
-
-
-def _quick(
-    special: Specialization,
-    arguments: Sequence[Any],
-    check: Callable[[Sequence[Any]], None],
-    between: list[tuple[int, float, float]],
-) -> _Quick | None:
-    """The quick way to run a specialization; None where calls need more than a look at types."""
-    kernel = special.kernel
-    if not special.quick or not kernel.simple:
-        return None
-    jitted, wide, pick = kernel.jitted, kernel.emitted.wide, special.pick
-    config, context = jax.config, jax.enable_x64  # pyright: ignore[reportAttributeAccessIssue]
-    spare: list[Any] = []  # contexts that no call is in, since making one takes as long as entering it
-    places = range(len(arguments)) if special.places is None else special.places
-    taken = operator.itemgetter(*places) if len(places) > 1 else None
-    some = special.places is not None
-    checked = bool(special.stores) and any(type(arguments[k]) is np.ndarray for k in special.stores)
-
-    def run(arguments: Sequence[Any]) -> Any:
-        if checked:
-            check(arguments)
-        if some:
-            arguments = taken(arguments) if taken is not None else [arguments[k] for k in places]
-        if config.jax_enable_x64 == wide:  # pyright: ignore[reportAttributeAccessIssue]
-            results = jitted(*arguments)
-        else:
-            entered = spare.pop() if spare else context(wide)
-            with entered:
-                results = jitted(*arguments)
-            spare.append(entered)
-        return pick(results)
-
-    given = [(k, arguments[k]) for k in places]
-    numpy = [(k, value.shape, value.dtype) for k, value in given if type(value) is np.ndarray]
-    traced = [(k, value.aval) for k, value in given if isinstance(value, jax.Array)]
-    known = [(k, value) for k, value in enumerate(arguments) if k not in places]
-    return _Quick([*map(type, arguments)], numpy, traced, known, between, run)
+_PYTHON = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64, complex: DType.COMPLEX128}
 
 
 class JitFunction(Shown, Generic[P]):
@@ -175,7 +48,7 @@ class JitFunction(Shown, Generic[P]):
     __name__: str
     __wrapped__: Callable[P, Any]
 
-    def __init__(self, function: FunctionType, options: _Options, static: frozenset[str]) -> None:
+    def __init__(self, function: FunctionType, options: Options, static: frozenset[str]) -> None:
         functools.update_wrapper(self, function)
         self._options = options
         self._static = static  # parameters whose value is part of the signature; grows where values decide
@@ -184,7 +57,7 @@ class JitFunction(Shown, Generic[P]):
         self._cuts: dict[Hashable, dict[str, list[int]]] = {}  # on which sides of these numbers places of arrays are
         self._known: dict[Hashable, Specialization] = {}
         self._last: Specialization | None = None
-        self._quick: _Quick | None = None  # the way past all checks for what was called last
+        self._quick: Quick | None = None  # the way past all checks for what was called last
         self._lock = threading.RLock()
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> Any:
@@ -213,14 +86,16 @@ class JitFunction(Shown, Generic[P]):
             (self._parameters.index(name), -inf if low is None else low, inf if stop is None else stop)
             for name, (low, stop) in (self._ranges(self._kinds(arguments), arguments) if self._cuts else {}).items()
         ]
-        self._quick = _quick(special, arguments, lambda given: self._check_distinct(given, stores), between)
+        self._quick = quick_way(special, arguments, lambda given: self._check_distinct(given, stores), between)
         if stores:
             self._check_distinct(arguments, stores)
-        if special.places is not None:
-            arguments = tuple([arguments[k] for k in special.places])
+        taken = special.taken(arguments)
+        if special.quick and special.joins:
+            with special.kernel.context():
+                return special.joined(*taken)
         if special.quick:
-            return special.pick(special.kernel.run_fitting(arguments))
-        return special.pick(special.kernel(*arguments))
+            return special.pick(special.kernel.run_fitting(taken))
+        return special.pick(special.kernel(*special.parts(taken)))
 
     def _check_distinct(self, arguments: Sequence[Any], stores: Sequence[int]) -> None:
         """Refuse an array that is stored to and given twice: Python would see the stores through both names."""
@@ -295,8 +170,7 @@ class JitFunction(Shown, Generic[P]):
         """JAX's lowered form for these arguments, to compile or inspect; nothing is run."""
         arguments = self._bound(arguments, named)
         special = self.specialize(*arguments)
-        given = arguments if special.places is None else [arguments[k] for k in special.places]
-        return special.kernel.lower(*given)
+        return special.kernel.lower(*special.parts(special.taken(arguments)))
 
     # Signatures -----------------------------------------------------------------------------------------------------
 
@@ -329,7 +203,7 @@ class JitFunction(Shown, Generic[P]):
         key: list[Hashable] = []
         for name, value in zip(self._parameters, arguments, strict=True):
             kind = type(value)
-            if kind is float:
+            if kind is float or kind is complex:
                 key.append(value if name in self._static else kind)
             elif kind is int:
                 key.append((kind, value) if name in self._static else kind)
@@ -368,15 +242,14 @@ class JitFunction(Shown, Generic[P]):
 
     def _type(self, name: str, value: Any, sizes: dict[int, str]) -> ArgumentType:
         if isinstance(value, (np.ndarray, jax.Array, np.generic)):
-            dtype = from_name(value.dtype.name)
+            dtype = array_dtype(value.dtype.name)
             if dtype is None or not value.dtype.isnative:
                 message = f"argument {name} of {self.__name__} has the dtype {value.dtype}"
-                hint = COMPLEX if value.dtype.kind == "c" else "convert it with .astype(...)"
-                raise LowerTypeError("arguments", message, help=hint)
+                raise LowerTypeError("arguments", message, help="convert it with .astype(...)")
             if name in self._static and _is_known(value):
                 return Known(value.item())
             return ArrayType(self._shape(value.shape, sizes), dtype) if value.ndim else ScalarType(dtype, _weak(value))
-        if type(value) in (int, float) and name not in self._static:
+        if type(value) in _PYTHON and type(value) is not bool and name not in self._static:
             return ScalarType(_PYTHON[type(value)], True)
         return Known(value)
 
@@ -417,101 +290,18 @@ class JitFunction(Shown, Generic[P]):
         exact = Floats.FINITE not in options.floats or Floats.NO_SIGNED_ZEROS not in options.floats
         plain = translate(self.__wrapped__, types, ints, exact)
         target = jax.default_backend() if options.target is None else options.target
-        kernel, searched = _built(
-            plain.func, target, options, len(types) - sum(isinstance(t, Known) for t in types.values())
-        )
-        return _specialization(plain, searched, kernel, types, arguments, options)
-
-
-def _built(func: PrimFunc, target: str | Target, options: _Options, given: int) -> tuple[Kernel, Callable[[], Result]]:
-    """The kernel of a program, and what the search found: kept on disk, or made here and then kept.
-
-    As many parameters as are `given` come from callers; the others are what the function makes itself.
-
-    Raises:
-        LoopsatError: the program has no meaning, or the target is unknown.
-    """
-    platform = platform_of(target)
-    device, _ = device_of(platform)
-    keep_compiled()
-
-    def found() -> Result:
-        return search.optimize(
-            func, target, budget=options.budget, floats=options.floats, without=options.without
-        )  # fmt: skip
-
-    key = None
-    if kept.repeatable(options.budget):
-        prices = user_target(platform if isinstance(target, str) else target).target
-        key = kept.key_of(
-            "jit", func, prices, options.floats.value, options.donate, options.checks, options.budget, str(device),
-            sorted(options.without),
-        )  # fmt: skip
-        known = recalled(key, device)
-        if known is not None:
-            func.vouched()  # else it had not been kept
-            return known, found
-    check_entry(func, words=PLAIN)
-    result = found()
-
-    def compiled(best: PrimFunc) -> Kernel:
-        return kernels.compile(
-            best, target, checks=options.checks, donate=options.donate, floats=options.floats, without=options.without
-        )
-
-    kernel = compiled(result.best)
-    own = [p for p in result.best.params[given:] if isinstance(p, Buffer) and p.name not in kernel.optional]
-    if own:  # read before anything is stored to it, as an array of `np.empty`: whatever it holds will do
-        taken = editing.names_in(result.best)
-        fill = [padding.filled(b, const(0, b.dtype), taken) for b in own]
-        kernel = compiled(replace(result.best, body=seq(*fill, result.best.body)))
-    if key is not None and not result.report.interrupted:
-        keep(key, kernel)
-    return kernel, lambda: result
-
-
-def _specialization(
-    plain: Plain,
-    searched: Callable[[], Result],
-    kernel: Kernel,
-    types: Mapping[str, ArgumentType],
-    arguments: Sequence[Any],
-    options: _Options,
-) -> Specialization:
-    places = tuple(k for k, kind in enumerate(types.values()) if not isinstance(kind, Known))
-    pick = _picking(plain.returned, [kernel.results.index(name) for name in plain.results])
-    values = [arguments[k] for k in places]
-    plain_values = all(map(_is_plain, values, plain.func.params))
-    quick = plain_values and options.sizes == "fixed" and not options.checks and not kernel.donated
-    own = None if len(places) == len(types) else places
-    inputs = [plain.func.params[k].name for k in range(len(places))]
-    stores = (
-        tuple(k for k, name in zip(places, inputs, strict=True) if name in plain.results) if len(places) > 1 else ()
-    )
-    return Specialization(plain.func, kernel, own, pick, stores, quick, searched)
-
-
-def _picking(returned: Nested, places: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
-    """What takes results from their `places` and puts them together."""
-    if isinstance(returned, int):
-        return operator.itemgetter(places[returned])
-    if len(returned) > 1 and all(isinstance(r, int) for r in returned):
-        return operator.itemgetter(*(places[r] for r in returned if isinstance(r, int)))
-    parts = [_picking(r, places) for r in returned]
-    return lambda results: tuple([part(results) for part in parts])
+        if plain.parts and not isinstance(options.donate, bool):
+            names = (options.donate,) if isinstance(options.donate, str) else options.donate
+            options = replace(options, donate=tuple(part for n in names for part in plain.parts.get(n, (n,))))
+        given = sum(not isinstance(t, Known) for t in types.values()) + sum(name in plain.parts for name in types)
+        kernel, searched = built(plain.func, target, options, given)
+        return specialized(plain, searched, kernel, types, arguments, options)
 
 
 def _is_known(value: Any) -> bool:
     """Whether a value is one number of NumPy or JAX, which JAX does not trace."""
     number = isinstance(value, np.generic) or (is_array(value) and value.ndim == 0)
     return number and not isinstance(value, jax_core.Tracer)
-
-
-def _is_plain(value: Any, param: Buffer | Var) -> bool:
-    """Whether a kernel takes an argument as it is, and others of its type (and of its shape) too."""
-    if isinstance(value, np.generic):
-        return value.dtype == param.dtype.numpy
-    return type(value) is float or (is_array(value) and value.ndim > 0)
 
 
 def _weak(value: Any) -> bool:
@@ -590,7 +380,7 @@ def jit(
     names = frozenset([static] if isinstance(static, str) else static)
     given = donate if isinstance(donate, (bool, str)) else tuple(donate)
     off = (without,) if isinstance(without, str) else tuple(without)
-    options = _Options(target, floats_named(floats), sizes, given, checks, budget, off)
+    options = Options(target, floats_named(floats), sizes, given, checks, budget, off)
 
     def decorate(function: Callable[P, Any]) -> JitFunction[P]:
         if not isinstance(function, FunctionType):  # a method, or an object

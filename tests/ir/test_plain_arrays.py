@@ -356,11 +356,6 @@ def keys(v):
     return d
 
 
-@refused("unsupported", "real and imaginary", V)
-def imaginary(v):
-    return v * 1j
-
-
 @refused("unsupported", "return it", V)
 def generator(v):
     yield v[0]

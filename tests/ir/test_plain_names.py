@@ -454,6 +454,10 @@ def transformed(x):
     return np.fft.fft(x)
 
 
+def text_counted(x):
+    return x[0] * len("text")
+
+
 def floats_out(x):
     k = np.zeros(6, np.int64)
     np.multiply(x, 2, out=k)
@@ -465,7 +469,7 @@ def options_by_name(x):
 
 
 REFUSED = [
-    (places_of, "array of the greatest size"), (transformed, "imaginary"),
+    (places_of, "array of the greatest size"), (transformed, "loops of the transform"), (text_counted, "text.encode()"),
     (floats_out, "float64"), (options_by_name, "its parameters are a, a_min"),
     (where_alone, "A[condition].sum()"), (two_selections, "different arrays"), (selection_returned, "depends on data"),
     (greatest_beside, "whose sizes may differ"), (assigned_within, "(y := v * 2)"), (assigned_after, "(y := x[1])"),

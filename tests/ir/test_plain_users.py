@@ -12,6 +12,7 @@ from plain_runs import Programs, check, keeper
 
 PROGRAMS: Programs = []
 program = keeper(PROGRAMS)
+STEPS = [(0, 1), (1, 0), (0, -1), (-1, 0)]
 
 
 def V(r: np.random.Generator) -> tuple[Any, ...]:
@@ -496,6 +497,87 @@ def whole_numbers_of_text(text):
     for k in range(4)[::-1]:
         total = total * 2 + k
     return total, sign * value
+
+
+@program(lambda r: (r.integers(0, 3, 9), r.integers(0, 2, 9)))
+def tuples_compared(a, b):
+    rising, alike, other = 0, 0, 0
+    for i in range(len(a) - 1):
+        if (a[i], b[i]) < (a[i + 1], b[i + 1]):
+            rising += 1
+        if (a[i], (b[i], 1)) == (a[i + 1], (b[i + 1], 1)):
+            alike += 1
+        if (a[i], b[i]) != (1, 1) and (a[i],) <= (a[i + 1], 0):
+            other += 1
+    return rising, alike, other, (1, 2) == (1, 2, 3), (1, 2) < (1, 2, 3), (2, 1) >= (1, 5)
+
+
+@program(lambda r: (r.integers(0, 2, (5, 5)),))
+def lists_of_outside(g):
+    total = np.zeros_like(g)
+    for y in range(5):
+        for x in range(5):
+            for dy, dx in STEPS:
+                if 0 <= y + dy < 5 and 0 <= x + dx < 5:
+                    total[y, x] += g[y + dy, x + dx]
+    return total
+
+
+@program(lambda r: (r.integers(0, 255, 9).astype(np.uint8),))
+def beyond_a_dtype(x):
+    return x < 300, x == -1, 256 > x, x != 1000, x >= -5, -1 > x, np.bincount(x, minlength=256)
+
+
+@program(lambda r: (r.integers(0, 9, 6),))
+def next_permutation(a):
+    i = len(a) - 2
+    while i >= 0 and a[i] >= a[i + 1]:
+        i -= 1
+    if i >= 0:
+        j = len(a) - 1
+        while a[j] <= a[i]:
+            j -= 1
+        a[i], a[j] = a[j], a[i]
+    a[i + 1 :] = a[i + 1 :][::-1]
+    return a
+
+
+@program(lambda r: (r.integers(0, 8, (10, 2)),))
+def union_find(edges):
+    parent = list(range(8))
+
+    def find(x):
+        while parent[x] != x:
+            parent[x] = parent[parent[x]]
+            x = parent[x]
+        return x
+
+    left = 8
+    for a, b in edges:
+        ra, rb = find(a), find(b)
+        if ra != rb:
+            parent[ra] = rb
+            left -= 1
+    return left
+
+
+@program(lambda r: (r.normal(size=9), r.integers(0, 9, 9).astype(np.int16)))
+def by_a_function(x, k):
+    nearest = min((v for v in x if v > -9), key=lambda v: (v - 1) ** 2)
+    return (
+        min(range(len(x)), key=lambda i: x[i]),
+        max(x, key=abs),
+        nearest,
+        max(3, 7, 5, key=lambda v: -v),
+        min(k, key=abs),
+    )
+
+
+@program(lambda r: (r.normal(size=9), "max"))
+def sorted_by_name(x, how):
+    if how not in ("sum", "max"):
+        return sorted(x)
+    return np.array(sorted(x, reverse=True)) if how in ("max",) else x
 
 
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])

@@ -18,7 +18,7 @@ from ir.schedule import Schedule
 from ir.semantics.inputs import random_inputs
 from ir.traverse import shape_vars
 from lower import compile, emit, export
-from lower.emission.derivatives import has_derivatives, same_derivatives
+from lower.analysis.derivatives import has_derivatives, same_derivatives
 from lower.runtime.kernel import pallas_kernel
 from profiles import some
 from tests.lowered import read

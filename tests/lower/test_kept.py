@@ -20,7 +20,7 @@ from egraph_rules.engine.phases import DEFAULT_BUDGET
 from ir import PrimFunc, parse
 from lower.commands.cli import main
 from lower.runtime import kept, platforms, searched
-from lower.runtime.jit import _built, _Options  # pyright: ignore[reportPrivateUsage]
+from lower.runtime.specialization import Options, built
 
 SCRIPT = """
 import sys
@@ -207,9 +207,9 @@ def test_interrupted_searches_are_not_kept(folder: Path, func: PrimFunc, monkeyp
 
 def test_recalled_kernels_of_jit_tell_what_the_search_found(folder: Path) -> None:
     func = parse(TEXT)["total"]
-    options = _Options("cpu", searched.floats_named(None), "fixed", False, False, None)
-    first, found = _built(func, "cpu", options, len(func.params))
-    second, again = _built(parse(TEXT)["total"], "cpu", options, len(func.params))
+    options = Options("cpu", searched.floats_named(None), "fixed", False, False, None)
+    first, found = built(func, "cpu", options, len(func.params))
+    second, again = built(parse(TEXT)["total"], "cpu", options, len(func.params))
     assert second.source == first.source
     assert again().best == found().best
     assert again().report.recalled

@@ -15,6 +15,7 @@ from egraph_rules.cost.whole import NEAR, ranked
 from ir import PrimFunc, parse, to_script
 from ir.nodes import Stmt
 from lower import emit
+from lower.emission import function
 from lower.price.program import pricing, program_price, usual_sizes
 
 PROGRAMS = parse((Path(__file__).parents[2] / "benchmarks" / "small_programs.py").read_text())
@@ -381,3 +382,14 @@ def test_results_of_a_step_that_are_as_long_are_one_statement() -> None:
     func, prices = parse(text).funcs[0], replace(GPU, unrolled=1)
     apart = program_price(func, replace(prices, results_together=False))
     assert apart - program_price(func, prices) == pytest.approx(400 * GPU.launch)
+
+
+def test_a_program_that_was_priced_is_not_lowered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPSAT_CACHE", "off")
+    lowered: list[PrimFunc] = []
+    plain = function._lowered  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(function, "_lowered", lambda func, *rest: (lowered.append(func), plain(func, *rest))[1])
+    result = loopsat.optimize(read(vector("A", "B"), "for i in range(1048576):\n    if i < 9:\n        B[i] = A[i]"))
+    assert len(result.report.priced) == len(lowered) > 1
+    loopsat.compile(result.best)
+    assert len(lowered) == len(result.report.priced)

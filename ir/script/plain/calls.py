@@ -14,10 +14,10 @@ from ir.dtypes import DType
 from ir.errors import ParseError, suggest
 from ir.nodes import Cast, Expr, Unary
 from ir.script.plain import hints
-from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View
+from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View, is_number
 from ir.script.plain.frames import Comprehension, Named, Value, shown
 from ir.script.plain.functions import Function, Inner, Opened, defaults_of, named
-from ir.script.plain.library import made, selected
+from ir.script.plain.library import complexes, made, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import ABSENT, arguments, keyword, only, values, without_usual
 from ir.script.plain.library.arranged import ARRANGED, extents_of, flattened, size_of
@@ -49,6 +49,9 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
             return _reduced(read, node.func.attr, owner, axes, node)
         if isinstance(owner, (int, Weak, Expr)) and node.func.attr in ("bit_count", "bit_length"):
             return _bits(read, owner, node.func.attr, node)
+        if is_number(owner) and node.func.attr in ("conjugate", "conj"):
+            arguments(read, node, node.func.attr, 0, 0)
+            return complexes.part_named(read.numbers, "conj", read.as_number(owner, node), node)
     callee = read.value(node.func)
     if not isinstance(callee, Named):
         raise read.error("unknown-function", f"`{shown(node.func)}` is not a function", node)
@@ -178,20 +181,29 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
     if name in library.FLOAT_UNARY:
         op, of_numpy = library.FLOAT_UNARY[name]
         value = read.value(only(read, node, name))
-        return read.lifted(lambda v: numbers.of_floats(op, v[0], of_numpy, node), [value], node)
+        return read.lifted(lambda v: complexes.function_of(numbers, op, v[0], of_numpy, node), [value], node)
+    if name in library.COMPLEX_UNARY:
+        on = complexes.Complexes(numbers, node)
+        return on.of(library.COMPLEX_UNARY[name], on.as_complex(read.number(only(read, node, name))))
+    if name in library.PARTS:
+        value = read.value(only(read, node, name))
+        short = name.rpartition(".")[2]
+        return read.lifted(lambda v: complexes.part_named(numbers, short, v[0], node), [value], node)
     if name in library.ABSOLUTE:
         value = read.value(only(read, node, name))
-        return read.lifted(lambda v: numbers.unary("abs", v[0], node), [value], node)
+        return read.lifted(lambda v: complexes.size_of(numbers, v[0], node), [value], node)
     if name in library.BINARY:
         a, b = (read.value(v) for v in arguments(read, node, name, 2, 2))
         op2 = library.BINARY[name]
-        return read.lifted(lambda v: numbers.binary(op2, v[0], v[1], node), [a, b], node)
+        return read.lifted(lambda v: complexes.operated(numbers, op2, v[0], v[1], node), [a, b], node)
     if name in TABLES:
         return of_tables(read, name, function, node)
     if name in library.MADE:
         return made.made(read, name, function, node)
     if name in library.FILLED or name in library.FILLED_LIKE:
         return made.filled(read, name, function, node)
+    if name in ("min", "max") and node.args and (rank := keyword(node, "key")) is not None:
+        return _best_by(read, name, rank, node)
     if name in library.FOLDS and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp)):
         return _fold(read, name, node.args[0], node)
     if name == "sum":
@@ -207,7 +219,11 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
                 return extents_of(read, value.shape[:1], node)[0]
             if isinstance(value, Selection):
                 return selected.counted(read, value, node)
-            raise read.error("not-an-array", f"`{shown(node.args[0])}` has no length", node)
+            hint = hints.of_text(value.value) if isinstance(value, Named) else ""
+            raise read.error("not-an-array", f"`{shown(node.args[0])}` has no length", node, hint)
+        case "complex":
+            given = [read.number(a) for a in arguments(read, node, name, 1, 2, ("real", "imag"))]
+            return complexes.Complexes(numbers, node).of_parts(given[0], given[1] if len(given) > 1 else 0.0)
         case "ord":
             value = read.value(only(read, node, name))
             if not isinstance(value, Named) or not isinstance(value.value, str) or len(value.value) != 1:
@@ -234,7 +250,7 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             return read.lifted(lambda v: numbers.where(v[0], v[1], v[2], node), parts, node)
         case "np.square":
             value = read.value(only(read, node, name))
-            return read.lifted(lambda v: numbers.binary("pow", v[0], 2, node), [value], node)
+            return read.lifted(lambda v: complexes.operated(numbers, "pow", v[0], 2, node), [value], node)
         case "np.bitwise_count":
             value = read.value(only(read, node, name))
             return read.lifted(
@@ -301,9 +317,21 @@ def names_of(name: str) -> Sequence[str]:
 
 def _items_of(read: Evaluator, items: ast.expr, node: ast.Call) -> Value:
     """`tuple(...)` of a tuple, or of as many items as are known."""
-    if not isinstance(items, ast.GeneratorExp):
-        items = ast.copy_location(ast.GeneratorExp(_ITEM, [ast.comprehension(_ITEM, items, [], 0)]), items)
-    return read.caller.items(items, node)
+    return read.caller.items(_each_of(items), node)
+
+
+def _each_of(items: ast.expr) -> Comprehension:
+    """A comprehension that gives items as they are, unless it is one."""
+    if isinstance(items, (ast.GeneratorExp, ast.ListComp)):
+        return items
+    return ast.copy_location(ast.GeneratorExp(_ITEM, [ast.comprehension(_ITEM, items, [], 0)]), items)
+
+
+def _best_by(read: Evaluator, name: str, rank: ast.expr, node: ast.Call) -> Number:
+    """`min` and `max` of items by a function."""
+    arguments(read, node, name, 1, len(node.args), ("key",))
+    items = node.args[0] if len(node.args) == 1 else ast.copy_location(ast.Tuple([*node.args], ast.Load()), node)
+    return read.caller.best_by(name, rank, _each_of(items), node)
 
 
 def _fold(read: Evaluator, name: str, items: Comprehension, node: ast.Call) -> Value:
@@ -371,6 +399,9 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
             return Elementwise(owner.shape, lambda i: read.numbers.convert(read.element(owner, i), dtype, node))
         case "dot":
             return read.caller.product(owner, read.array(only(read, node, "dot")), node)
+        case "conj" | "conjugate":
+            arguments(read, node, name, 0, 0)
+            return read.lifted(lambda v: complexes.part_named(read.numbers, name, v[0], node), [owner], node)
         case "item" if not node.args and not owner.shape:
             return read.element(owner, ())
         case "flatten":

@@ -125,6 +125,38 @@ class Comprehensions(Struct, frozen=True):
         found = self.read.read(cell)
         return found if default is None or some is None else numbers.select(self.read.read(some), found, default, place)
 
+    def best_by(self, name: str, rank: ast.expr, node: Comprehension, place: ast.AST) -> Number:
+        """The first item of a comprehension of which `rank`, a function, gives the least or the greatest number."""
+        read, program = self.read, self.read.program
+        keys = [self._key(f"{name}_{what}", place) for what in ("item", "rank", "some")]
+        cells = [self._cell("best", key, program.learned.cells.get(key), place) for key in keys]
+        ranked = ast.copy_location(ast.Call(rank, [node.elt], []), rank)
+
+        def item(_: Sequence[_Place]) -> None:
+            values = read.number(node.elt), read.number(ranked)
+            if any(cell.buffer is None for cell in cells):
+                for key, value in zip(keys, values, strict=False):
+                    self._learn(key, value, place)
+                raise Again
+            better = read.numbers.binary("lt" if name == "min" else "gt", values[1], read.read(cells[1]), place)
+            none = read.numbers.typer.unary("not", read.numbers.truth(read.read(cells[2]), place), place)
+            with program.nested() as lines:
+                for cell, value in zip(cells, (*values, True), strict=True):
+                    self._store(cell, value, place)
+            first = Binary("or", none, read.numbers.truth(better, place), read.source.span(place))
+            program.emit(If(first, lines.stmt(), SKIP, read.source.span(place)))
+
+        with program.guarded(read.source.span(place)):
+            for key in keys[2:]:
+                self._learn(key, True, place)
+            for cell, start in zip(cells, (0, 0, False), strict=True):
+                if cell.buffer is not None:
+                    self._store(cell, start, place)
+            if not self._over(node.generators, (), item):
+                there = read.numbers.truth(read.read(cells[2]), place)
+                program.emit(Assert(there, f"{name} of nothing: `{shown(place)}`", read.source.span(place)))
+        return read.read(cells[0])
+
     # Arrays ----------------------------------------------------------------------------------------------------------
 
     def of_list(self, node: Listed) -> Value:

@@ -15,37 +15,34 @@ import ir.presburger.sets as pb
 from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
-from ir.nodes import Binary, Expr, Load, Select, const
-from ir.presburger.polynomials import polynomial
+from ir.nodes import Expr, Load, const
 from ir.script.expressions import BINARY, MAX_DEPTH
-from ir.script.plain import hints
+from ir.script.plain import hints, subscripts
 from ir.script.plain.arrays import (
     Array,
     Elementwise,
     Indices,
     Selection,
-    Slicing,
     View,
     broadcast_index,
     broadcast_shape,
     is_number,
     transposed,
-    viewed,
 )
 from ir.script.plain.calls import call
 from ir.script.plain.comparisons import compared
 from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, shown, used
+from ir.script.plain.library import complexes, selected
 from ir.script.plain.library import names as library
-from ir.script.plain.library import selected
 from ir.script.plain.library.arranged import copied, extents_of, flattened, one_of, size_of
 from ir.script.plain.logic import deciding, logical
-from ir.script.plain.program import NeedsRange, NeedsValue, Program
-from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.plain.program import Program
+from ir.script.plain.promotion import Number, Numbers
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
-from ir.script.plain.tuples import check_no_list, item_of, of_tuple, stands_for_list
+from ir.script.plain.tuples import check_no_list, stands_for_list
 from ir.script.scope import Source
-from ir.traverse import free_vars, has_loads
+from ir.traverse import has_loads
 
 _Found = TypeVar("_Found")
 _Part = TypeVar("_Part", bound=Array)
@@ -170,6 +167,8 @@ class Evaluator(Struct):
         match node:
             case ast.Constant(value=bool() | int() | float() as number):
                 return number
+            case ast.Constant(value=complex() as number):
+                return complexes.literal(number)
             case ast.Constant(value=None | str() as value):
                 return Named(value)
             case ast.Constant(value=bytes() as value):
@@ -255,12 +254,16 @@ class Evaluator(Struct):
         match value:
             case bool() | int() | float() if type(value) in (bool, int, float):
                 return value
+            case _ if isinstance(value, (complex, np.complexfloating)):
+                found = complexes.literal(complex(value))
+                dtype = library.dtype_named(type(value))
+                return found if type(value) is complex or dtype is None else self.numbers.convert(found, dtype, node)
             case numbers.Number() if (dtype := library.dtype_named(type(value))) is not None:
                 number = value.item()  # pyright: ignore[reportAttributeAccessIssue]
                 return const(shortest(number, dtype) if dtype.is_float else number, dtype)
             case bytes():
                 return (*value,)
-            case tuple():
+            case tuple() | list():
                 return tuple(self.known(v, node) for v in value)
             case _ if not isinstance(value, type) and hasattr(value, "__array__") and hasattr(value, "shape"):
                 hint = "make it a parameter"
@@ -284,6 +287,8 @@ class Evaluator(Struct):
                 return self.known(found, node)
         if isinstance(owner, Named) and isinstance(owner.value, DType) and node.attr == "type":
             return Named(owner.value.numpy.type)
+        if is_number(owner) and node.attr in (complexes.REAL, complexes.IMAG):
+            return complexes.part_named(self.numbers, node.attr, self.as_number(owner, node), node)
         if isinstance(owner, Expr) and node.attr == "dtype":
             return Named(owner.dtype)
         hint = hints.of_attribute(shown(node.value), node.attr)
@@ -303,6 +308,8 @@ class Evaluator(Struct):
                 return Named(self.dtype_of(array, node))
             case "flat":
                 return flattened(self, array, node)
+            case "real" | "imag" as name:
+                return self.lifted(lambda v: complexes.part_named(self.numbers, name, v[0], node), [array], node)
             case "T":
                 return transposed(array, range(len(array.shape))[::-1])
             case attr:
@@ -374,7 +381,7 @@ class Evaluator(Struct):
                 return (a if isinstance(a, tuple) else b if isinstance(b, tuple) else ()) * times
             raise self.error("dtype-mismatch", "an operator of a list or tuple", node, hints.APPENDING)
         name = BINARY[type(op)]
-        return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
+        return self.lifted(lambda v: complexes.operated(self.numbers, name, v[0], v[1], node), [a, b], node)
 
     def _unary(self, op: ast.unaryop, operand: ast.expr, node: ast.expr) -> Value:
         if isinstance(op, ast.Not):
@@ -413,206 +420,27 @@ class Evaluator(Struct):
 
     def subscript(self, owner: Value, index: ast.expr, node: ast.AST) -> Value:
         """An item of a tuple, or an element or part of an array."""
-        if isinstance(owner, tuple):
-            return item_of(self, owner, index, node)
-        if isinstance(owner, (View, Elementwise)):
-            if stands_for_list(self, owner) and isinstance(index, ast.Slice):
-                return self.caller.copied(self.part(owner, index, node), node)
-            if isinstance(index, ast.Tuple) and (truths := selected.truths_first(self, index)) is not None:
-                return selected.chosen(self, selected.beside(self, owner, index, truths, node), truths, node)
-            known = None if isinstance(index, ast.Tuple) or self._is_axis(index) else self._place(index)
-            if isinstance(known, (View, Elementwise)) and known.shape and self.dtype_of(known, index) is DType.BOOL:
-                return selected.chosen(self, owner, known, node)
-            part = self.part(owner, index, node, known)
-            if of_tuple(self, part):
-                items = [self.as_number(self.at_row(part, k, node), node) for k in range(of_tuple(self, part))]
-                return tuple(n if self.program.conditional else self.program.frozen("item", n, None) for n in items)
-            return part if part.shape else self.element(part, (), node)
-        if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
-            return owner  # an array without dimensions
-        raise self.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node)
+        return subscripts.subscript(self, owner, index, node)
 
-    def part(
-        self, array: Array, index: ast.expr, node: ast.AST, known: Value | None = None, *, stored: bool = False
-    ) -> Array:
-        """The part of an array that a subscript names, whose value may be known; an element has no dimensions.
-
-        Elements at places in arrays of indices are a view only where they are `stored` to.
-        """
-        places = self._places(index, known, len(array.shape), node)
-        if any(isinstance(v, (View, Elementwise)) and v.shape for _, v in places):
-            found = self._gathered(array, places, node)
-            return found if stored else Elementwise(found.shape, lambda i: self.element(found, i, node))
-        items: list[Number | slice | None] = []
-        for part, value in places:
-            if isinstance(value, slice):
-                items.append(value)
-            elif isinstance(value, Named) and value.value is None:
-                items.append(None)
-            else:
-                axis = sum(1 for i in items if i is not None)
-                items.append(self._index(self._whole_number(value, part), array.shape[axis], part))
-        if len(items) < len(array.shape) or any(isinstance(i, slice) for i in items):
-            items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
-        return self._cut(array, items, node)
-
-    def _places(
-        self, index: ast.expr, known: Value | None, rank: int, node: ast.AST
-    ) -> list[tuple[ast.expr, Value | slice]]:
-        """The items of a subscript, with whole axes for what `...` stands for."""
-        found: list[tuple[ast.expr, Value | slice]] = []
-        nodes = index.elts if isinstance(index, ast.Tuple) else [index]
-        rest = next((part for part in nodes if _is_ellipsis(part)), None)
-        for part in nodes:
-            if isinstance(part, ast.Slice):
-                ends = [
-                    None if p is None else self._whole_number(self.value(p), p)
-                    for p in (part.lower, part.upper, part.step)
-                ]
-                found.append((part, slice(*(None if end is None else self._settled(end, part) for end in ends))))
-            elif self._is_none(part):
-                found.append((part, Named(None)))
-            elif part is not rest:
-                value = self._place(part) if known is None else known
-                found += [(part, v) for v in value] if isinstance(value, tuple) else [(part, value)]
-        taken = sum(1 for _, v in found if not (isinstance(v, Named) and v.value is None))
-        if taken > rank:
-            message = f"`{shown(node)}` has {taken} indices for {rank} dimensions"
-            raise self.error("rank", message, node, "give at most one index for each dimension")
-        if rest is not None:
-            k = nodes.index(rest)
-            found[k:k] = [(rest, slice(None))] * (rank - taken)
-        return found
-
-    def _place(self, node: ast.expr) -> Value:
-        """An item of a subscript; a list that is written there is an array of indices."""
-        value = self.value(node)
-        return (
-            self.caller.table(value, None, node) if isinstance(node, ast.List) and isinstance(value, tuple) else value
-        )
+    def part(self, array: Array, index: ast.expr, node: ast.AST, *, stored: bool = False) -> Array:
+        """The part of an array that a subscript names, which may be `stored` to; an element has no dimensions."""
+        return subscripts.part(self, array, index, node, stored=stored)
 
     def row(self, array: Array, index: Number, node: ast.AST) -> Value:
         """The element or part of an array at an index of its first dimension."""
-        part = self.at_row(array, index, node)
-        return part if part.shape else self.element(part, (), node)
+        return subscripts.row(self, array, index, node)
 
     def at_row(self, array: _Part, index: Number, node: ast.AST) -> _Part:
         """The part of an array at an index of its first dimension, also where that is an element."""
-        index = self._index(index, array.shape[0], node)
-        return self._cut(array, [index if len(array.shape) == 1 else self._settled(index, node)], node)
-
-    def _cut(self, array: _Part, items: Sequence[Number | slice | None], node: ast.AST) -> _Part:
-        slicing = Slicing(self.source, self.numbers, lambda a, b: self.program.at_most(a, b, self.numbers.typer))
-        return slicing.cut(array.shape, items, node).of(array)
-
-    def _settled(self, value: Number, node: ast.AST) -> Number:
-        """An index or bound of a view, which later stores do not change."""
-        self.needs_value(value)
-        return value if self.program.conditional else self.program.frozen("at", value, self.source.span(node))
-
-    def _gathered(self, array: Array, places: Sequence[tuple[ast.expr, Value | slice]], node: ast.AST) -> Array:
-        """`A[rows]`, `A[rows, columns]`, `A[:, columns]`: elements at places in arrays that are broadcast together."""
-        own = [k for k, (_, v) in enumerate(places) if not isinstance(v, slice)]
-        if own != [*range(own[0], own[-1] + 1)] or any(isinstance(v, Named) for _, v in places):
-            hint = "loop over its elements"
-            raise self.error("unsupported", f"`{shown(node)}` has arrays and parts in turns as indices", node, hint)
-        items = [(part, v) for part, v in places if not isinstance(v, slice)]
-        for part, value in items:
-            dtype = self.dtype_of(value, part) if isinstance(value, (View, Elementwise)) else None
-            if dtype is DType.BOOL:
-                hint = "select along the first dimensions alone, as in A[truths]"
-                raise self.error("unsupported", f"`{shown(part)}` is an array of truths, which is no index", part, hint)
-        shape = broadcast_shape([v.shape for _, v in items if isinstance(v, (View, Elementwise))], self.source, node)
-        kept = self._cut(array, [v if isinstance(v, slice) else slice(None) for _, v in places], node)
-        first, after = own[0], own[0] + len(shape)
-
-        def place(indices: Indices) -> Indices:
-            found: list[Number] = []
-            for k, (part, value) in enumerate(items, first):
-                if isinstance(value, (View, Elementwise)):
-                    value = self.element(value, broadcast_index(value.shape, indices[first:after]), part)
-                found.append(self._index(self._whole_number(value, part), kept.shape[k], part))
-            return (*indices[:first], *found, *indices[after:])
-
-        return viewed(kept, (*kept.shape[:first], *shape, *kept.shape[first + len(items) :]), place)
-
-    def _is_axis(self, node: ast.expr) -> bool:
-        """Whether an item of a subscript is no index."""
-        return _is_ellipsis(node) or self._is_none(node) or isinstance(node, ast.Slice)
-
-    def _is_none(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Constant):
-            return node.value is None
-        return isinstance(node, ast.Attribute) and node.attr == "newaxis"
-
-    def _whole_number(self, value: Value, node: ast.expr) -> Number:
-        number = self.as_number(value, node)
-        kind = self.numbers.dtype_of(number)
-        if not kind.is_integer:
-            hint = "compare and branch instead" if kind is DType.BOOL else "convert it with int(...)"
-            raise self.error("dtype-mismatch", f"an index must be an integer, found {kind}", node, hint)
-        return number
+        return subscripts.at_row(self, array, index, node)
 
     def needs_value(self, value: Number) -> None:
         """Start again with the numbers of parameters in a value, where it decides about shapes and loops."""
-        expr = expr_of(value)
-        names = frozenset(v.name for v in free_vars(expr)) & self.program.given if expr is not None else frozenset()
-        if names:
-            raise NeedsValue(names)
-
-    def _needs_range(self, index: Number, extent: Number, node: ast.AST) -> None:
-        """Start again with what an index needs of a parameter: that it is known to be on one side of each of the ends
-        of a dimension, from either end, or, where that is not all, its value."""
-        typer = self.numbers.typer
-        last, least = (self.numbers.binary("sub", *pair, node) for pair in ((extent, 1), (0, extent)))
-        for low, high in ((0, last), (least, -1)):
-            if self.program.at_most(low, index, typer) and self.program.at_most(index, high, typer):
-                return
-        expr = expr_of(index)
-        names = {v.name for v in free_vars(expr)} & self.program.given if expr is not None else set[str]()
-        terms = {} if expr is None else polynomial(expr)
-        for var, (lowest, most) in self.program.ranges.items():
-            if (
-                isinstance(extent, int)
-                and var.name in names
-                and terms.keys() <= {(), (var,)}
-                and terms.get((var,)) == 1
-            ):
-                cuts = tuple(c - terms.get((), 0) for c in (-extent, 0, extent))
-                if any(lowest < c <= most for c in cuts):
-                    raise NeedsRange(var.name, cuts)
-        self.needs_value(index)
-
-    def _index(self, value: Number, extent: Number, node: ast.AST) -> Number:
-        """An index as the loop IR has it: Python counts negative ones from the end."""
-        if isinstance(value, int):
-            if isinstance(extent, int) and not -extent <= value < extent:
-                message = f"index {value} is outside of a dimension of size {extent}"
-                raise self.error("out-of-bounds", message, node)
-            return self.numbers.binary("add", extent, value, node) if value < 0 else value
-        self._needs_range(value, extent, node)
-        if self.program.at_most(0, value, self.numbers.typer):
-            return value
-        if isinstance(value, Expr) and not value.dtype.is_signed:
-            return value
-        moved = self.numbers.binary("add", value, extent, node)
-        if self.program.at_most(value, -1, self.numbers.typer):
-            return moved
-        index, other = expr_of(value), expr_of(moved)
-        assert index is not None and other is not None
-        if index.dtype is not other.dtype:
-            index = self.numbers.convert(index, DType.INT64, node)
-            other = self.numbers.convert(other, DType.INT64, node)
-        negative = Binary("lt", index, const(0, index.dtype), self.source.span(node))
-        high = interval_of(value)[1]
-        chosen = Select(negative, other, index, self.source.span(node))
-        return Weak(chosen, 0, high) if isinstance(value, Weak) and high is not None else chosen
+        subscripts.needs_value(self, value)
 
     def place(self, view: View, indices: Indices) -> tuple[Expr, ...]:
         """The indices of the buffer for those of a view."""
-        node = ast.Pass()
-        found = [self.numbers.natural(i, node) for i in view.place(indices)]
-        return tuple(found)
+        return subscripts.place(self, view, indices)
 
     # Calls -----------------------------------------------------------------------------------------------------------
 
@@ -623,7 +451,3 @@ class Evaluator(Struct):
 
 def _hint(node: ast.expr) -> str:
     return hints.EXPRESSIONS.get(type(node), "")
-
-
-def _is_ellipsis(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is ...

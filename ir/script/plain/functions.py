@@ -11,12 +11,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.script.plain import hints
-from ir.script.plain.cells import captured_in, cells_of, local_names
 from ir.script.plain.frames import Frame, Value, outer_name
 from ir.script.plain.library import names as library
 from ir.script.plain.loops.exits import structured
 from ir.script.plain.promotion import Numbers
 from ir.script.plain.syntax.absent import with_truths
+from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counters import with_counters
 from ir.script.plain.syntax.desugared import desugared
 from ir.script.plain.syntax.lists import with_arrays

@@ -19,7 +19,6 @@ STATEMENTS: dict[type[ast.stmt], str] = {
     ast.Import: "import at the top of the file",
     ast.ImportFrom: "import at the top of the file",
 }
-COMPLEX = "numbers are real here: keep real and imaginary parts apart"
 EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.ListComp: "make an array of it, as in np.array([...])",
     ast.GeneratorExp: "give it to sum, min, max, any, all or math.prod, or write a loop",
@@ -32,17 +31,14 @@ EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.Yield: "store into an array, and return it",
     ast.YieldFrom: "store into an array, and return it",
     ast.Await: "leave it out of the function",
-    ast.Constant: COMPLEX,
 }
 APPENDING = "make the array first, as in out = np.empty(n), and store into out[k]"
 SIZED = "make an array of the greatest size, store one item after the other, and return their number too"
 FUNCTIONS = {
     "print": "leave it out, and print the results of the call",
-    "sorted": "sort before the call",
     "sort": "sort before the call",
     "argsort": "sort before the call",
     "dict": EXPRESSIONS[ast.Dict],
-    "complex": COMPLEX,
     "set": EXPRESSIONS[ast.Set],
     "isinstance": "write one function for each kind",
     "ndindex": "write one loop for each dimension",
@@ -51,6 +47,7 @@ FUNCTIONS = {
     "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
     "reduce": "write a loop that keeps the result so far",
     **dict.fromkeys(("float_power", "nextafter"), "write it as a plain Python function, which is put in place"),
+    "insert": "write np.concatenate of the parts, or store into an array that is longer",
     "solve": "solve before the call, or write the elimination as loops",
     "det": "write the elimination as loops",
     "inv": "invert before the call, or write the elimination as loops",
@@ -65,5 +62,10 @@ def of_attribute(owner: str, name: str) -> str:
     if "random" in owner:
         return FUNCTIONS["rand"]
     if owner.endswith("fft"):
-        return f"transform before or after the call; {COMPLEX}"
+        return "transform before or after the call, or write the loops of the transform"
     return FUNCTIONS.get(name, "")
+
+
+def of_text(value: object) -> str:
+    """What to write in place of the characters of a text."""
+    return "pass its bytes, as in np.frombuffer(text.encode(), np.uint8)" if isinstance(value, str) else ""

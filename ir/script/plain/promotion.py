@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ir.dtypes import DType, from_name
+from ir.dtypes import DType, array_dtype
 from ir.nodes import COMPARE_OPS, Binary, BinaryOp, BitCount, Cast, Const, Expr, Select, Unary, UnaryOp, const
 from ir.presburger.intervals import combined
 from ir.script.plain.library.quotients import quotient
@@ -83,7 +83,11 @@ class Numbers(Struct):
             dtype = strong[0]
             for other in strong[1:]:
                 dtype = self.promoted(dtype, other, node)
+            if weak == 3 and not dtype.is_complex:
+                return array_dtype(np.result_type(dtype.numpy, 1j).name) or DType.COMPLEX128, False
             return (DType.FLOAT64, False) if weak == 2 and dtype.is_integer else (dtype, False)
+        if weak == 3:
+            return DType.COMPLEX128, True
         if weak == 2:
             return DType.FLOAT64, True
         if weak == 1:
@@ -98,7 +102,7 @@ class Numbers(Struct):
     def promoted(self, a: DType, b: DType, node: ast.AST) -> DType:
         """The dtype that NumPy gives two arrays together."""
         try:
-            found = from_name(np.promote_types(a.numpy, b.numpy).name)
+            found = array_dtype(np.promote_types(a.numpy, b.numpy).name)
         except TypeError:
             found = None
         if found is None:
@@ -127,6 +131,12 @@ class Numbers(Struct):
             ParseError: a Python integer that the dtype cannot hold.
         """
         expr = expr_of(value)
+        if dtype.is_complex and (expr is None or not expr.dtype.is_complex):
+            real = DType.FLOAT64 if expr is None else expr.dtype  # which is exact
+            return Cast(dtype, self.convert(value, real, node), self.source.span(node))
+        if expr is not None and expr.dtype.is_complex and not dtype.is_complex:
+            hint = f"take a part of it, as in z.real, or keep it in an array of {expr.dtype}"
+            raise self.source.error("dtype-mismatch", f"a complex number is no {dtype}", node, help=hint)
         if expr is not None:
             low, high = interval_of(value)
             narrow = dtype.is_integer and dtype.bits < 32 and isinstance(value, Weak)
@@ -174,12 +184,16 @@ class Numbers(Struct):
         if isinstance(a, (bool, int, float)) and isinstance(b, (bool, int, float)):
             return self._folded(op, a, b, node)
         dtype, weak = self.common([a, b], node)
-        if op in ("min", "max"):
+        if op in ("min", "max") and not dtype.is_complex:
             return self._extremum(op, a, b, node)
         if dtype is DType.BOOL:
             return self._of_truths(op, a, b, node)
-        if op in COMPARE_OPS:
+        if op in COMPARE_OPS and dtype.is_integer and (known := _beyond(op, a, b, dtype)) is not None:
+            return known
+        if op in COMPARE_OPS and (not dtype.is_complex or op in ("eq", "ne")):
             return Binary(op, self.convert(a, dtype, node), self.convert(b, dtype, node), self.source.span(node))
+        if dtype.is_complex:
+            return self._of_complex(op, a, b, dtype, weak, node)
         if op == "div" and not dtype.is_float:
             dtype = DType.FLOAT64
         if op == "pow":
@@ -193,6 +207,13 @@ class Numbers(Struct):
         found = self.typer.binary(op, self.convert(a, dtype, node), self.convert(b, dtype, node), node)
         assert isinstance(found, Expr)
         return self.number(found, weak, low, high)
+
+    def _of_complex(self, op: BinaryOp, a: Number, b: Number, dtype: DType, weak: bool, node: ast.AST) -> Number:
+        if op not in ("add", "sub", "mul", "div"):
+            hint = "compare sizes, as in abs(z)" if op in ("min", "max", *COMPARE_OPS) else ""
+            raise self.source.error("dtype-mismatch", f"{op} of complex numbers", node, help=hint)
+        x, y = (self.convert(v, dtype, node) for v in (a, b))
+        return self.number(Binary(op, x, y, self.source.span(node)), weak)
 
     def _folded(self, op: BinaryOp, a: bool | int | float, b: bool | int | float, node: ast.AST) -> Number:
         """What Python computes of two numbers that are known."""
@@ -277,6 +298,8 @@ class Numbers(Struct):
                 return Unary("not", expr, self.source.span(node))
             hint = "convert it, as in int(x > 0)"
             raise self.source.error("dtype-mismatch", f"{op} of a truth value", node, help=hint)
+        if expr.dtype.is_complex and op != "neg":
+            raise self.source.error("dtype-mismatch", f"{op} of a complex number", node, help="take its size: abs(z)")
         low, high = interval_of(value) if isinstance(value, Weak) else (None, None)
         if low is not None and high is not None:
             low, high = {"neg": (-high, -low), "bitnot": (~high, ~low)}.get(
@@ -358,13 +381,22 @@ class Numbers(Struct):
         return Weak(self.convert(value, DType.INT64, node))
 
 
+def _beyond(op: BinaryOp, a: Number, b: Number, dtype: DType) -> bool | None:
+    """What a comparison says of a Python integer beside numbers of a dtype that cannot hold it; None of any other."""
+    for number in (a, b):
+        if type(number) is int and not dtype.min <= number <= dtype.max:
+            above = (number > dtype.max) is (number is b)  # whether the right side is the greater one
+            return fold_numbers(op, 0, 1 if above else -1) is True
+    return None
+
+
 def _rank(value: Number) -> int:
-    """0 for truths and what has a dtype of its own, 1 for Python integers, 2 for Python floats."""
+    """0 for truths and what has a dtype of its own, 1 for Python integers, 2 for floats, 3 for complex numbers."""
     match value:
         case bool():
             return 0
         case Weak(expr=expr):
-            return 2 if expr.dtype.is_float else 1
+            return 3 if expr.dtype.is_complex else 2 if expr.dtype.is_float else 1
         case int():
             return 1
         case float():

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.dtypes import DType
-from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
+from ir.nodes import SKIP, Assert, Assume, Expr, If, Stmt, Store, Var, const
 from ir.script.expressions import BINARY
 from ir.script.plain import hints
 from ir.script.plain.arrays import Array, Elementwise, Selection, View, same
@@ -24,32 +24,30 @@ from ir.script.plain.functions import named as name_of
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import keyword
 from ir.script.plain.library.bodies import IN_PLACE
+from ir.script.plain.library.complexes import IMAG, REAL
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike
-from ir.script.plain.loops.counting import HINT, Counted, Counting, Ending
+from ir.script.plain.loops.counting import Counted
 from ir.script.plain.loops.growing import (
     appended,
     check_other_name,
-    check_steady,
-    counted_after,
-    counted_before,
     granted,
     list_changed,
     opened,
     popped,
-    steps_of,
 )
-from ir.script.plain.loops.iterables import Items, Iterables, named_by
-from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy, rotated, states_of
+from ir.script.plain.loops.iterables import Iterables
+from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy
 from ir.script.plain.loops.whiles import Whiles
+from ir.script.plain.loops.written import written
 from ir.script.plain.program import Again, Key, Program
-from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
+from ir.script.plain.promotion import Number, expr_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.lists import Listed, copies
-from ir.script.plain.tuples import MAX_ITEMS, check_item, check_own_rows, taken_apart, traded
+from ir.script.plain.tuples import check_item, check_own_rows, taken_apart, traded
 from ir.script.scope import Source
-from ir.traverse import buffers_written, has_loads, walk
+from ir.traverse import has_loads, walk
 
 MAX_CALLS = 20  # helpers within helpers
 
@@ -94,8 +92,8 @@ class Body(Struct, dict=True):
         last = body[-1] if body and isinstance(body[-1], ast.Return) else None
         self.frame.bindings.update(arguments)
         self.level = self.program.depth
-        self._open_cells(body, arguments)
-        self._statements(body[:-1] if last is not None else body)
+        self.open_cells(body, arguments)
+        self.statements(body[:-1] if last is not None else body)
         if last is None or last.value is None:
             return Named(None)
         if isinstance(last.value, ast.Call):
@@ -187,6 +185,10 @@ class Body(Struct, dict=True):
         """A sum, extremum or truth over what a comprehension gives."""
         return self.comprehensions.fold(name, node, place, start, default)
 
+    def best_by(self, name: str, rank: ast.expr, node: Comprehension, place: ast.AST) -> Number:
+        """The item of a comprehension that is first by a function."""
+        return self.comprehensions.best_by(name, rank, node, place)
+
     def listed(self, node: ast.ListComp | Listed) -> Value:
         """The array that NumPy makes of a list, or that stands for it."""
         return self.comprehensions.of_list(node) if isinstance(node, Listed) else self.comprehensions.array(node)
@@ -216,7 +218,7 @@ class Body(Struct, dict=True):
 
     # Names -----------------------------------------------------------------------------------------------------------
 
-    def _open_cells(self, nodes: list[ast.stmt], arguments: Mapping[str, Value] | None = None) -> None:
+    def open_cells(self, nodes: list[ast.stmt], arguments: Mapping[str, Value] | None = None) -> None:
         """Allocate the cells that live in a list of statements."""
         for name in self.frame.cells.get(id(nodes), ()):
             key = (self.frame.path, name)
@@ -300,13 +302,14 @@ class Body(Struct, dict=True):
         known = cell.key in self.program.learned.cells or cell.key in self.program.learned.arrays
         return not known and name not in self.frame.stored and all(self.arrays.settled(e, node) for e in array.shape)
 
-    def _assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:
+    def assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:
+        """Give what is assigned to its value."""
         match target:
             case ast.Name(id=name):
                 self._assign_name(name, value, node)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 for part, item in self._items(value, parts, node):
-                    self._assign(part, item, node)
+                    self.assign(part, item, node)
             case ast.Subscript(value=owner, slice=index):
                 truths = self.arrays.truths(index)
                 if truths is None:
@@ -334,6 +337,8 @@ class Body(Struct, dict=True):
         part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
         if not isinstance(part, View):
             hint = "make an array of it, as in np.array([...])" if isinstance(array, tuple) else ""
+            if isinstance(owner, ast.Attribute) and owner.attr in (REAL, IMAG):
+                hint = "store complex numbers, as in z[i] = complex(x, z[i].imag)"
             raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node, hint)
         return part
 
@@ -354,7 +359,8 @@ class Body(Struct, dict=True):
 
     # Statements ------------------------------------------------------------------------------------------------------
 
-    def _statements(self, nodes: list[ast.stmt]) -> None:
+    def statements(self, nodes: list[ast.stmt]) -> None:
+        """Write statements, one after the other."""
         for node in nodes:
             self._statement(node)
 
@@ -367,8 +373,8 @@ class Body(Struct, dict=True):
         with self.program.nested() as lines:
             self.program.assume(cond)
             self.level = self.program.depth
-            self._open_cells(nodes)
-            self._statements(nodes)
+            self.open_cells(nodes)
+            self.statements(nodes)
             if loop is None:
                 changed(self, node, given)
             carry_on(self, loop or node)
@@ -391,7 +397,7 @@ class Body(Struct, dict=True):
             case ast.If():
                 self._if(node)
             case ast.For():
-                self._for(node)
+                written(self, node)
             case ast.Assert(test=test, msg=message):
                 cond = self.read.condition(test)
                 text = message.value if isinstance(message, ast.Constant) and isinstance(message.value, str) else ""
@@ -428,12 +434,21 @@ class Body(Struct, dict=True):
                 check_own_rows(self.read, found, node)
             if isinstance(target, ast.Name):
                 check_other_name(self, found, node)
-            self._assign(target, found, node)
+            self.assign(target, found, node)
 
     def _right(self, targets: list[ast.expr], value: ast.expr) -> Value:
-        """The right side of an assignment, of which elements of arrays take a list too."""
+        """The right side of an assignment, of which elements of arrays take a list too.
+
+        Calls that are items of it are worked out one after the other, as statements of their own would be.
+        """
+        calls = isinstance(value, ast.Tuple) and any(isinstance(e, ast.Call) for e in value.elts)
+        if isinstance(value, ast.Tuple) and calls and not any(isinstance(e, ast.Starred) for e in value.elts):
+            return tuple([self.settled("item", self._item(e), e) for e in value.elts])
         stored = all(isinstance(t, ast.Subscript) for t in targets)
         return self.read.array_or(value) if stored else self.read.value(value)
+
+    def _item(self, node: ast.expr) -> Value:
+        return self._result(node) if isinstance(node, ast.Call) else self.read.value(node)
 
     def _update(self, target: ast.expr, op: ast.operator, value: ast.expr, node: ast.stmt) -> None:
         """`target op= value`: in place for arrays, a new value for names of numbers."""
@@ -463,7 +478,7 @@ class Body(Struct, dict=True):
             self._check_in_place(old, new, node)
             self.arrays.store(old, new, node)
         else:
-            self._assign(target, new, node)
+            self.assign(target, new, node)
 
     def _check_in_place(self, target: View, value: Value, node: ast.AST) -> None:
         if isinstance(value, (View, Elementwise)):
@@ -540,8 +555,8 @@ class Body(Struct, dict=True):
         """A branch, which may be all of a step of a loop."""
         cond = self.read.condition(node.test)
         if isinstance(cond, bool):
-            self._open_cells(node.body if cond else node.orelse)
-            self._statements(node.body if cond else node.orelse)
+            self.open_cells(node.body if cond else node.orelse)
+            self.statements(node.body if cond else node.orelse)
             if loop is not None:
                 carry_on(self, loop)
             return
@@ -559,77 +574,6 @@ class Body(Struct, dict=True):
         self.frame.assigned = after if node.test in self.frame.first else self.frame.assigned & after
         self.program.emit(If(cond, then, other, self.source.span(node)))
 
-    def _for(self, node: ast.For) -> None:
-        if isinstance(node.iter, Ending):
-            self._while(node, node.iter)
-            return
-        items = self.iterables.of(node.iter)
-        if items.listed:
-            assert isinstance(items.count, int)
-            for k in range(items.count):
-                self._open_cells(node.body)
-                self._assign(node.target, self.iterables.step(items, k, node.iter), node.target)
-                self._statements(node.body)
-            return
-        before = len(self.program.lines.done)
-        self._loop(node, items)
-        if isinstance(node.iter, Counting) and buffers_written(seq(*self.program.lines.done[before:])) & items.fixed:
-            message = f"`{node.iter.text}` is not supported: its body changes what it counts to"
-            raise self.read.error("unsupported", message, node.iter, HINT)
-
-    def _while(self, node: ast.For, ending: Ending) -> None:
-        """A loop that states no bound: step by step where its condition is known, else as often as is found."""
-        key = self.key_of(node)
-        if key not in self.program.learned.measured and self.whiles.decided(ending):
-            for k in range(MAX_ITEMS):
-                self._open_cells(node.body)
-                self._assign(node.target, k, node.target)
-                self._statements(node.body)
-                left = self.whiles.left(ending)
-                if left is True:
-                    return
-                if left is None:
-                    break
-            self.program.learned.measured.add(key)
-            raise Again
-        entry = self.whiles.entry()
-        self._loop(node, self.whiles.items(), lambda body: self.whiles.steps(ending, body, entry))
-
-    def _loop(self, node: ast.For, items: Items, steps: Callable[[Stmt], Number] | None = None) -> None:
-        """A loop over items, or over as many `steps` as its body turns out to need."""
-        numbers, span = self.frame.numbers, self.source.span(node.iter)
-        count, first = items.count, items.first
-        if isinstance(count, int) and count <= 0:
-            return
-        runs = (interval_of(count)[0] or 0) > 0
-        dtype = max((numbers.dtype_of(v) for v in (first, count)), key=lambda d: d.bits)
-        dtype = DType.INT64 if not dtype.is_signed else dtype
-        name = named_by(node.target, items.variable)
-        entry = self.frame.assigned
-        carry_in(self, node)
-        before = counted_before(self)
-        with self.program.nested():
-            begin, extent = numbers.convert(first, dtype, node.iter), numbers.convert(count, dtype, node.iter)
-            head = self.program.loop(name, begin, extent, span)
-            index = Weak(head.var, *items.reach)
-            given, there = self.bound_arrays(), [*self.frame.bindings.values()]
-            since = index if isinstance(first, int) and first == 0 else numbers.binary("sub", index, first, node.iter)
-            with steps_of(self, node, count if steps is None else None, since):
-                body = self.step(node, lambda: items.item(index))
-            moved = states_of(self, node, lambda: items.item(index), given, there)
-        if steps is not None:
-            items = replace(items, count=steps(body))
-            head = replace(head, extent=numbers.convert(items.count, dtype, node.iter))
-        appends = any(growing.appended for growing, _ in before)
-        counted_after(self, before, items.count, node)
-        if moved is not None:
-            check_steady(self, node, appends)
-            rotated(self, node, items, name, moved)
-            return
-        if not runs:
-            self.frame.assigned = entry
-        self.program.emit(For(head.var, head.start, head.extent, body, span=span))
-
     # Loops after whose steps names stand for other arrays -----------------------------------------------------------
 
     def bound_arrays(self) -> dict[str, Binding]:
@@ -642,12 +586,12 @@ class Body(Struct, dict=True):
         with self.program.nested() as lines:
             self.level = self.program.depth
             self.frame.forget(node)
-            self._open_cells(node.body)
-            self._assign(node.target, item(), node.target)
+            self.open_cells(node.body)
+            self.assign(node.target, item(), node.target)
             if (guard := self.guard_of(node)) is not None:
                 self._if(guard, node)
             else:
-                self._statements(node.body)
+                self.statements(node.body)
                 carry_on(self, node)
         self.level = level
         self.frame.forget(node)

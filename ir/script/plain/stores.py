@@ -236,6 +236,8 @@ class ArrayStores(Struct):
         if any(isinstance(array.shape[k], int) and array.shape[k] == 0 for k in inner) and (extremum or name == "mean"):
             raise read.error("shape", f"{name} of an empty array", node)
         dtype = _sum_dtype(name, read.dtype_of(array, node))
+        if extremum and dtype.is_complex:
+            raise read.error("dtype-mismatch", f"{name} of complex numbers", node, "of their sizes, as in abs(z)")
         shape = tuple(array.shape[k] for k in outer)
         total = self.array(name, shape, dtype, node).buffer
         span = read.source.span(node)
@@ -374,7 +376,7 @@ def _sum_dtype(name: str, dtype: DType) -> DType:
     """The dtype in which NumPy adds up."""
     if name in ("any", "all"):
         return DType.BOOL
-    if name in ("min", "max") or dtype.is_float:
+    if name in ("min", "max") or dtype.is_float or dtype.is_complex:
         return dtype
     if name == "mean":
         return DType.FLOAT64

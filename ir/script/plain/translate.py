@@ -19,6 +19,7 @@ from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, Pri
 from ir.presburger.sets import exclusive
 from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, Selection, View, whole
+from ir.script.plain.complex_parts import with_parts
 from ir.script.plain.frames import Named, Value
 from ir.script.plain.functions import frame_of
 from ir.script.plain.program import Again, Learned, NeedsRange, NeedsValue, Program, Recount
@@ -40,6 +41,8 @@ class Plain(Struct, frozen=True):
     func: PrimFunc
     results: tuple[str, ...]
     returned: Nested
+    given: tuple[str, ...]  # names of parameters that callers give
+    parts: Mapping[str, tuple[str, str]]  # of parameters that are complex, which are two of the program
 
 
 @exclusive
@@ -134,7 +137,8 @@ def _once(
     program.sharing.check()
     whole_body = _without_unread(program.lines.stmt())
     func = PrimFunc(function.__name__, params_and_outputs, whole_body, span=frame.source.span(place))
-    return Plain(_narrowed(func), tuple(results), returned)
+    func, parts = with_parts(func)
+    return Plain(_narrowed(func), tuple(results), returned, tuple(p.name for p in parameters), parts)
 
 
 def _without_unread(body: Stmt) -> Stmt:

@@ -40,6 +40,11 @@ def sort(a: Any, axis: Any = -1) -> Any:
     return np.moveaxis(found, -1, axis)
 
 
+def sorted_items(iterable: Any, *, reverse: Any = False) -> Any:
+    rising = sort(np.asarray(iterable))
+    return rising[::-1] if reverse else rising
+
+
 def argsort(a: Any) -> Any:
     if a.ndim != 1:
         return unsupported("it is of vectors here: sort row by row")
@@ -241,7 +246,7 @@ def inner(a: Any, b: Any) -> Any:
 
 
 def vdot(a: Any, b: Any) -> Any:
-    return np.ravel(a) @ np.ravel(b)
+    return np.conj(np.ravel(a)) @ np.ravel(b)
 
 
 def polyval(p: Any, x: Any) -> Any:
@@ -254,7 +259,7 @@ def polyval(p: Any, x: Any) -> Any:
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     if ord is None or ord == "fro":
-        return np.sqrt(np.sum(np.square(x * 1.0), axis=axis, keepdims=keepdims))
+        return np.sqrt(np.sum(np.real(x * 1.0 * np.conj(x)), axis=axis, keepdims=keepdims))
     if x.ndim == 1 or (axis is not None and np.ndim(axis) == 0):
         return _vector_norm(np.abs(x * 1.0), ord, axis, keepdims)
     if x.ndim == 2 and axis is None and (ord == 1 or ord == np.inf):
@@ -382,10 +387,10 @@ BODIES: dict[str, Callable[..., Any]] = {
         isclose, allclose, array_equal, nan_to_num, nansum, nanprod, nanmax, nanmin, nanmean,
         *ELEMENTS, *SHAPES, *STORING,
     )},
-    "np.linalg.norm": norm, **OF_MATH, **OF_UFUNCS, **UPDATES,
+    "np.linalg.norm": norm, "sorted": sorted_items, **OF_MATH, **OF_UFUNCS, **UPDATES,
 }  # fmt: skip
 FINITE = (
-    "np.sort", "np.argsort", "np.median", "np.quantile", "np.percentile", "np.searchsorted", "np.digitize", "np.interp",
-    "np.fmax", "np.fmin",
+    "sorted", "np.sort", "np.argsort", "np.median", "np.quantile", "np.percentile", "np.searchsorted", "np.digitize",
+    "np.interp", "np.fmax", "np.fmin",
 )  # fmt: skip
 IN_PLACE = (*UPDATES, *(f"np.{f.__name__}" for f in STORING))  # statements, which store to their first argument

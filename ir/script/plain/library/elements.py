@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable
 from typing import Any
@@ -106,6 +107,14 @@ def isinf(x: Any) -> Any:
 
 def isfinite(x: Any) -> Any:
     return np.logical_and(np.logical_not(np.isnan(x)), np.abs(x) < np.inf)
+
+
+def rect(r: Any, phi: Any) -> Any:
+    return complex(r * math.cos(phi), r * math.sin(phi))
+
+
+def polar(z: Any) -> Any:
+    return abs(z), cmath.phase(z)
 
 
 def gcd(x1: Any, x2: Any) -> Any:
@@ -239,6 +248,7 @@ OF_MATH: dict[str, Callable[..., Any]] = {
     **{f"math.{name}": _as_python(f) for name, f in (
         ("cbrt", cbrt), ("asinh", arcsinh), ("acosh", arccosh), ("atanh", arctanh),
     )},
+    "cmath.rect": rect, "cmath.polar": polar,
 }  # fmt: skip
 OF_UFUNCS: dict[str, Callable[..., Any]] = {
     **{f"np.{name}.reduce": _reduces(op) for name, op in _UFUNCS.items() if name not in _TOTALS},

@@ -6,13 +6,14 @@ Objects are looked up and compared, never called.
 from __future__ import annotations
 
 import builtins
+import cmath
 import math
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from ir.dtypes import DType, from_name
+from ir.dtypes import DType, array_dtype
 from ir.nodes import BinaryOp, UnaryOp
 from ir.script.plain.library.arranged import ARRANGED
 from ir.script.plain.library.composed import COMPOSED
@@ -21,6 +22,7 @@ _ROOTS = {
     "numpy": "np",
     "jax.numpy": "np",
     "math": "math",
+    "cmath": "cmath",
     "builtins": "",
     "loopsat": "loopsat",
     "numba": "loopsat",
@@ -37,6 +39,8 @@ FLOAT_UNARY: dict[str, tuple[UnaryOp, bool]] = {  # and whether the result is a 
     "np.rint": ("round", True), "np.fix": ("trunc", True),
     **{f"math.{op}": (op, False) for op in (*_FLOATS, *_ARCS, "erf")},
 }  # fmt: skip
+COMPLEX_UNARY: dict[str, UnaryOp] = {f"cmath.{op}": op for op in (*_FLOATS, *_ARCS) if hasattr(cmath, op)}
+PARTS = ("np.real", "np.imag", "np.conj", "np.conjugate", "np.angle", "cmath.phase")
 ABSOLUTE = ("abs", "np.abs", "np.absolute")
 BINARY: dict[str, BinaryOp] = {
     "np.minimum": "min", "np.maximum": "max", "np.power": "pow", "np.add": "add", "np.subtract": "sub",
@@ -49,7 +53,7 @@ BINARY: dict[str, BinaryOp] = {
 MADE = ("np.arange", "np.linspace", "np.eye", "np.identity")
 FILLED = {"np.zeros": 0, "np.ones": 1, "np.empty": None, "np.full": None}
 FILLED_LIKE = {"np.zeros_like": 0, "np.ones_like": 1, "np.empty_like": None, "np.full_like": None}
-_PYTHON: dict[type, DType] = {int: DType.INT64, float: DType.FLOAT64, bool: DType.BOOL}
+_PYTHON: dict[type, DType] = {int: DType.INT64, float: DType.FLOAT64, bool: DType.BOOL, complex: DType.COMPLEX128}
 SUMS = (
     "sum", "np.sum", "np.mean", "np.max", "np.min", "np.amax", "np.amin", "np.prod", "np.any", "np.all", "any", "all",
     "np.dot", "np.matmul", "np.argmax", "np.argmin", "np.cumsum", "np.cumprod", "np.var", "np.std",
@@ -60,10 +64,12 @@ OTHERS = (
     "np.where", "np.copy", "np.square", "np.logical_not", "np.invert", "np.bitwise_not", "np.bitwise_count",
     "loopsat.prange", "loopsat.assume", "loopsat.bound", "loopsat.unsupported", "np.asarray", "np.array",
     "np.frombuffer", "np.ndim", "np.shape", "np.size", "np.meshgrid", "np.finfo", "np.iinfo", "tuple", "list", "ord",
+    "complex",
 )  # fmt: skip
 ITERABLES = ("enumerate", "zip", "reversed", "np.ndindex", "np.ndenumerate")
 NAMES = (
-    *FLOAT_UNARY, *ABSOLUTE, *BINARY, *COMPOSED, *ARRANGED, *MADE, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS, *ITERABLES,
+    *FLOAT_UNARY, *COMPLEX_UNARY, *PARTS,
+    *ABSOLUTE, *BINARY, *COMPOSED, *ARRANGED, *MADE, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS, *ITERABLES,
 )  # fmt: skip
 
 
@@ -97,7 +103,7 @@ def qualified(value: object) -> str | None:
         return None
     if vars(builtins).get(name) is value:
         return name
-    for module, short in ((np, "np"), (math, "math"), (np.linalg, "np.linalg")):
+    for module, short in ((np, "np"), (math, "math"), (cmath, "cmath"), (np.linalg, "np.linalg")):
         if getattr(module, name, None) is value:
             return f"{short}.{name}"
     home = str(getattr(value, "__module__", ""))
@@ -108,7 +114,7 @@ def qualified(value: object) -> str | None:
 
 def _of_library(value: object) -> bool:
     home = getattr(value, "__module__", None)
-    return isinstance(home, str) and home.partition(".")[0] in ("numpy", "jax", "math")
+    return isinstance(home, str) and home.partition(".")[0] in ("numpy", "jax", "math", "cmath")
 
 
 def attribute(module: ModuleType, name: str) -> object | None:
@@ -119,15 +125,15 @@ def attribute(module: ModuleType, name: str) -> object | None:
 def dtype_named(value: object) -> DType | None:
     """The dtype that a value such as `np.float32`, "float32", `float` or `A.dtype` stands for."""
     if isinstance(value, (DType, str)):
-        return value if isinstance(value, DType) else from_name(value)
+        return value if isinstance(value, DType) else array_dtype(value)
     if isinstance(value, type):
         if value in _PYTHON:
             return _PYTHON[value]
-        return from_name(np.dtype(value).name) if issubclass(value, np.generic) else _of_array_library(value)
-    return from_name(value.name) if isinstance(value, np.dtype) else _of_array_library(value)
+        return array_dtype(np.dtype(value).name) if issubclass(value, np.generic) else _of_array_library(value)
+    return array_dtype(value.name) if isinstance(value, np.dtype) else _of_array_library(value)
 
 
 def _of_array_library(value: object) -> DType | None:
     """The dtype of what stands for one as `jnp.float32` does."""
     kind = getattr(value, "dtype", None)
-    return from_name(kind.name) if isinstance(kind, np.dtype) and hasattr(value, "__name__") else None
+    return array_dtype(kind.name) if isinstance(kind, np.dtype) and hasattr(value, "__name__") else None

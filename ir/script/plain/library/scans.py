@@ -9,6 +9,7 @@ from ir.dtypes import DType
 from ir.nodes import SKIP, Binary, Expr, If, Load, Store, const, seq
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, same, whole
 from ir.script.plain.frames import Value
+from ir.script.plain.library import complexes
 from ir.script.plain.library.arranged import flattened
 from ir.script.plain.promotion import Number
 
@@ -111,7 +112,7 @@ def _spread(stores: ArrayStores, name: str, array: Array, axis: int | None, node
     def square(indices: Indices) -> Number:
         here = middle if kept is None else read.element(kept, _dropped(indices, axis), node)
         left = numbers.binary("sub", read.element(array, indices, node), here, node)
-        return numbers.binary("mul", left, left, node)
+        return complexes.squared(numbers, left, node)
 
     count: Number = 1
     for extent in array.shape if axis is None else (array.shape[axis],):

@@ -14,8 +14,8 @@ from typing import Literal
 from msgspec import Struct, field
 
 from ir.naming import fresh
-from ir.script.plain.cells import assigned_by, names_in
 from ir.script.plain.loops.counting import Steps, at_place, counted, ending
+from ir.script.plain.syntax.cells import assigned_by, names_in
 from ir.script.scope import Source
 
 Exit = Literal["break", "continue", "return"]

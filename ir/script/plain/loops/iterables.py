@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.nodes import Buffer, Expr, Let, seq
+from ir.script.plain import hints
 from ir.script.plain.arrays import Array, Elementwise, View, is_number, same
 from ir.script.plain.calls import call
 from ir.script.plain.expressions import Evaluator
@@ -103,7 +104,8 @@ class Iterables(Struct, frozen=True):
             assert isinstance(array, (View, Elementwise))
             return self._array(array, node)
         what = "a number" if is_number(found) or isinstance(found, (View, Elementwise)) else "neither range nor array"
-        hint = "loop over range(n), or over an array"
+        text = hints.of_text(found.value) if isinstance(found, Named) else ""
+        hint = text or "loop over range(n), or over an array"
         raise self.read.error("unsupported", f"`{shown(node)}` is {what}, not a range", node, hint)
 
     def _array(self, array: Array, node: ast.expr) -> Items:
