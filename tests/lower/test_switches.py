@@ -225,6 +225,11 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         GPU,
     ),
+    "instructions.discounted_sum": (
+        (VECTORS, "for i in T.serial(400):\n    for j in T.serial(3):\n        B[j] = B[j] * 0.5 + A[i]"),
+        EAGER,
+    ),
+    "structure.loop_function": ((VECTORS, "for i in T.serial(1, 400):\n    A[i] = T.sqrt(A[i - 1] + B[i])"), CPU),
     "structure.partial_unrolling": (
         (VECTORS, "for i in T.serial(1, 400):\n    A[i] = T.sqrt(A[i - 1] + B[i])"),
         GPU,
