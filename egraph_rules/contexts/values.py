@@ -123,10 +123,32 @@ class Values:
             decides = law.role == "absorbing" and (law.annihilates or self.defined(facts, other))
             if decides and self._has_result(facts, expr if law.partial else other, law):
                 return number
+        if expr.op in ("sub", "bitxor") and self._is_twice(facts, expr):
+            return Const(0, expr.dtype)
         undef = isinstance(a, Undef) or isinstance(b, Undef)
         # An unknown factor may be zero, which annihilates undef.
         strict = undef and (expr.op != "mul" or (a is not None and b is not None))
         return Undef(expr.dtype) if strict else None
+
+    def _is_twice(self, facts: int, expr: Binary) -> bool:
+        """Whether integer operands are one number, by what elements are known to hold (a symbolic zero point)."""
+        a, b = expr.lhs, expr.rhs
+        if not (expr.dtype.is_integer and has_loads(expr) and all(self.defined(facts, e) for e in (a, b))):
+            return False
+        return self._with_held(facts, a).same(b) or self._with_held(facts, b).same(a)
+
+    def _with_held(self, facts: int, expr: Expr) -> Expr:
+        """An expression with what elements are known to hold in their place."""
+
+        def known(part: Expr) -> Expr:
+            if isinstance(part, Cast) and isinstance(part.operand, Cast):
+                return self._through(facts, part, part.operand)
+            if not isinstance(part, Load):
+                return part
+            held = self._contexts.contents(facts, part.buffer, part.indices)
+            return part if held is None or isinstance(held, Undef) else held
+
+        return map_expr(expr, known)
 
     def _has_result(self, facts: int, expr: Expr, law: Special) -> bool:
         """Whether what an absorbing number decides about has a result: a law about finite numbers is about no other."""
@@ -210,4 +232,7 @@ class Values:
         if not (given.dtype.is_integer and dtype.is_integer):
             return outer
         low, high = intervals.bounds(given, self._contexts.facts(facts).domain)
-        return Cast(outer.dtype, given) if dtype.min <= low and high <= dtype.max else outer
+        keeps = dtype.min <= low and high <= dtype.max
+        if not keeps and has_loads(given):  # bounds of elements are conditions that are known of them
+            keeps = self._contexts.truth(facts, intervals.is_value_of(given, dtype))
+        return outer if not keeps else given if given.dtype is outer.dtype else Cast(outer.dtype, given)
