@@ -55,7 +55,7 @@ from ir.nodes import (
     const,
 )
 from ir.transform.calls.tensorize import true_instances
-from ir.traverse import all_exprs, free_vars, has_kind, map_expr, substitute, substitute_expr, walk_expr
+from ir.traverse import all_exprs, free_vars, has_kind, has_loads, map_expr, substitute, substitute_expr, walk_expr
 
 _MOST_ASKED = 8  # choices in an arm that might be taken for the other; each would have a context under each before it
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
@@ -502,6 +502,8 @@ class Expander(Struct, dict=True):
                 self.tables["may_select"].append((inside, self.numbering.expr(arm)))
                 for part in (then, other):
                     self._expand_pinned_expr(inside, part)
+                if has_loads(arm):  # it may be taken for both, and what is known of elements is more there
+                    self.expand_expr(facts, arm)
 
 
 def _selections(expr: Expr) -> int:

@@ -567,6 +567,23 @@ CASES = {
         y[i] = t[T.min(A[i] & 16, 15)] + t[T.min(T.cast(u[i], "int32"), 254)] * T.abs(A[i])
 """,
     ),
+    "both borders are mirrored where they are read as if they were not": Case(
+        'X: T.Buffer((68,), "float32"), w: T.Buffer((5,), "float32"), Y: T.Buffer((64,), "float32")',
+        """
+    for k in range(2):
+        T.assume(X[1 - k] == X[3 + k] and X[66 + k] == X[64 - k])
+    for i in range(64):
+        Y[i] = 0.0
+        for k in range(5):
+            Y[i] = Y[i] + X[4 - i - k if i + k < 2 else 130 - i - k if i + k > 65 else i + k] * w[k]
+""",
+        """
+    for i in T.serial(64):
+        Y[i] = 0.0
+        for k in T.serial(5):
+            Y[i] = Y[i] + X[i + k] * w[k]
+""",
+    ),
     "an arm is the other one in the only iteration that takes it": Case(
         'A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")',
         """
