@@ -8,7 +8,7 @@ from __future__ import annotations
 import islpy as isl
 
 from ir.dtypes import DType
-from ir.nodes import Binary, Cast, Expr, Unary
+from ir.nodes import Binary, Cast, Expr, Unary, const
 from ir.presburger import sets as pb
 from ir.presburger.intervals import Range, combined
 from ir.traverse import free_vars
@@ -31,6 +31,12 @@ def bounds(expr: Expr, domain: isl.Set) -> Range:
     if found is None or (not expr.dtype.is_signed and not limits[0] <= found[0] <= found[1] <= limits[1]):
         return limits  # what leaves an unsigned dtype comes back at its other end
     return max(found[0], limits[0]), min(found[1], limits[1])
+
+
+def is_value_of(expr: Expr, dtype: DType) -> Expr:
+    """The condition that an integer is a value of an integer dtype."""
+    least, most = (const(max(expr.dtype.min, min(v, expr.dtype.max)), expr.dtype) for v in (dtype.min, dtype.max))
+    return Binary("and", Binary("ge", expr, least), Binary("le", expr, most))
 
 
 def _affine_range(expr: Expr, domain: isl.Set) -> Range | None:

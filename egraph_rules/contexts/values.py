@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, assert_never, cast
 
+import islpy as isl
 from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
@@ -15,13 +16,15 @@ from ir.floats import Floats
 from ir.fold import computed
 from ir.functions import inlined
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Store, Unary, Undef, Var
-from ir.operators import Special, special
+from ir.operators import SPECIAL, Special, special
 from ir.traverse import has_loads, map_expr, walk_expr
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
 
 Value = Const | Undef
+_MOST_PARTS = 4  # of a place, in each of which the same is asked
+_ABSORB = frozenset(law.op for law in SPECIAL if law.role == "absorbing")
 # How many are followed in all from one on: a recurrence over three elements would reach thousands.
 MOST_FOLLOWED = 40
 
@@ -123,10 +126,54 @@ class Values:
             decides = law.role == "absorbing" and (law.annihilates or self.defined(facts, other))
             if decides and self._has_result(facts, expr if law.partial else other, law):
                 return number
+        if expr.op in ("sub", "bitxor") and self._is_twice(facts, expr):
+            return Const(0, expr.dtype)
+        found = self._by_cases(facts, expr) if expr.op in _ABSORB else None
+        if found is not None:
+            return found
         undef = isinstance(a, Undef) or isinstance(b, Undef)
         # An unknown factor may be zero, which annihilates undef.
         strict = undef and (expr.op != "mul" or (a is not None and b is not None))
         return Undef(expr.dtype) if strict else None
+
+    def _by_cases(self, facts: int, expr: Binary) -> Value | None:
+        """The value that is the same in all parts of a place, of which another operand is known in each."""
+        if not (has_loads(expr.lhs) and has_loads(expr.rhs)):
+            return None
+        values = [self.of(part, expr) for part in self._parts(facts)]
+        first = values[0] if values else None
+        return first if first is not None and all(v is not None and v.same(first) for v in values) else None
+
+    def _parts(self, facts: int) -> list[int]:
+        """Facts in the few parts that values of variables fall into, as where a conjunction fails; none for one."""
+
+        def cut() -> list[int]:
+            f = self._contexts.facts(facts)
+            parts = f.domain.coalesce().get_basic_sets()
+            asked = parts if 1 < len(parts) <= _MOST_PARTS else []
+            return [self._contexts.add_facts(replace(f, domain=isl.Set.from_basic_set(part))) for part in asked]
+
+        return cast("list[int]", self._contexts.ask(("parts", facts), cut, []))
+
+    def _is_twice(self, facts: int, expr: Binary) -> bool:
+        """Whether integer operands are one number, by what elements are known to hold (a symbolic zero point)."""
+        a, b = expr.lhs, expr.rhs
+        if not (expr.dtype.is_integer and has_loads(expr) and all(self.defined(facts, e) for e in (a, b))):
+            return False
+        return self._with_held(facts, a).same(b) or self._with_held(facts, b).same(a)
+
+    def _with_held(self, facts: int, expr: Expr) -> Expr:
+        """An expression with what elements are known to hold in their place."""
+
+        def known(part: Expr) -> Expr:
+            if isinstance(part, Cast) and isinstance(part.operand, Cast):
+                return self._through(facts, part, part.operand)
+            if not isinstance(part, Load):
+                return part
+            held = self._contexts.contents(facts, part.buffer, part.indices)
+            return part if held is None or isinstance(held, Undef) else held
+
+        return map_expr(expr, known)
 
     def _has_result(self, facts: int, expr: Expr, law: Special) -> bool:
         """Whether what an absorbing number decides about has a result: a law about finite numbers is about no other."""
@@ -210,4 +257,7 @@ class Values:
         if not (given.dtype.is_integer and dtype.is_integer):
             return outer
         low, high = intervals.bounds(given, self._contexts.facts(facts).domain)
-        return Cast(outer.dtype, given) if dtype.min <= low and high <= dtype.max else outer
+        keeps = dtype.min <= low and high <= dtype.max
+        if not keeps and has_loads(given):  # bounds of elements are conditions that are known of them
+            keeps = self._contexts.truth(facts, intervals.is_value_of(given, dtype))
+        return outer if not keeps else given if given.dtype is outer.dtype else Cast(outer.dtype, given)

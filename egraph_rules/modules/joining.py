@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from egraph_rules.modules.flow import is_guarded
 from egraph_rules.modules.stages import called
 from ir.instructions import is_instruction
 from ir.nodes import Alloc, Buffer, CallStmt, Const, Expr, For, If, Load, PrimFunc, Select, Stmt, Store
@@ -23,10 +22,11 @@ from ir.program.scopes import allocated, flat, used
 from ir.traverse import buffers_written, has_loads, stmt_children, walk
 
 Pays = Callable[[PrimFunc, PrimFunc], bool]  # whether a function is cheaper than one that has calls in a row
+Keeps = Callable[[PrimFunc], bool]  # whether a function without calls has guards, and keeps some of them by itself
 _MOST = 12  # stores of what is joined
 
 
-def joined(entry: PrimFunc, pays: Pays, apart: Collection[str]) -> PrimFunc:
+def joined(entry: PrimFunc, pays: Pays, guarded: Keeps, apart: Collection[str]) -> PrimFunc:
     """A function whose calls are joined where that `pays`, also in its loops and branches.
 
     Buffers named in `apart` stay between calls, as do those with extents that are no numbers.
@@ -34,7 +34,7 @@ def joined(entry: PrimFunc, pays: Pays, apart: Collection[str]) -> PrimFunc:
     names = [s.buffer.name for s in walk(entry.body) if isinstance(s, Alloc)]
     if len({*names}) < len(names):
         return entry
-    body = _Joining(pays, {*apart}, names_in(entry) | names_mentioned(entry.body)).scope(entry.body)
+    body = _Joining(pays, guarded, {*apart}, names_in(entry) | names_mentioned(entry.body)).scope(entry.body)
     return entry if body is entry.body else replace(entry, body=body)
 
 
@@ -42,6 +42,7 @@ class _Joining(Struct):
     """`taken` are names that nothing new may have; what is known of a callee is known by its number."""
 
     pays: Pays
+    guarded: Keeps
     apart: set[str]
     taken: set[str]
     kinds: dict[int, _Kind] = field(default_factory=lambda: dict[int, _Kind]())
@@ -143,7 +144,7 @@ class _Joining(Struct):
         if not isinstance(stmt, CallStmt) or is_instruction(stmt.callee):
             return None
         if id(stmt.callee) not in self.kinds:
-            self.kinds[id(stmt.callee)] = _Kind.of(stmt.callee)
+            self.kinds[id(stmt.callee)] = _Kind.of(stmt.callee, self.guarded)
         return self.kinds[id(stmt.callee)]
 
     # What is made of them --------------------------------------------------------------------------------------------
@@ -184,10 +185,10 @@ class _Kind(Struct, frozen=True):
     stores: int
 
     @staticmethod
-    def of(func: PrimFunc) -> _Kind:
+    def of(func: PrimFunc, guarded: Keeps) -> _Kind:
         """Look at a function."""
         plain = without_calls(func)
-        return _Kind(only_moves(plain), is_guarded(plain), sum(isinstance(s, Store) for s in walk(plain.body)))
+        return _Kind(only_moves(plain), guarded(plain), sum(isinstance(s, Store) for s in walk(plain.body)))
 
 
 def only_moves(func: PrimFunc) -> bool:

@@ -20,6 +20,7 @@ from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Choosing, Conversion, Offers, Opening, cheapest
+from egraph_rules.modules.flow import is_guarded
 from egraph_rules.modules.graph import Between, Graph, graph_of
 from egraph_rules.modules.joining import joined, only_moves
 from egraph_rules.modules.knowledge import told
@@ -185,7 +186,11 @@ class ModuleSearch(Struct, dict=True):
         if _is_small(without_calls(entry)):
             return entry
 
-        return joined(entry, self._pays, apart)
+        return joined(entry, self._pays, self._keeps_guards, apart)
+
+    def _keeps_guards(self, func: PrimFunc) -> bool:
+        """Whether a function has guards that do not go, or become bounds of loops, whatever callers leave."""
+        return is_guarded(func) and is_guarded(self.pricer.best(func)[0])
 
     def _pays(self, joined: PrimFunc, apart: PrimFunc) -> bool:
         """Whether calls in a row are cheaper as one function; programs as a whole are compared where they are priced.

@@ -14,6 +14,7 @@ import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, rewrite_expr
 from egraph_rules.authoring.rule import INTEGER, SIGNED, Term, defined, rule
+from egraph_rules.contexts.intervals import is_value_of
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, const
 from ir.presburger import sets as pb
@@ -417,8 +418,7 @@ def cast_of_cast(expr: Expr, here: Here) -> Iterator[Expr]:
     source, middle, x = inner.operand.dtype, inner.dtype, inner.operand
     keeps = middle.min <= source.min and source.max <= middle.max
     if not keeps and middle.is_integer:
-        low, high = (const(max(source.min, min(v, source.max)), source) for v in (middle.min, middle.max))
-        keeps = here.truth(Binary("and", Binary("ge", x, low), Binary("le", x, high))) is True
+        keeps = here.truth(is_value_of(x, middle)) is True
     if middle.is_integer and (keeps or expr.dtype.bits <= middle.bits):
         yield x if source is expr.dtype else Cast(expr.dtype, x)
 

@@ -25,6 +25,7 @@ from egraph_rules.search.numbering import INT64_MAX, INT64_MIN, Numbering, Part,
 from ir.analysis.contents import MAX_FOLLOWED
 from ir.analysis.evaluated import may_fail
 from ir.dtypes import DType
+from ir.fold import folded
 from ir.nodes import (
     Alloc,
     AnyExpr,
@@ -54,7 +55,7 @@ from ir.nodes import (
     const,
 )
 from ir.transform.calls.tensorize import true_instances
-from ir.traverse import all_exprs, free_vars, has_kind, substitute, walk_expr
+from ir.traverse import all_exprs, free_vars, has_kind, has_loads, map_expr, substitute, substitute_expr, walk_expr
 
 _MOST_ASKED = 8  # choices in an arm that might be taken for the other; each would have a context under each before it
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
@@ -346,16 +347,28 @@ class Expander(Struct, dict=True):
 
     def _expand_pinned(self, facts: int, part: Part, permissions: int) -> None:
         """Say what an arm is with variables that have one value here replaced by it: the other may be written so."""
-        scope = self.contexts.facts(facts).scope
-        free = {v for e in all_exprs(part.stmt) for v in free_vars(e)}
-        known = {v: self.contexts.constant(facts, v) for v in scope if v in free}
-        values: dict[Var, Expr] = {v: Const(value, v.dtype) for v, value in known.items() if value is not None}
+        values = self._pinned(facts, all_exprs(part.stmt))
         if not values:
             return
         names = AuthorNames.of(_bindings(part))
-        other = self.numbering.number(substitute(part.stmt, values), len(scope), names)
+        depth = len(self.contexts.facts(facts).scope)
+        other = self.numbering.number(substitute(part.stmt, values), depth, names)
         self.tables["same"].append((facts, part.number, permissions, other.number))
         self.expand(facts, other, permissions, question=True)
+
+    def _expand_pinned_expr(self, facts: int, arm: Expr) -> None:
+        """The same for an arm of a selection."""
+        values = self._pinned(facts, (arm,))
+        if values:
+            new = map_expr(substitute_expr(arm, values), folded)
+            self.tables["same_expr"].append((facts, self.numbering.expr(arm), self.numbering.expr(new)))
+            self.expand_expr(facts, new)
+
+    def _pinned(self, facts: int, exprs: Iterable[Expr]) -> dict[Var, Expr]:
+        """The variables of expressions that have one value here, and which."""
+        free = {v for e in exprs for v in free_vars(e)}
+        known = {v: self.contexts.constant(facts, v) for v in self.contexts.facts(facts).scope if v in free}
+        return {v: Const(value, v.dtype) for v, value in known.items() if value is not None}
 
     def _split(self, facts: int, cond: Expr) -> tuple[int, int]:
         number = self.numbering.expr(cond)
@@ -487,6 +500,10 @@ class Expander(Struct, dict=True):
             if _selections(arm) <= _MOST_ASKED and self.contexts.total(inside, arm):
                 self.expand_expr(inside, arm)
                 self.tables["may_select"].append((inside, self.numbering.expr(arm)))
+                for part in (then, other):
+                    self._expand_pinned_expr(inside, part)
+                if has_loads(arm):  # it may be taken for both, and what is known of elements is more there
+                    self.expand_expr(facts, arm)
 
 
 def _selections(expr: Expr) -> int:

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from egraph_rules.search.erase import is_undef
 from ir.analysis.contents import Regions
 from ir.analysis.effects import EffectAnalysis
-from ir.analysis.neutral import neutral_to
+from ir.analysis.neutral import neutral_factors, neutral_to
 from ir.floats import Floats
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Unary, Var
+from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Unary, Var, const
 from ir.presburger import sets as pb
-from ir.traverse import all_exprs, children, loads, map_stmt, stmt_children, walk
+from ir.traverse import all_exprs, children, has_undef, loads, map_expr, map_stmt, stmt_children, walk
 
 RULE = "padding.filled"
 LAW = "A[i] = undef  >=  A[i] = v   for a v that is neutral to a reader behind a guard"
@@ -28,11 +28,24 @@ _Wanted = dict[Buffer, Const]
 
 def filled(body: Stmt, floats: Floats) -> Stmt:
     """A program that leaves nothing undef of what guarded reductions read; the same one if there is nothing to fill."""
+    body = map_stmt(body, on_stmt=lambda s: _with_neutral_arms(s, floats))
     wanted: _Wanted = {}
     for buffer, value in _wanted(body, floats, guarded=False):
         if not _may_overflow(body, buffer, value):
             wanted.setdefault(buffer, value)
     return map_stmt(_complete(body, wanted), on_stmt=lambda s: _without_undef(s, wanted)) if wanted else body
+
+
+def _with_neutral_arms(stmt: Stmt, floats: Floats) -> Stmt:
+    """A step of a reduction in which a selection gives what changes nothing where it gave anything."""
+    if not isinstance(stmt, Store) or not has_undef(stmt.value):
+        return stmt
+    new: dict[Expr, Expr] = {
+        factor: _chosen(factor, const(value, factor.dtype))
+        for factor, value in neutral_factors(stmt, floats)
+        if isinstance(factor, Select)
+    }
+    return replace(stmt, value=map_expr(stmt.value, lambda e: new.get(e, e))) if new else stmt
 
 
 def _wanted(stmt: Stmt, floats: Floats, *, guarded: bool) -> Iterator[tuple[Buffer, Const]]:

@@ -267,6 +267,12 @@ PUSH = (
         "(= x (Ate f e)) (e_type e t) (= v (fval x))",
         "(union x (FltAt f t v)) (set (fval (FltAt f t v)) v)",
     ),
+    # Numbers that rules have written are those of the context of what they are added to, so that sums are congruent.
+    _push(
+        "number of a sum",
+        '(= z (Bin "add" t (Ate f e) c)) (= c (Int t v))',
+        '(union z (Bin "add" t (Ate f e) (IntAt f t v))) (set (ival (IntAt f t v)) v) (defined (IntAt f t v))',
+    ),
     # A division that rewriting made is a question too: (facts, dividend, divisor), answered by the one quotient.
     *(
         _push(f"ask {o}", f'(= z (Bin "{o}" t (Ate f e) c)) (kind t "int") (= n (ival c))', "(ask_div f e n)")

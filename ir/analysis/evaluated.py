@@ -198,8 +198,11 @@ class Evaluated:
                 self._collect(other, loops, (*guards, Unary("not", cond)))
             case For(body=body):
                 self._collect(body, (*loops, Loop.of(stmt)), guards)
-            case Assume(cond=cond) | Assert(cond=cond) | Evaluate(value=cond) if not has_undef(cond):
-                self._add(Store(_NOWHERE, (), cond), loops, guards)
+            case Assume(cond=cond) | Assert(cond=cond) if not has_undef(cond):
+                for part in conjunction(cond):  # all of which hold, so that all are evaluated
+                    self._add(Store(_NOWHERE, (), part), loops, guards)
+            case Evaluate(value=value) if not has_undef(value):
+                self._add(Store(_NOWHERE, (), value), loops, guards)
             case Let(var=var, value=value, body=body):
                 self._add(Store(_NOWHERE, (), value), loops, guards)
                 before = len(self._statements)

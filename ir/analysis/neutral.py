@@ -15,6 +15,14 @@ from ir.traverse import factors
 
 def neutral_to(store: Store, floats: Floats) -> Iterator[tuple[Buffer, Const]]:
     """What must be in a buffer for `A[i] = A[i] op f(B[j])` to leave A as it is."""
+    for factor, value in neutral_factors(store, floats):
+        source = factor.operand if isinstance(factor, Cast) else factor
+        if isinstance(source, Load) and source.buffer != store.buffer and _holds(value, source.buffer):
+            yield source.buffer, const(value if source.dtype.is_float else int(value), source.dtype)
+
+
+def neutral_factors(store: Store, floats: Floats) -> Iterator[tuple[Expr, Scalar]]:
+    """Expressions in a step of a reduction, and what each would have to be for the step to change nothing."""
     if not isinstance(store.value, Binary):
         return
     op, left, right = store.value.op, store.value.lhs, store.value.rhs
@@ -24,10 +32,7 @@ def neutral_to(store: Store, floats: Floats) -> Iterator[tuple[Buffer, Const]]:
         if value is None or not accumulated.same(Load(store.buffer, store.indices)):
             continue
         plain = factors(term) if op == "add" else [term]  # zero times anything else that is finite
-        for factor in plain:
-            source = factor.operand if isinstance(factor, Cast) else factor
-            if isinstance(source, Load) and source.buffer != store.buffer and _holds(value, source.buffer):
-                yield source.buffer, const(value if source.dtype.is_float else int(value), source.dtype)
+        yield from ((factor, value) for factor in plain)
 
 
 def _neutral(op: str, side: Side, dtype: DType, floats: Floats) -> Scalar | None:

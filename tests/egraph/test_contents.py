@@ -358,6 +358,8 @@ def test_what_may_be_arbitrary_has_no_bounds() -> None:
 PADDED = [
     ("int16", "int16", "A[i, j] == 0", "", "T.max(C[0], A[i, j])"),  # a bound of the sum against a known element
     ("uint8", "int32", "A[i, j] == z", ', z: T.uint8', 'C[0] + (T.cast(A[i, j], "int32") - T.cast(z, "int32")) * 3'),
+    ("int8", "int32", '(T.cast(A[i, j], "int32") == Z[i] and Z[i] >= -128 and Z[i] < 128)',
+     ', Z: T.Buffer((4,), "int32"), W: T.Buffer((4,), "int32")', 'C[0] + (T.cast(A[i, j], "int32") - Z[i]) * W[j]'),
     ("float32", "float64", "A[i, j] == z", ', z: T.float32',
      'C[0] + (T.cast(A[i, j], "float64") - T.cast(z, "float64"))'),
     ("int32", "int32", "(A[i, j] >= 0 and A[i, j] < 5)", "", 'C[0] + T.cast(A[i, j] > 7, "int32")'),

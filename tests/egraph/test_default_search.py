@@ -567,6 +567,53 @@ CASES = {
         y[i] = t[T.min(A[i] & 16, 15)] + t[T.min(T.cast(u[i], "int32"), 254)] * T.abs(A[i])
 """,
     ),
+    "both borders are mirrored where they are read as if they were not": Case(
+        'X: T.Buffer((68,), "float32"), w: T.Buffer((5,), "float32"), Y: T.Buffer((64,), "float32")',
+        """
+    for k in range(2):
+        T.assume(X[1 - k] == X[3 + k] and X[66 + k] == X[64 - k])
+    for i in range(64):
+        Y[i] = 0.0
+        for k in range(5):
+            Y[i] = Y[i] + X[4 - i - k if i + k < 2 else 130 - i - k if i + k > 65 else i + k] * w[k]
+""",
+        """
+    for i in T.serial(64):
+        Y[i] = 0.0
+        for k in T.serial(5):
+            Y[i] = Y[i] + X[i + k] * w[k]
+""",
+    ),
+    "an arm is the other one in the only iteration that takes it": Case(
+        'A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")',
+        """
+    for t in range(1, 4):
+        for i in range(16):
+            B[16 * t + i] = A[16 * t + (i - 1)] if i >= 1 else A[16 * t - 1]
+""",
+        """
+    for t in T.serial(1, 4):
+        for i in T.serial(16):
+            B[16 * t + i] = A[16 * t + (i - 1)]
+""",
+    ),
+    "of two factors each is zero in some of the padding": Case(
+        'a: T.Buffer((24,), "float32"), b: T.Buffer((24,), "float32"), C: T.Buffer((24, 24), "float32")',
+        """
+    for i in range(24):
+        T.assume((i < 17 or a[i] == 0.0) and (i < 17 or b[i] == 0.0))
+        T.assume(a[i] <= 100.0 and b[i] <= 100.0)
+    for i, j in T.grid(24, 24):
+        if i < 17 and j < 17:
+            C[i, j] = a[i] * b[j]
+        else:
+            C[i, j] = 0.0
+""",
+        """
+    for i, j in T.grid(24, 24):
+        C[i, j] = a[i] * b[j]
+""",
+    ),
     "a function of a window's elements is computed once for each": Case(
         'x: T.Buffer((40,), "float32"), w: T.Buffer((9,), "float32"), y: T.Buffer((32,), "float32")',
         """

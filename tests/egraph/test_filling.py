@@ -90,6 +90,27 @@ def test_a_local_buffer_is_filled_where_its_guard_is_false() -> None:
     assert_refines(func, found, np.random.default_rng(0))
 
 
+def test_what_is_undef_where_a_factor_is_zero_is_not_multiplied() -> None:
+    func = read("""
+def f(X: T.Buffer((16,), "float32"), m: T.Buffer((1,), "float32")):
+    P = T.alloc_buffer((18,), "float32")
+    M = T.alloc_buffer((18,), "float32")
+    for i in range(18):
+        if 1 <= i and i < 17:
+            P[i] = X[i - 1] * 2.0
+            M[i] = 1.0
+        else:
+            M[i] = 0.0
+    m[0] = 0.0
+    for i in range(18):
+        m[0] = m[0] + P[i] * M[i]
+""")
+    best = optimize(func).best
+    assert "undef" not in to_script(best)
+    assert "for i in T.serial(1, 17):\n        m[0] = m[0] + X[i - 1] * 2.0" in to_script(best)
+    assert_refines(func, best, np.random.default_rng(0))
+
+
 NEAR_MISSES = {
     "what was there is kept": """
 def f(A: T.Buffer((8,), "float32"), Y: T.Buffer((8,), "float32"), m: T.Buffer((1,), "float32")):

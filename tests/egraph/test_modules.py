@@ -424,9 +424,9 @@ def stencil(A: T.Buffer((24,), "DTYPE"), B: T.Buffer((24,), "int32")):
 """
 
 
-def stencils(count: int) -> Module:
+def stencils(count: int, stage: str = STENCIL) -> Module:
     """A chain of padded sums of three."""
-    text = STENCIL.replace("DTYPE", "int32").replace(" - ZERO", "")
+    text = stage.replace("DTYPE", "int32").replace(" - ZERO", "")
     buffer, names = "T.Buffer((24,), 'int32')", ["X", *(f"H{k}" for k in range(count - 1)), "Y"]
     local = [f"{h} = T.alloc_buffer((24,), 'int32')" for h in names[1:-1]]
     calls = [f"stencil({a}, {b})" for a, b in pairwise(names)]
@@ -445,6 +445,14 @@ def test_layers_that_repeat_are_searched_once_and_only_what_a_choice_may_take() 
         counts.append(pricer.searches)
     assert counts[0] == counts[1]
     assert any(v is not None and not v.is_settled for v in pricer.variants.values())
+
+
+def test_calls_are_joined_for_guards_that_stay_and_not_for_those_that_become_bounds_of_loops() -> None:
+    shorter = STENCIL.replace("0 <= i + f - 1 and i + f - 1 < 24", "f < 2").replace("A[i + f - 1]", "A[i]")
+    for stage, joins in ((STENCIL, True), (shorter, False)):
+        search = searching(stencils(12, stage), CPU)
+        search.run((), {})
+        assert bool(search.paid) is joins
 
 
 def test_a_copy_of_a_part_is_no_way_to_keep_the_whole() -> None:
@@ -580,7 +588,7 @@ def test_other_layouts_need_a_saving_and_no_objection(saving: float, objection: 
 
 def test_a_callee_stays_as_it_is_where_its_equivalent_is_dearer_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "INLINED", 0)
-    monkeypatch.setattr(program, "joined", lambda entry, pays, apart: entry)
+    monkeypatch.setattr(program, "joined", lambda entry, pays, guarded, apart: entry)
     module = parse(IMPLEMENTATIONS + PAIR.format("three", "three"))
     for sign, copied in ((1, False), (-1, True)):  # the cheapest form has no copies, which takes fewer loops
         price = lambda f, sign=sign: 100.0 + sign * sum(isinstance(s, For) for s in walk(f.body))  # noqa: E731
