@@ -62,6 +62,8 @@ def _read_before(program: Program, s: Statement, loop: Loop, load: Load) -> bool
     inner = s.loops[level + 1 :]
     if [o for o in program.statements if loop in o.loops] != [s] or not waits([s], s.buffer, level):
         return False
+    if any(waits([s], s.buffer, k) for k in range(level + 1, len(s.loops))):  # step u reads what it has stored itself
+        return False
     bounds = [e for o in inner for e in (o.start, o.extent)]
     if any(loop.var in free_vars(e) or list(loads(e)) for e in bounds):
         return False

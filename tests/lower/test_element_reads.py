@@ -53,6 +53,7 @@ def test_steps_find_what_was_there_or_what_one_of_them_leaves(name: str) -> None
     "body",
     some(
         [
+            "for i, j in T.grid(9, 7):\n        B[i] = T.min(B[i], B[u[t]] - A[i, j])",
             "for i in range(9):\n        B[i] = B[i] - B[u[t]]\n        B[8 - i] = B[8 - i] * 0.5",
             "for i in range(9):\n        B[i] = B[i] - B[u[t]] + B[0]",
             "for i in range(9):\n        B[8 - i] = B[8 - i] - B[u[t]]",
