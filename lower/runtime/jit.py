@@ -35,6 +35,7 @@ from lower.runtime.platforms import without_damage
 from lower.runtime.specialization import Options, Quick, Sizes, Specialization, built, quick_way, specialized
 
 P = ParamSpec("P")
+_INTEGERS = (int, np.integer)  # whose value is known at a call
 _PYTHON = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64, complex: DType.COMPLEX128}
 
 
@@ -85,6 +86,7 @@ class JitFunction(Shown, Generic[P]):
         between = [
             (self._parameters.index(name), -inf if low is None else low, inf if stop is None else stop)
             for name, (low, stop) in (self._ranges(self._kinds(arguments), arguments) if self._cuts else {}).items()
+            if low is not None or stop is not None
         ]
         self._quick = quick_way(special, arguments, lambda given: self._check_distinct(given, stores), between)
         if stores:
@@ -191,11 +193,12 @@ class JitFunction(Shown, Generic[P]):
 
     def _ranges(self, kinds: Hashable, arguments: Sequence[Any]) -> dict[str, tuple[int | None, int | None]]:
         """Between which numbers arguments are that are places: the least that each may be, and the first that is too
-        large; for calls of one program."""
+        large; for calls of one program. What JAX holds may be any number."""
         found: dict[str, tuple[int | None, int | None]] = {}
         for name, cuts in self._cuts.get(kinds, {}).items():
-            at = bisect_right(cuts, int(arguments[self._parameters.index(name)]))
-            found[name] = (cuts[at - 1] if at else None), (cuts[at] if at < len(cuts) else None)
+            value = arguments[self._parameters.index(name)]
+            at = bisect_right(cuts, int(value)) if isinstance(value, _INTEGERS) else None
+            found[name] = (cuts[at - 1] if at else None), (cuts[at] if at is not None and at < len(cuts) else None)
         return found
 
     def _kinds(self, arguments: Sequence[Any]) -> Hashable:
@@ -285,8 +288,7 @@ class JitFunction(Shown, Generic[P]):
         for name, (low, stop) in self._ranges(self._kinds(arguments), arguments).items():
             types[name] = replace(types[name], low=low, stop=stop)
         options = self._options
-        kinds = (int, np.integer)
-        ints = frozenset(n for n, v in zip(self._parameters, arguments, strict=True) if isinstance(v, kinds))
+        ints = frozenset(n for n, v in zip(self._parameters, arguments, strict=True) if isinstance(v, _INTEGERS))
         exact = Floats.FINITE not in options.floats or Floats.NO_SIGNED_ZEROS not in options.floats
         plain = translate(self.__wrapped__, types, ints, exact)
         target = jax.default_backend() if options.target is None else options.target

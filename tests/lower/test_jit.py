@@ -154,6 +154,22 @@ def test_a_place_outside_is_an_error_of_its_call_alone() -> None:
     assert around.specialize(A, 1, B) is around.specialize(A, 4, B)
 
 
+def test_a_place_that_jax_traces_may_be_any() -> None:
+    A = np.arange(6.0, dtype=np.float32)
+
+    @loopsat.jit
+    def element(A, i, j):
+        loopsat.assume(0 <= i and i < 6)
+        return A[i] - A[j]
+
+    for _ in range(2):
+        for i in (np.int32(2), np.int32(4)):
+            assert float(element(A, i, np.int32(1))) == i - 1
+        assert jax.vmap(lambda i: element(A, i, np.int32(-1)))(np.arange(3, dtype=np.int32)).tolist() == [-5, -4, -3]
+        with pytest.raises(LoopsatError, match="may leave its shape"):
+            jax.jit(lambda j: element(A, np.int32(1), j))(np.int32(2))
+
+
 def test_checks_on_request() -> None:
     @loopsat.jit(checks=True)
     def total(A):
