@@ -50,6 +50,18 @@ def increasing(a):
     return len(tails), tails[-1], sum(tails), 3 in tails
 
 
+@program(lambda r: (r.integers(0, 7, 1),))
+def no_place_for_a_second(a):
+    order, stack, c = np.zeros(1, np.int64), [3], 0
+    while stack:
+        loopsat.assume(len(stack) <= 1)
+        order[c] = stack.pop()
+        c += 1
+        if a[0] > 9:
+            stack.append(2)
+    return order, c
+
+
 @program(lambda r: (np.frombuffer(b"3+4*2-(1+5)*2", np.uint8),))
 def calculator(s):
     numbers, signs = [], []

@@ -54,8 +54,8 @@ def _while(body: Body, node: ast.For, ending: Ending) -> None:
             left = body.whiles.left(ending)
             if left is True:
                 return
-            if left is None:
-                break
+            if left is None or not body.whiles.decided(ending):
+                break  # before a step that may not run, of numbers that it would be refused for
         body.program.learned.measured.add(key)
         raise Again
     entry = body.whiles.entry()
