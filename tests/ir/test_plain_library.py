@@ -369,6 +369,18 @@ def test_what_is_no_number_is_left_out_where_floats_are_strict() -> None:
         loopsat.jit(not_a_number)(A)
 
 
+def in_order(A, x):
+    return np.sort(A), np.argsort(A), np.median(A), np.quantile(A, 0.25), np.searchsorted(np.sort(A), 3), np.fmin(A, x)
+
+
+def test_what_is_sorted_where_floats_are_strict_is_whole_numbers() -> None:
+    A = np.array([4, -1, 3, 4, 0])
+    assert_alike(tuple(map(np.asarray, loopsat.jit(floats="strict")(in_order)(A, 2))), in_order(A, 2))
+    for args in ((A * 0.5, 2), (A, 2.5)):
+        with pytest.raises(LoopsatError, match="finite numbers"):
+            loopsat.jit(floats="strict")(in_order)(*args)
+
+
 def test_the_documentation_names_every_function() -> None:
     text = (Path(__file__).parents[2] / "docs" / "jit.md").read_text()
     absent = {name for name in TABLES if not re.search(rf"\b{name.rpartition('.')[2]}\b", text)}

@@ -84,11 +84,24 @@ def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Valu
     return read.caller.call(function, args, by_name, node, alone=alone)
 
 
+def _may_be_infinite(read: Evaluator, value: Value, node: ast.Call) -> bool:
+    """Whether a value is, or has, floats that callers give."""
+    if isinstance(value, tuple):
+        return any(_may_be_infinite(read, item, node) for item in value)
+    if isinstance(value, (View, Elementwise)):
+        return read.dtype_of(value, node).is_float
+    return isinstance(value, (Weak, Expr)) and read.numbers.dtype_of(value).is_float
+
+
 def put_in_place(
     read: Evaluator, name: str, args: Sequence[Value], by_name: Mapping[str, Value], node: ast.Call
 ) -> Value:
     """A function of NumPy that is a plain function here; what is wrong with it is said of the call."""
-    if name in FINITE and read.numbers.exact:
+    if (
+        name in FINITE
+        and read.numbers.exact
+        and any(_may_be_infinite(read, a, node) for a in (*args, *by_name.values()))
+    ):
         hint = 'leave out floats="strict", or sort and search before the call'
         raise read.error("unsupported", f"{name} is of finite numbers", node, hint)
     try:
