@@ -32,7 +32,7 @@ from ir.nodes import (
 from ir.operators import neutral
 from ir.presburger import sets as pb
 from ir.program.edit import names_in, with_unique_names
-from ir.traverse import all_exprs, buffers_written, free_vars, walk
+from ir.traverse import all_exprs, buffers_written, free_vars, loads, walk
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import linear
 from lower.distribute.choices import PARTIAL, Chooser
@@ -286,6 +286,8 @@ class _Spmd:
 
     def _alone(self, node: Steps, written: set[Buffer], known: isl.Set) -> Local | None:
         """A loop in which devices need nothing of each other that it changes, as a stage."""
+        if any(any(self.placements[load.buffer]) for e in (node.loop.start, node.loop.extent) for load in loads(e)):
+            return None  # what a device has of it is not what says how often
         stmts: list[Stmt] = []
         needs: list[tuple[Buffer, View]] = []
         for inner in node.body:

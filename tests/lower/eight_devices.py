@@ -409,6 +409,22 @@ def test_data_are_read_in_the_blocks_that_devices_have(line: Mesh) -> None:
         kernel.from_blocks("C", read)
 
 
+COUNTED = """
+def f(n: T.Buffer((9,), "int32"), A: T.Buffer((9,), "int32"), B: T.Buffer((9, 9), "int32")):
+    for k in range(9):
+        T.assume(n[k] >= 0 and n[k] < 9)
+    for k in T.serial(n[6]):
+        for j in range(9):
+            B[j, k] = A[k]
+"""
+
+
+def test_how_often_a_loop_runs_may_be_on_another_device(line: Mesh) -> None:
+    for seed in range(2):
+        check(func_of(COUNTED), line, {"n": P("x"), "A": P("x"), "B": P("x")}, seed)
+        assert "shard_map" in check(func_of(COUNTED), line, {"A": P("x"), "B": P("x")}, seed).source
+
+
 def test_explicit_axes_are_those_of_the_callers_programs() -> None:
     mesh = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,))
     kernel = compile(func_of(STENCIL), mesh=mesh, shardings=BOTH)
