@@ -35,6 +35,7 @@ from lower.program.nodes import (
     With,
     names_read,
 )
+from lower.program.passes import WINDOW_STARTS
 from lower.program.print_jax import print_jax
 from lower.restructure.loop_functions import AS_FUNCTION
 from lower.tensor.exact import INTEGER_EINSUM
@@ -126,7 +127,8 @@ class Module(Struct):
     def functions(self) -> tuple[Function, ...]:
         """The array program: all functions but those of the library."""
         instructions = dict.fromkeys(f for p in self.pieces for f in p.instructions)
-        return (*instructions, *self.above, *self._functions())
+        own = (*self.above, *self._functions())
+        return (*instructions, *(map(WINDOW_STARTS.run, own) if self.wide else own))
 
     def text(self) -> str:
         """The module as source that needs nothing but JAX."""

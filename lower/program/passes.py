@@ -21,6 +21,7 @@ from lower.program.register_rotation import Handed, handed_on
 from lower.program.registers import Step, in_registers
 from lower.program.rerolling import folded
 from lower.program.shared_planes import sharing_planes
+from lower.program.window_starts import in_one_dtype
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -92,8 +93,16 @@ DEAD_CODE = ArrayPass(
     "last: what other passes and writers leave behind is known when all is written",
     without_dead_code,
 )
+WINDOW_STARTS = ArrayPass(
+    "window starts",
+    "the functions of a module with 64-bit types",
+    "dynamic_slice(x, (0, n), sizes)  =  dynamic_slice(x, (int64(0), int64(n)), sizes)",
+    "after all functions: one of them decides what numbers are in the others, and passes look at places as they were",
+    in_one_dtype,
+)
 ARRAY_PASSES = (
     ROTATION, ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, DEAD_CODE,
+    WINDOW_STARTS,
 )  # fmt: skip
 
 

@@ -18,12 +18,13 @@ from lower.program.adjacent_rows import rows_at_once
 from lower.program.build import as_expr, dotted, statements
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
-from lower.program.nodes import JaxStmt, Name, Return, Tuple
+from lower.program.nodes import Function, JaxStmt, Name, Return, Tuple
 from lower.program.outer_padding import padded_outside
 from lower.program.print_jax import print_jax
 from lower.program.registers import Step, in_registers
 from lower.program.rerolling import folded
 from lower.program.shared_planes import sharing_planes
+from lower.program.window_starts import in_one_dtype
 
 
 @pytest.mark.parametrize(
@@ -262,3 +263,17 @@ def ran(body: Sequence[JaxStmt], known: Mapping[str, Any]) -> dict[str, Any]:
     names = ", ".join(known)
     exec(f"def f({names}):\n" + "\n".join(f"    {line}" for line in lines), scope)
     return dict(zip(SHAPES, scope["f"](*(scope[n] for n in known)), strict=True))
+
+
+def test_places_of_windows_have_one_dtype() -> None:
+    lines = (
+        "y = lax.dynamic_slice(x, (0, n - 1), (2, 2))",
+        "x = lax.dynamic_update_slice(x, lax.dynamic_slice(y, (0, 1), (2, 2)), (k, 0))",
+        "z = lax.dynamic_slice(z, (n,), (3,))",
+    )
+    text = print_jax(in_one_dtype(Function("f", (), statements("\n".join(lines)))).body)
+    assert text == [
+        "y = lax.dynamic_slice(x, (jnp.int64(0), jnp.int64(n - 1)), (2, 2))",
+        "x = lax.dynamic_update_slice(x, lax.dynamic_slice(y, (0, 1), (2, 2)), (jnp.int64(k), jnp.int64(0)))",
+        "z = lax.dynamic_slice(z, (n,), (3,))",
+    ]

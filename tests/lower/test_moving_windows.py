@@ -97,3 +97,20 @@ def test_random_gathers_read_what_is_written(body: str) -> None:
 @given(gathers())
 def test_many_random_gathers_read_what_is_written(body: str) -> None:
     source(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for x, y in T.grid(4, 4):\n    B[x, y] = A[x, y + 2 * n]",
+        "for x, y in T.grid(3, 4):\n    B[x + n, y] = A[x + 2, y] + B[x + n, y]",
+        "for i in T.serial(1, 6):\n    for y in range(4):\n        B[i, y] = B[i - 1, y] * 0.5 + A[i, y + n]",
+    ],
+)
+def test_windows_of_wide_numbers_begin_where_narrow_ones_say(body: str) -> None:
+    params = 'A: T.Buffer((9, 12), "float64"), B: T.Buffer((6, 4), "float64"), n: T.int32'
+    func = read(params, f"T.assume(n >= 0 and n < 4)\n{body}")
+    given = {"A": INPUTS["A"].astype("f8"), "B": INPUTS["B"].astype("f8"), "n": np.array(3, "i4")}
+    kernel = compile(func)
+    assert "lax.dynamic_" in kernel.source
+    assert_agrees(func, kernel, given)
