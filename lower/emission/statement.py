@@ -175,7 +175,8 @@ class StatementWriter(StoreWriter):
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         here = fused_work(job, chosen, self.target)
         whole = self._stores_all(kept)
-        self.scope.chains[self.name] = self._with_what_it_reads(job, here) if whole else 0.0  # parts are in memory
+        known = self.scope.chains.get(self.name, 0.0)  # what is stored to a part later makes no element cheaper
+        self.scope.chains[self.name] = self._with_what_it_reads(job, here) if whole else max(here, known)
         self.outside, self.covering = None, ()
         if value is None:
             self.forms.append("never executed")

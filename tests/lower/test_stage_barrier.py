@@ -78,11 +78,11 @@ def test_a_stage_that_is_stored_to_between_two_readers_is_kept_again():
 
 
 def test_prices_count_what_is_not_kept_once_for_each_slice(monkeypatch: pytest.MonkeyPatch):
-    func = stages(200_000, "A[i] * A[i] * A[i] * A[i] + 3 * A[i]")
-    kept = program_price(func)
+    value = "A[i] * A[i] * A[i] * A[i] + 3 * A[i]"
+    kept = program_price(stages(200_000, value))
 
     def never(*given: object) -> bool:
         return False
 
     monkeypatch.setattr("lower.emission.value_writer.is_kept", never)
-    assert program_price(func) > kept
+    assert program_price(stages(200_000, value)) > kept

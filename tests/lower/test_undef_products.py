@@ -71,7 +71,8 @@ def test_where_undef_is_finite_products_are_left_as_they_are() -> None:
 
 
 def test_zeros_are_stored_over_loops_of_their_own() -> None:
-    program = normalize(read(PARAMS, PROGRAMS["of each iteration"].replace("    M[1] = 2.0\n", "")))
+    body = PROGRAMS["of each iteration"].replace("    M[1] = 2.0\n", "").replace("* Z", "/ M[1] * Z")
+    program = normalize(read(PARAMS, body))
     absorb_undef(program)
     filled = program.statements[0]
     assert filled.store.buffer.name == "M"
