@@ -37,7 +37,7 @@ from ir.errors import LoopsatError, expect
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.nodes import Binary, Const, Expr, Select, Var, const
 from ir.presburger import sets as pb
-from ir.traverse import children, conjunction, free_vars, nesting, node_count, walk_expr
+from ir.traverse import children, conjuncts_of, free_vars, nesting, node_count, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=40_000)
 _OWN = 8  # conditions on a variable that are asked for its range
@@ -217,7 +217,7 @@ class _Place:
         for cond in conditions:
             _require_bool(cond)
         self.given = tuple((c, True) for c in conditions if not _is_large(c))
-        parts = [part for c, _ in self.given for part in conjunction(c)]
+        parts = [part for c, _ in self.given for part in conjuncts_of(c)]
         self.evidence = Evidence([c for c, _ in self.given], lambda v: _range(v, parts))
         for cond, _ in self.given:
             self.facts = self.contexts.assume(self.facts, cond, True)

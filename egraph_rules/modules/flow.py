@@ -57,6 +57,7 @@ from ir.traverse import (
     has_loads,
     has_undef,
     loads,
+    reads,
     shape_vars,
     stmt_exprs,
     substitute_expr,
@@ -301,17 +302,17 @@ class Flow(Struct):
     def within(self, stmt: Stmt, buffer: Buffer) -> Use:
         """What all parts of a loop or branch do to a buffer, which perhaps none of them does."""
         rank = len(buffer.shape)
-        reads = may = pb.nothing(rank)
+        read = may = pb.nothing(rank)
         for inner in walk(stmt):
             if isinstance(inner, CallStmt):
                 use = self.of(inner).uses.get(buffer)
                 if use is not None:
-                    reads, may = reads.union(use.reads), may.union(use.may)
-            elif any(load.buffer == buffer for expr in stmt_exprs(inner) for load in loads(expr)):
-                reads = pb.whole(rank)
+                    read, may = read.union(use.reads), may.union(use.may)
+            elif reads(buffer, *stmt_exprs(inner)):
+                read = pb.whole(rank)
             if isinstance(inner, Store) and inner.buffer == buffer:
                 may = pb.whole(rank)
-        return Use(reads, may, pb.nothing(rank))
+        return Use(read, may, pb.nothing(rank))
 
 
 def _changed(defined: isl.Set, use: Use, *, sound: bool) -> isl.Set:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ir.nodes import Assume, Buffer, Expr, Let, Stmt, Store
-from ir.traverse import has_loads, has_undef, loads, walk
+from ir.traverse import buffers_read, has_loads, has_undef, loads, walk
 
 
 def defined_buffers(body: Stmt, given: Iterable[Buffer]) -> frozenset[Buffer]:
@@ -33,4 +33,4 @@ def is_defined(value: Expr, known: Collection[Buffer]) -> bool:
 def writes_defined(stmt: Stmt) -> bool:
     """Whether a statement stores and binds nothing arbitrary, if no element that it reads is."""
     values = [s.value for s in walk(stmt) if isinstance(s, (Store, Let))]
-    return all(is_defined(value, {load.buffer for load in loads(value)}) for value in values)
+    return all(is_defined(value, buffers_read(value)) for value in values)

@@ -40,7 +40,7 @@ from ir.traverse import (
     always_evaluated,
     buffers_written,
     children,
-    conjunction,
+    conjuncts_of,
     free_vars,
     has_loads,
     has_undef,
@@ -117,7 +117,7 @@ class Evaluated:
             here = self._statements if buffer not in self.written else ()
             on_data = (s for s in here if any(map(has_loads, s.guards)) and self._steady(s))
             self._readers[buffer] = [
-                Reader(s.loops, tuple(c for g in s.guards for c in conjunction(g)), load)
+                Reader(s.loops, tuple(c for g in s.guards for c in conjuncts_of(g)), load)
                 for s in on_data
                 for e in (s.store.value, *s.store.indices)
                 for load in always_evaluated(e)

@@ -51,6 +51,7 @@ from ir.traverse import (
     all_exprs,
     bound_var,
     free_vars,
+    is_const,
     map_expr,
     map_stmt,
     shape_vars,
@@ -139,7 +140,7 @@ def solved_for(var: Var, extent: Expr, given: Expr, known: Mapping[Var, Expr]) -
                 return solved_for(var, a, const(int(given.value) // n, given.dtype), known)
             if isinstance(given, Binary) and given.op == "mul":
                 for part, factor in ((given.lhs, given.rhs), (given.rhs, given.lhs)):
-                    if isinstance(factor, Const) and factor.value == n:
+                    if is_const(factor, n):
                         return solved_for(var, a, part, known)
             return None
         case _:
@@ -148,9 +149,9 @@ def solved_for(var: Var, extent: Expr, given: Expr, known: Mapping[Var, Expr]) -
 
 def plus(a: Expr, b: Expr) -> Expr:
     """`a + b`, computed where both are numbers."""
-    if isinstance(b, Const) and b.value == 0:
+    if is_const(b, 0):
         return a
-    if isinstance(a, Const) and a.value == 0:
+    if is_const(a, 0):
         return of_dtype(b, a.dtype)
     b = of_dtype(b, a.dtype) if isinstance(b, Const) else b
     if a.dtype is not b.dtype:
@@ -162,7 +163,7 @@ def plus(a: Expr, b: Expr) -> Expr:
 
 def minus(a: Expr, b: Expr) -> Expr:
     """`a - b`, computed where both are numbers."""
-    if isinstance(b, Const) and b.value == 0:
+    if is_const(b, 0):
         return a
     if isinstance(a, Const) and isinstance(b, Const):
         return const(int(a.value) - int(b.value), a.dtype)

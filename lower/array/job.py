@@ -19,7 +19,7 @@ from ir.analysis.dependence import UpdateOp
 from ir.fold import computed
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import children, free_vars, has_loads, loads, map_expr, substitute_expr
+from ir.traverse import children, free_vars, has_loads, loads, map_expr, reads, substitute_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view
@@ -398,7 +398,7 @@ def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
         for b, i in accesses(job)
         if (not is_view(b, i, job.axes, inside) or _windows(b, i, job, inside)) and _affine(i, job.axes, inside)
     ]
-    reads_own = any(load.buffer == job.buffer for e in job.exprs() for load in loads(e))
+    reads_own = reads(job.buffer, *job.exprs())
     if not awkward or job.op is None or reads_own:  # what one piece writes another must not read
         return ()
     few = _few_taps(job, awkward, inside)

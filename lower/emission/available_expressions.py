@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from msgspec.structs import replace
 
 from ir.nodes import Buffer, Expr, Load, Var
-from ir.traverse import free_vars, loads
+from ir.traverse import free_vars, loads, reads
 from lower.array.access import Bounds
 from lower.array.job import Job
 from lower.array.reduction_start import Start, with_start
@@ -30,7 +30,7 @@ class Recall:
 
     def keep_start(self, job: Job) -> None:
         """Remember a store that a reduction may start from, after it was written."""
-        own = any(load.buffer == job.buffer for load in loads(job.value))
+        own = reads(job.buffer, job.value)
         if job.op is None and not job.guards and not own:
             self.scope.starts[job.buffer] = Start(job, len(self.scope.stmts), self.scope.next())
 
@@ -91,7 +91,7 @@ class Recall:
             return None
         stored = [i for i in job.indices if isinstance(i, Var)]
         whole = len(stored) == len(job.indices) == len(kept) and stored == [a.var for a in kept]
-        own = any(load.buffer == job.buffer for e in job.exprs() for load in loads(e))
+        own = reads(job.buffer, *job.exprs())
         reduced = {a.var for a in job.reduced()}
         outer = any(not free_vars(g) & reduced for g in job.guards)
         fits = whole and not own and not outer and bool(reduced) and sums_as_terms("add", job.value.dtype)

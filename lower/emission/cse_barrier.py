@@ -17,7 +17,7 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Var
-from ir.traverse import children, free_vars, loads, walk_expr, with_children
+from ir.traverse import buffers_read, children, free_vars, loads, walk_expr, with_children
 from lower.analysis.deciding import cheaper
 from lower.nest.element_prices import extent, work
 from lower.nest.nodes import ArrayStatement, Box, Node, inner_statements
@@ -37,7 +37,7 @@ def read_apart(nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target)
                     continue  # of two reductions the later one stands apart
                 for term in _shared(node, other, boxes):
                     small = _smallest(term, node)
-                    if small is not None and not _changed(nodes, j, k) & {load.buffer for load in loads(term)}:
+                    if small is not None and not _changed(nodes, j, k) & buffers_read(term):
                         own |= {small} if _operations(term, target) < target.shared else set()
         found.append(frozenset(own))
     return found
@@ -54,7 +54,7 @@ def _readers(nodes: Sequence[Node]) -> dict[Buffer, dict[int, ArrayStatement]]:
 
 
 def _read(node: ArrayStatement) -> set[Buffer]:
-    return {e.buffer for root in _terms(node) for e in loads(root)}
+    return buffers_read(*_terms(node))
 
 
 def _terms(node: ArrayStatement) -> tuple[Expr, ...]:

@@ -20,7 +20,7 @@ from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var
-from ir.traverse import children, factors, free_vars, loads
+from ir.traverse import children, factors, free_vars, reads
 from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear, to_expr
@@ -235,7 +235,7 @@ def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box], depth: Map
         or any(o not in boxes or not boxes[o].exact for o in others)
         or loop.var not in free_vars(value)
         or any(loop.var in free_vars(e) for e in around)
-        or any(load.buffer == statement.buffer for e in (value, *statement.guards, *around) for load in loads(e))
+        or reads(statement.buffer, value, *statement.guards, *around)
     ):
         return None
     inner = {loop.var, *(o.var for o in others if o.var not in deciding)}

@@ -16,11 +16,10 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Statement
 from ir.floats import Floats
 from ir.nodes import Binary, Expr, Load, Select, Unary, const
-from ir.traverse import factors, free_vars
+from ir.traverse import factors, free_vars, has_loads
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.array.padded_reads import PaddedRead, Use, read_price, uses
-from lower.array.views import reads_data
 from lower.nest.nodes import ArrayStatement, Node
 
 MERGED = Form(
@@ -88,7 +87,7 @@ def _together(
         return outside(second, load)
 
     if own:
-        hidden = not any(map(reads_data, own)) and vanishes(term, leaves, lambda e: finite(second, e))
+        hidden = not any(map(has_loads, own)) and vanishes(term, leaves, lambda e: finite(second, e))
         if not hidden or cheaper("pass of its own", target.store, _choice(second, own, leaves, target)):
             return None
     chosen = Select(conjunction(own), term, const(0, term.dtype)) if own else term

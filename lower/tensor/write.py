@@ -15,7 +15,7 @@ from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.nodes import Cast, Const, Expr, Load, Var
 from ir.program.calls import fresh
-from ir.traverse import free_vars, loads
+from ir.traverse import free_vars, is_const, loads
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import Linear
@@ -352,7 +352,7 @@ class SumWriter:
     def _is_one(self, term: Term) -> bool:
         """Whether a term is the number one, which a count is multiplied by."""
         expr = self.leaves[term.number] if term.op == "Leaf" and term.number < len(self.leaves) else None
-        return isinstance(expr, Const) and expr.value == 1
+        return is_const(expr, 1)
 
     def _varies(self, term: Term) -> bool:
         """Whether a term is a leaf that is more than a number that is written out."""

@@ -50,7 +50,7 @@ from ir.presburger.facts import entry_facts
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
 from ir.program.edit import ROOT, block_path, blocks_of, names_in, nest, refuse, replace_buffer
-from ir.transform.storage.padding import grid
+from ir.transform.storage.padding import grid, own_names
 from ir.traverse import (
     all_exprs,
     buffers_written,
@@ -422,7 +422,7 @@ class _Teller:
 
     def _model(self, buffer: Buffer) -> tuple[list[str], list[tuple[Expr, tuple[Var, ...]]]]:
         """Names for the indices of a buffer, and conditions on them, after how the stage stores to it."""
-        names = [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))]
+        names = own_names(buffer)
         guards: list[tuple[Expr, tuple[Var, ...]]] = []
         for event in events(self.stage):
             if event.store is None or event.store.buffer != buffer:

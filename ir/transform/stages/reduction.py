@@ -36,6 +36,7 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, proven
+from ir.program.calls import of_dtype
 from ir.program.edit import (
     Changed,
     block_path,
@@ -49,9 +50,9 @@ from ir.program.edit import (
     scope_of,
     with_body,
 )
-from ir.transform.stages.restrict import as_dtype
 from ir.traverse import (
     all_exprs,
+    buffers_read,
     buffers_written,
     free_vars,
     has_loads,
@@ -167,7 +168,7 @@ class _Init(Struct, frozen=True, eq=False):
             if not (is_defined(loop.start, known) and is_defined(loop.extent, known)):
                 message = f"the range of loop {loop.var.name} may divide by zero where it is not evaluated now"
                 refuse("undefined-range", message, loop.span, help="assume that the divisor is not zero with T.assume")
-        buffers = buffers_written(self.stmt) | {x.buffer for e in all_exprs(self.stmt) for x in loads(e)}
+        buffers = buffers_written(self.stmt) | buffers_read(*all_exprs(self.stmt))
         for stmt in self.path:
             if isinstance(stmt, Alloc) and stmt.buffer in buffers:
                 message = f"the initialisation uses {stmt.buffer.name}, which each iteration allocates anew"
@@ -377,4 +378,4 @@ def _only(domain: isl.Set, loop: For, names: set[str], scope: Mapping[str, Expr]
     usual = start is not None and not {v.name for v in free_vars(loop.start)} & names
     if start is not None and usual and line.params().is_subset(low.eq_set(start)):
         return loop.start
-    return as_dtype(readback.expression(low.coalesce(), scope, line.params()), loop.var.dtype)
+    return of_dtype(readback.expression(low.coalesce(), scope, line.params()), loop.var.dtype)

@@ -60,7 +60,7 @@ from ir.program.edit import (
     with_body,
 )
 from ir.traverse import (
-    conjunction,
+    conjuncts_of,
     free_vars,
     has_loads,
     map_stmt,
@@ -433,7 +433,7 @@ def _one_iteration(loop: For) -> Stmt:
         inner = inner.body
     if not isinstance(inner, If) or inner.other != SKIP or not _is_positive(loop.extent):
         return loop
-    tests = list(conjunction(inner.cond))
+    tests = list(conjuncts_of(inner.cond))
     start = Binary("eq", loop.var, loop.start)
     others = [t for t in tests if not t.same(start)]
     if len(others) == len(tests):
