@@ -14,9 +14,8 @@ from itertools import islice
 from egraph_rules.contexts.candidates import Known, smaller
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
 from egraph_rules.contexts.facts import Priority
-from egraph_rules.contexts.sampled import Evidence, Open, has_values, satisfying
+from egraph_rules.contexts.sampled import Evidence, Open, has_values, satisfying, settled
 from egraph_rules.contexts.smt import Session, decide
-from egraph_rules.contexts.smt import prove as prove_by_smt
 from egraph_rules.contexts.smt import refines as refines_by_smt
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import DIVISION, VALUES
@@ -111,7 +110,7 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
     place.open = cond  # searches need not ask again
     answer, truths = place.evidence.truth(cond)
     if answer is not Open.UNKNOWN:
-        return answer if isinstance(answer, bool) else None
+        return settled(answer)
     found = place.contexts.truth_by_sets(place.facts, cond)
     if found is None:
         answer = place.by_ranges(cond)
@@ -129,10 +128,10 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
             found = bool(simpler.value)
         elif not simpler.same(cond):  # a search may have lost a division
             answer = place.decide(simpler, truths)
-            found = answer if isinstance(answer, bool) else None
+            found = settled(answer)
     if found is not None:
         return found if place.divides(cond) else None
-    return answer if isinstance(answer, bool) else None
+    return settled(answer)
 
 
 def _divides_by_unknown(expr: Expr) -> bool:
@@ -306,8 +305,8 @@ class _Place:
         assumed = list(given)
         answer, truths = self.evidence.truth(cond, assumed)
         if answer is not Open.UNKNOWN:
-            return answer if isinstance(answer, bool) else None
-        return self._charged(lambda: prove_by_smt(cond, assumed, _STEPS, truths, self.session))
+            return settled(answer)
+        return self._charged(lambda: settled(decide(cond, assumed, _STEPS, truths, self.session)))
 
     def _charged(self, question: Callable[[], bool | None]) -> bool | None:
         """The answer to a question to z3, which counts as work."""

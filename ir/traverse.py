@@ -336,9 +336,9 @@ def substitute(stmt: Stmt, values: Mapping[Var, Expr]) -> Stmt:
     return map_stmt(stmt, lambda e: substitute_expr(e, values)) if values else stmt
 
 
-def free_vars(expr: Expr) -> set[Var]:
-    """Variables of an expression."""
-    return {e for e in walk_expr(expr) if isinstance(e, Var)}
+def free_vars(*exprs: Expr) -> set[Var]:
+    """Variables of expressions."""
+    return {e for expr in exprs for e in walk_expr(expr) if isinstance(e, Var)}
 
 
 def loads(expr: Expr) -> Iterator[Load]:
@@ -401,6 +401,11 @@ def reads(buffer: Buffer, *exprs: Expr) -> bool:
     return any(load.buffer == buffer for expr in exprs for load in loads(expr))
 
 
+def is_fixed(expr: Expr) -> bool:
+    """Whether an expression depends on nothing but variables, and is never undef."""
+    return not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
+
+
 def has_load(expr: Expr, load: Load) -> bool:
     """Whether an expression has just this load in it."""
     return any(other.same(load) for other in loads(expr))
@@ -452,7 +457,7 @@ def sizing_scalars(func: PrimFunc) -> frozenset[Var]:
     made = (s.buffer for s in walk(func.body) if isinstance(s, Alloc))
     extents = (dim for buffer in (*func.buffers, *made) for dim in buffer.shape)
     passed_on = (a for s in walk(func.body) if isinstance(s, CallStmt) for a in s.args if isinstance(a, Expr))
-    used = frozenset[Var]().union(*map(free_vars, (*bounds, *extents, *passed_on)))
+    used = frozenset(free_vars(*bounds, *extents, *passed_on))
     return used & {s for s in func.scalars if s.dtype.is_integer}
 
 

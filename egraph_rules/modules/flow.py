@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
-from ir.analysis.definedness import writes_defined
+from ir.analysis.definedness import claimed_arbitrary, writes_defined
 from ir.analysis.effects import EffectAnalysis, Effects, get
 from ir.analysis.invariants import keeps
 from ir.dtypes import DType
@@ -22,7 +22,6 @@ from ir.floats import Floats
 from ir.instructions import is_instruction
 from ir.nodes import (
     Alloc,
-    Assume,
     Binary,
     Buffer,
     CallStmt,
@@ -197,8 +196,7 @@ class Flow(Struct):
 
     def _given(self) -> Regions:
         """The elements of parameters that callers do not leave arbitrary, and say so."""
-        body = without_calls(self.entry).body
-        claimed = {e.buffer for s in walk(body) if isinstance(s, Assume) and has_undef(s.cond) for e in loads(s.cond)}
+        claimed = claimed_arbitrary(without_calls(self.entry).body)
         return {b: pb.box(b.shape) for b in self.entry.buffers if b not in claimed}
 
     def _after(self, known: Contents, done: Done, *, sound: bool) -> Contents:

@@ -8,14 +8,18 @@ from ir.nodes import Assume, Buffer, Expr, Let, Stmt, Store
 from ir.traverse import buffers_read, has_loads, has_undef, loads, walk
 
 
+def claimed_arbitrary(body: Stmt) -> set[Buffer]:
+    """Buffers of which an assumption says that they may hold undef."""
+    return {e.buffer for s in walk(body) if isinstance(s, Assume) and has_undef(s.cond) for e in loads(s.cond)}
+
+
 def defined_buffers(body: Stmt, given: Iterable[Buffer]) -> frozenset[Buffer]:
     """Of buffers that callers give, those whose elements are never undef.
 
     Nobody says that they may be, and only defined values are stored to them: the greatest such set. Loads whose place
     data decide may leave their buffer, which gives undef.
     """
-    claimed = {e.buffer for s in walk(body) if isinstance(s, Assume) and has_undef(s.cond) for e in loads(s.cond)}
-    found = set(given) - claimed
+    found = set(given) - claimed_arbitrary(body)
     stores = [s for s in walk(body) if isinstance(s, Store)]
     while True:
         spoiled = {s.buffer for s in stores if s.buffer in found and not is_defined(s.value, found)}

@@ -53,7 +53,7 @@ class Nest(Struct, frozen=True):
         """The nest of the loop at the end of `path`; None if it runs in storage order already, or never."""
         root = path[-1]
         assert isinstance(root, For)
-        spine, paths = _spine(root, set[Var]().union(*(free_vars(i) for i in indices)))
+        spine, paths = _spine(root, free_vars(*indices))
         moving = {loop.var for loop in spine}
         looped = [k for k, index in enumerate(indices) if free_vars(index) & moving]
         if _in_order(spine, buffer, indices, looped):
@@ -197,7 +197,7 @@ def _replaced(root: For, spine: Sequence[For], indices: Sequence[Expr], domain: 
         assert place is not None
         related = related.intersect(pb.symbol(f"?{k}").eq_set(place))
     stored = {v for s in walk(root) if isinstance(s, Store) for i in s.indices for v in free_vars(i)}
-    used = set[Var]().union(*(free_vars(i) for i in indices))
+    used = free_vars(*indices)
     candidates = [loop.var for loop in spine if loop.var in used]
     gone: list[Var] = []
     for var in sorted(candidates, key=lambda v: v not in stored):

@@ -65,7 +65,7 @@ class Bindings:
                 if isinstance(what, Expr):
                     todo.extend(free_vars(what))
                 elif what is not None and through_loops:
-                    todo.extend(free_vars(what.start) | free_vars(what.extent))
+                    todo.extend(free_vars(what.start, what.extent))
         return found
 
     def around(self) -> set[str]:

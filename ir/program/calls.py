@@ -41,7 +41,6 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Undef,
     Var,
     const,
     seq,
@@ -52,12 +51,12 @@ from ir.traverse import (
     bound_var,
     free_vars,
     is_const,
+    is_fixed,
     map_expr,
     map_stmt,
     shape_vars,
     substitute_expr,
     walk,
-    walk_expr,
 )
 
 _PLAIN = ("add", "sub", "mul")  # integer arithmetic that may as well be done wherever it is used
@@ -217,7 +216,7 @@ def body_of(call: CallStmt, taken: set[str]) -> Stmt:
     for param, arg in zip(call.callee.params, call.args, strict=True):
         if isinstance(arg, Section):
             ranges = tuple(
-                (once(a, "start", plain=_steady), None if n is None else once(n, "extent", plain=_steady))
+                (once(a, "start", plain=is_fixed), None if n is None else once(n, "extent", plain=is_fixed))
                 for a, n in arg.ranges
             )
             args.append(replace(arg, ranges=ranges))
@@ -242,11 +241,6 @@ def _plain(expr: Expr) -> bool:
             return _plain(a) and _plain(b)
         case _:
             return False
-
-
-def _steady(expr: Expr) -> bool:
-    """Whether an expression has one value while the callee runs: it reads no buffer, and nothing in it is undef."""
-    return not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
 
 
 def _shifted(start: Expr, axis: tuple[Expr, Expr | None]) -> tuple[Expr, Expr | None]:

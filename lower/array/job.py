@@ -77,7 +77,7 @@ class Job(Struct, frozen=True):
         """Axes that the place of an update does not depend on."""
         if self.op is None:
             return ()
-        used = {v for i in self.indices for v in free_vars(i)}
+        used = free_vars(*self.indices)
         return tuple(a for a in self.axes if a.var not in used)
 
 
@@ -174,8 +174,7 @@ def _pinned(job: Job, bounds: Bounds) -> Job | None:
             continue
         ((axis, c),), rest = parts
         value = rest * -c
-        low, high = bounds.at_least(value - axis.low), bounds.at_most(value - axis.low - axis.extent)
-        if low is not None and low >= 0 and high is not None and high < 0:
+        if bounds.within(value - axis.low, axis.extent):
             return job.substitute(axis.var, to_expr(value, axis.var))
     return None
 

@@ -19,6 +19,7 @@ from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import buffers_read, children, free_vars, loads, walk_expr, with_children
 from lower.analysis.deciding import cheaper
+from lower.analysis.linear_forms import same_range
 from lower.nest.element_prices import extent, work
 from lower.nest.nodes import ArrayStatement, Box, Node, inner_statements
 
@@ -67,7 +68,7 @@ def _changed(nodes: Sequence[Node], one: int, other: int) -> set[Buffer]:
 
 
 def _reduces(node: ArrayStatement) -> bool:
-    stored = {v for i in node.statement.store.indices for v in free_vars(i)}
+    stored = free_vars(*node.statement.store.indices)
     return node.scan is None and node.statement.update is not None and any(a.var not in stored for a in node.axes)
 
 
@@ -119,7 +120,7 @@ def _as_long(axes: Mapping[Var, Box | None], others: Mapping[Var, Box | None], a
         return a not in axes and b not in others and a.same(b)
     if one is None or two is None or not (one.exact and two.exact):
         return False
-    return one.low.equals(two.low) and one.extent.equals(two.extent)
+    return same_range(one, two)
 
 
 def _alike(one: Expr, two: Expr, names: dict[Var, Var]) -> bool:

@@ -114,7 +114,7 @@ class StatementWriter(StoreWriter):
         chosen = taps(job, self.around) or short_products(job, self.target)
         if chosen:
             self.forms.append(f"unrolled over {axis_names(chosen)}")
-        stored = {v for i in job.indices for v in free_vars(i)}
+        stored = free_vars(*job.indices)
         if any(axis.var in stored for axis in chosen):
             for piece in unrolled(job, chosen):
                 settled = settle(piece, self.around, self.forms)

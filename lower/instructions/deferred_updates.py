@@ -293,7 +293,7 @@ class _Delay:
             names = _match(place, like, {self.t, *axes}, {self.t, *(o.var for o in self.rows)})
             count = len(self.rows)
         else:
-            count = len(axes & {v for i in place for v in free_vars(i)})
+            count = len(axes & free_vars(*place))
             names = _match(place, place, {self.t, *axes}, {self.t, *axes})
         _require(names is not None and self.t in names)
         assert names is not None

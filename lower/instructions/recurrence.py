@@ -359,7 +359,7 @@ def with_history(
         return None
     place = writer.store.indices
     shared = min(common_loops(writer, s) for s in users)
-    names = {v for i in place for v in free_vars(i)}
+    names = free_vars(*place)
     inner = {o.var for o in writer.loops[shared:]}
     level = writer.loops.index(loop)
     own = writer.loops[level:]

@@ -226,7 +226,7 @@ def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box], depth: Map
     if statement.update is None:
         return None
     others = [o for o in statement.loops if o is not loop]
-    bounds = free_vars(loop.start) | free_vars(loop.extent)
+    bounds = free_vars(loop.start, loop.extent)
     deciding = {o.var for o in others if o.var in bounds}
     around = (*statement.store.indices, *(e for o in others for e in (o.start, o.extent)))
     op, value = statement.update
@@ -278,7 +278,7 @@ def bounded(
     one: set[Loop] = set()
     for loop, box in padded(statements, boxes, static).items():
         inside = [s for s in statements if loop in s.loops]
-        deciding = free_vars(loop.start) | free_vars(loop.extent)
+        deciding = free_vars(loop.start, loop.extent)
         rows = prod(extent(boxes.get(o), target) for o in inside[0].loops if o.var in deciding)
         length, work = extent(box, target), sum(element(s, target) for s in inside)
         visited = length * (rows if any(_roomy(s, loop, deciding) for s in inside) else 1.0)
@@ -308,7 +308,7 @@ def bounded(
 def _roomy(statement: Statement, loop: Loop, deciding: Collection[Var]) -> bool:
     """Whether each range has elements of its own, up to the bounds of the loop: then there may be that many."""
     for load in (*statement.reads(), Load(statement.buffer, statement.store.indices)):
-        names = {v for i in load.indices for v in free_vars(i)}
+        names = free_vars(*load.indices)
         if loop.var in names and names >= {o.var for o in statement.loops if o.var in deciding}:
             return True
     return False

@@ -157,7 +157,7 @@ def _index_of(place: Sequence[Expr], other: Load, t: Var, axes: Sequence[Loop]) 
         if abs(step.terms.get(inner[0].var, 0)) != 1 or (a - atom(t) * c).vars() & {x.var for x in axes}:
             return None
         found = inner[0], to_expr(step, t)
-    stored = {v for i in place for v in free_vars(i)}
+    stored = free_vars(*place)
     return None if found is None or found[0].var in stored else found
 
 

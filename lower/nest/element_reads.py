@@ -97,5 +97,5 @@ def _read_before(program: Program, s: Statement, loop: Loop, load: Load) -> bool
     k = next(k for k, o in enumerate(program.statements) if o is s)
     program.depth |= {before: level, after: level}
     program.statements[k : k + 1] = [first, second, new]
-    program.statements[:] = [replace(o, position=n) for n, o in enumerate(program.statements)]
+    program.renumber(program.statements)
     return True

@@ -144,6 +144,10 @@ class Program(Struct):
         """A name that nothing has yet."""
         return fresh(name, self.names, first=2)
 
+    def renumber(self, statements: Iterable[Statement]) -> None:
+        """Have these statements, in this order."""
+        self.statements[:] = [replace(s, position=k) for k, s in enumerate(statements)]
+
     def copied(self) -> tuple[dict[Buffer, int], set[Buffer], set[Buffer]]:
         """What plans change, to be restored."""
         return dict(self.depth), set(self.tiles), set(self.raw)

@@ -90,7 +90,7 @@ def _apart(program: Program, store: _Conditional) -> None:
         found = [new.get(id(s), s) for s in program.statements]
         found.insert(first, _copying(program, copy, buffer, store.statement.loops[:level]))
         program.depth[copy] = level
-        program.statements[:] = [replace(s, position=k) for k, s in enumerate(found)]
+        program.renumber(found)
         return
 
 

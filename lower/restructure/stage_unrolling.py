@@ -168,7 +168,7 @@ def _fixing(e: Binary) -> set[Var]:
         case "shl" | "shr" | "pow" | "floordiv" | "floormod":
             return free_vars(e.rhs)
         case "mul" | "bitand" | "bitor" | "bitxor" if not (isinstance(e.lhs, Const) or isinstance(e.rhs, Const)):
-            return free_vars(e.lhs) | free_vars(e.rhs) if free_vars(e.lhs) and free_vars(e.rhs) else set()
+            return free_vars(e.lhs, e.rhs) if free_vars(e.lhs) and free_vars(e.rhs) else set()
         case _:
             return set()
 

@@ -63,7 +63,7 @@ def _one_place(first: ArrayStatement, second: ArrayStatement) -> bool:
     a, b = first.statement, second.statement
     same = first.axes == second.axes and a.loops == b.loops and a.buffer == b.buffer
     axes = {loop.var for loop in first.axes}
-    own = axes and axes <= {v for i in a.store.indices for v in free_vars(i)}
+    own = axes and axes <= free_vars(*a.store.indices)
     plain = first.scan is None and second.scan is None
     return bool(same and own and plain and all(map(Expr.same, a.store.indices, b.store.indices)))
 

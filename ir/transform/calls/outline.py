@@ -56,12 +56,12 @@ from ir.traverse import (
     buffers_written,
     free_vars,
     has_loads,
+    is_fixed,
     shape_vars,
     stmt_children,
     substitute,
     substitute_expr,
     walk,
-    walk_expr,
 )
 
 
@@ -179,7 +179,7 @@ def _items(stmt: Stmt, local: list[Buffer]) -> Iterator[Stmt]:
         case Alloc(buffer=buffer, body=body):
             local.append(buffer)
             yield from _items(body, local)
-        case Let(var=var, value=value, body=body) if not any(isinstance(e, (Load, Undef)) for e in walk_expr(value)):
+        case Let(var=var, value=value, body=body) if is_fixed(value):
             yield from _items(substitute(body, {var: value}), local)
         case Block(name=name, axes=(), init=None, predicate=predicate, body=body) if name == ROOT:
             yield from _items(body if predicate.same(TRUE) else If(predicate, body, SKIP), local)

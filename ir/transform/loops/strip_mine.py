@@ -68,7 +68,7 @@ def _independent_below(loop: For) -> list[For]:
     found: list[For] = []
     stmt = loop.body
     while isinstance(stmt, For):
-        used = {v for e in (stmt.start, stmt.extent) for v in free_vars(e)}
+        used = free_vars(stmt.start, stmt.extent)
         if loop.var in used or has_loads(stmt.start) or has_loads(stmt.extent):
             break
         found.append(stmt)

@@ -39,6 +39,7 @@ from ir.presburger.facts import facts_at, proven
 from ir.program.calls import of_dtype
 from ir.program.edit import (
     Changed,
+    beside,
     block_path,
     folded,
     loop_path,
@@ -188,24 +189,20 @@ class _Init(Struct, frozen=True, eq=False):
         """The loop with nothing but the statements that come before the initialisation in its body."""
         new: Stmt = SKIP
         for parent, child in zip(reversed(self.path[:-1]), reversed(self.path[1:]), strict=True):
-            new = seq(*_before(parent, child), new) if isinstance(parent, Seq) else replace_at((parent, child), new)
+            new = seq(*beside(parent, child)[0], new) if isinstance(parent, Seq) else replace_at((parent, child), new)
         return new
 
     def without_passed(self, end: Stmt) -> Stmt:
         """The loop with `end` at the end of the path, and without the statements that come before it."""
         for parent, child in zip(reversed(self.path[:-1]), reversed(self.path[1:]), strict=True):
             if isinstance(parent, Seq):
-                rest = parent.stmts[len(_before(parent, child)) + 1 :]
+                rest = parent.stmts[len(beside(parent, child)[0]) + 1 :]
                 end = seq(end, *rest)
             elif isinstance(parent, Block):
                 end = replace(parent, init=None, body=end)
             else:
                 end = replace_at((parent, child), end)
         return end
-
-
-def _before(parent: Seq, child: Stmt) -> tuple[Stmt, ...]:
-    return parent.stmts[: next(k for k, s in enumerate(parent.stmts) if s is child)]
 
 
 def _around(path: tuple[Stmt, ...]) -> tuple[tuple[Expr, ...], dict[Var, Expr]]:

@@ -26,8 +26,9 @@ from ir.script.plain.arrays import (
     transposed,
     viewed,
 )
+from ir.script.plain.cells import is_none
 from ir.script.plain.frames import Named, Value
-from ir.script.plain.library.arguments import ABSENT, is_none
+from ir.script.plain.library.arguments import ABSENT
 from ir.script.plain.promotion import Number
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Stmt, Var
 from ir.script.expressions import BINARY
+from ir.script.plain.cells import names_of
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell
 from ir.script.plain.loops.counting import Ending
@@ -30,7 +31,7 @@ class Whiles(Struct, frozen=True):
 
     def decided(self, ending: Ending) -> bool:
         """Whether the condition of a loop is known before its first step."""
-        names = {n.id for n in ast.walk(ending.test) if isinstance(n, ast.Name)}
+        names = names_of(ending.test)
         cells = [c for name in names if isinstance(c := self.read.frame.bindings.get(name), Cell)]
         if not all(self._known(cell) for cell in cells):
             return False
@@ -97,7 +98,7 @@ class Whiles(Struct, frozen=True):
         if not isinstance(cell, Cell) or type(start) is not int:
             return None
         after, frame.held = frame.held, dict(entry)
-        changing = {n.id for n in ast.walk(ending.test) if isinstance(n, ast.Name)} - {name}
+        changing = names_of(ending.test) - {name}
         others = [c for n in changing if isinstance(c := frame.bindings.get(n), Cell)]
         found = None
         if all(c.key in after and after[c.key] is entry.get(c.key) for c in others):
