@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ir.errors import suggest
-from ir.script.plain.cells import is_none
 from ir.script.plain.frames import Named, Value
+from ir.script.plain.syntax.cells import is_none
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator

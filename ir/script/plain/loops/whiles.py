@@ -10,7 +10,6 @@ from msgspec import Struct
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Stmt, Var
 from ir.script.expressions import BINARY
-from ir.script.plain.cells import names_of
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell
 from ir.script.plain.loops.counting import Ending
@@ -18,6 +17,7 @@ from ir.script.plain.loops.iterables import Items
 from ir.script.plain.loops.measures import Measure, measure
 from ir.script.plain.program import Again, Key
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
+from ir.script.plain.syntax.cells import names_of
 from ir.traverse import ANY_STEPS, map_expr
 
 _MAX_TRIED = 20_000  # steps of a counter for each of which a condition is looked at

@@ -12,8 +12,8 @@ import copy
 from collections.abc import Iterable
 
 from ir.naming import fresh
-from ir.script.plain.cells import all_names, is_none
 from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.cells import all_names, is_none
 from ir.script.scope import Source
 
 _TRUTHS = (ast.Compare, ast.BoolOp)

@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from ir.script.plain.cells import names_of
 from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.cells import names_of
 from ir.script.plain.syntax.lists import names_of_lists
 
 CHANGING = ("append", "extend", "insert", "pop", "clear")

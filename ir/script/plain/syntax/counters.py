@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ir.naming import fresh
-from ir.script.plain.cells import all_names
 from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.cells import all_names
 from ir.script.plain.syntax.counted import CHANGING, apart, is_filled, lists_of, method
 from ir.script.plain.syntax.lists import Listed
 from ir.script.scope import Source

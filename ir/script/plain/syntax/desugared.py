@@ -9,8 +9,8 @@ from typing import TypeVar
 from msgspec import Struct
 
 from ir.naming import unused
-from ir.script.plain.cells import names_of
 from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.cells import names_of
 from ir.script.scope import Source
 
 _Node = TypeVar("_Node", bound=ast.AST)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from ir.script.plain.cells import names_of
+from ir.script.plain.syntax.cells import names_of
 
 
 class Listed(ast.expr):
