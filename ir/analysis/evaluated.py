@@ -199,7 +199,7 @@ class Evaluated:
             case For(body=body):
                 self._collect(body, (*loops, Loop.of(stmt)), guards)
             case Assume(cond=cond) | Assert(cond=cond) if not has_undef(cond):
-                for part in conjunction(cond):  # all of which hold, so that all are evaluated
+                for part in conjuncts_of(cond):  # all of which hold, so that all are evaluated
                     self._add(Store(_NOWHERE, (), part), loops, guards)
             case Evaluate(value=value) if not has_undef(value):
                 self._add(Store(_NOWHERE, (), value), loops, guards)
