@@ -14,9 +14,8 @@ from itertools import islice
 from egraph_rules.contexts.candidates import Known, smaller
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
 from egraph_rules.contexts.facts import Priority
-from egraph_rules.contexts.sampled import Evidence, Open, has_values, satisfying
+from egraph_rules.contexts.sampled import Evidence, Open, has_values, satisfying, settled
 from egraph_rules.contexts.smt import Session, decide
-from egraph_rules.contexts.smt import prove as prove_by_smt
 from egraph_rules.contexts.smt import refines as refines_by_smt
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import DIVISION, VALUES
@@ -37,7 +36,7 @@ from ir.errors import LoopsatError, expect
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.nodes import Binary, Const, Expr, Select, Var, const
 from ir.presburger import sets as pb
-from ir.traverse import children, conjunction, free_vars, nesting, node_count, walk_expr
+from ir.traverse import children, conjuncts_of, free_vars, nesting, node_count, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=40_000)
 _OWN = 8  # conditions on a variable that are asked for its range
@@ -111,7 +110,7 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
     place.open = cond  # searches need not ask again
     answer, truths = place.evidence.truth(cond)
     if answer is not Open.UNKNOWN:
-        return answer if isinstance(answer, bool) else None
+        return settled(answer)
     found = place.contexts.truth_by_sets(place.facts, cond)
     if found is None:
         answer = place.by_ranges(cond)
@@ -129,10 +128,10 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
             found = bool(simpler.value)
         elif not simpler.same(cond):  # a search may have lost a division
             answer = place.decide(simpler, truths)
-            found = answer if isinstance(answer, bool) else None
+            found = settled(answer)
     if found is not None:
         return found if place.divides(cond) else None
-    return answer if isinstance(answer, bool) else None
+    return settled(answer)
 
 
 def _divides_by_unknown(expr: Expr) -> bool:
@@ -217,7 +216,7 @@ class _Place:
         for cond in conditions:
             _require_bool(cond)
         self.given = tuple((c, True) for c in conditions if not _is_large(c))
-        parts = [part for c, _ in self.given for part in conjunction(c)]
+        parts = [part for c, _ in self.given for part in conjuncts_of(c)]
         self.evidence = Evidence([c for c, _ in self.given], lambda v: _range(v, parts))
         for cond, _ in self.given:
             self.facts = self.contexts.assume(self.facts, cond, True)
@@ -306,8 +305,8 @@ class _Place:
         assumed = list(given)
         answer, truths = self.evidence.truth(cond, assumed)
         if answer is not Open.UNKNOWN:
-            return answer if isinstance(answer, bool) else None
-        return self._charged(lambda: prove_by_smt(cond, assumed, _STEPS, truths, self.session))
+            return settled(answer)
+        return self._charged(lambda: settled(decide(cond, assumed, _STEPS, truths, self.session)))
 
     def _charged(self, question: Callable[[], bool | None]) -> bool | None:
         """The answer to a question to z3, which counts as work."""

@@ -296,6 +296,21 @@ def map_stmt(
     return on_stmt(new)
 
 
+def with_buffers(
+    func: PrimFunc,
+    buffer: Callable[[Buffer], Buffer],
+    node: Callable[[Expr], Expr] = lambda e: e,
+    stmt: Callable[[Stmt], Stmt] = lambda s: s,
+) -> PrimFunc:
+    """A function with other buffers, as parameters and wherever else; further nodes of expressions mapped too."""
+
+    def one(e: Expr) -> Expr:
+        return node(replace(e, buffer=buffer(e.buffer)) if isinstance(e, Load) else e)
+
+    params = tuple(buffer(p) if isinstance(p, Buffer) else p for p in func.params)
+    return replace(func, params=params, body=map_stmt(func.body, lambda e: map_expr(e, one), stmt, buffer))
+
+
 def _map_section(section: Section, on_expr: Callable[[Expr], Expr], on_buffer: Callable[[Buffer], Buffer]) -> Section:
     ranges = tuple((on_expr(a), None if n is None else on_expr(n)) for a, n in section.ranges)
     return Section(on_buffer(section.buffer), ranges, section.span)
@@ -321,9 +336,9 @@ def substitute(stmt: Stmt, values: Mapping[Var, Expr]) -> Stmt:
     return map_stmt(stmt, lambda e: substitute_expr(e, values)) if values else stmt
 
 
-def free_vars(expr: Expr) -> set[Var]:
-    """Variables of an expression."""
-    return {e for e in walk_expr(expr) if isinstance(e, Var)}
+def free_vars(*exprs: Expr) -> set[Var]:
+    """Variables of expressions."""
+    return {e for expr in exprs for e in walk_expr(expr) if isinstance(e, Var)}
 
 
 def loads(expr: Expr) -> Iterator[Load]:
@@ -349,14 +364,11 @@ def node_count(expr: Expr) -> int:
     return sum(1 for _ in walk_expr(expr))
 
 
-def conjunction(cond: Expr) -> Iterator[Expr]:
-    """The operands of a tree of `and`, in order."""
-    match cond:
-        case Binary(op="and", lhs=a, rhs=b):
-            yield from conjunction(a)
-            yield from conjunction(b)
-        case _:
-            yield cond
+def conjuncts_of(cond: Expr) -> tuple[Expr, ...]:
+    """The conditions of which one is the conjunction, in order; there are none of what is true."""
+    if isinstance(cond, Binary) and cond.op == "and":
+        return (*conjuncts_of(cond.lhs), *conjuncts_of(cond.rhs))
+    return () if isinstance(cond, Const) and cond.value else (cond,)
 
 
 def has_undef(expr: Expr) -> bool:
@@ -372,6 +384,26 @@ def is_lazy(expr: Expr) -> bool:
 def has_loads(expr: Expr) -> bool:
     """Whether an expression reads any buffer."""
     return any(isinstance(e, Load) for e in walk_expr(expr))
+
+
+def is_const(expr: Expr | None, value: bool | int | float) -> bool:
+    """Whether an expression is just this number."""
+    return isinstance(expr, Const) and expr.value == value
+
+
+def buffers_read(*exprs: Expr) -> set[Buffer]:
+    """Buffers that some of these expressions read."""
+    return {load.buffer for expr in exprs for load in loads(expr)}
+
+
+def reads(buffer: Buffer, *exprs: Expr) -> bool:
+    """Whether some of these expressions read a buffer."""
+    return any(load.buffer == buffer for expr in exprs for load in loads(expr))
+
+
+def is_fixed(expr: Expr) -> bool:
+    """Whether an expression depends on nothing but variables, and is never undef."""
+    return not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
 
 
 def has_load(expr: Expr, load: Load) -> bool:
@@ -425,7 +457,7 @@ def sizing_scalars(func: PrimFunc) -> frozenset[Var]:
     made = (s.buffer for s in walk(func.body) if isinstance(s, Alloc))
     extents = (dim for buffer in (*func.buffers, *made) for dim in buffer.shape)
     passed_on = (a for s in walk(func.body) if isinstance(s, CallStmt) for a in s.args if isinstance(a, Expr))
-    used = frozenset[Var]().union(*map(free_vars, (*bounds, *extents, *passed_on)))
+    used = frozenset(free_vars(*bounds, *extents, *passed_on))
     return used & {s for s in func.scalars if s.dtype.is_integer}
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+import jax
 import numpy as np
 
-from egraph_rules.cost.target import Target
+from egraph_rules.cost.target import CPU, Target
 from ir import PrimFunc, interpret, parse
 from ir.semantics.interpret import interpret_with_undef
 from ir.traverse import results_of
 from lower import compile
+from lower.emission.function import emit_function
 from lower.runtime.callable import Kernel
 from symbolic import with_numbers_and_with_symbols
 
@@ -28,6 +30,11 @@ def assert_agrees(
         np.testing.assert_allclose(have, want, rtol=rtol, atol=rtol if atol is None else atol, err_msg=text)
 
 
+def kernel_of(func: PrimFunc, target: Target = CPU) -> Kernel:
+    """The kernel that lowering makes of a function by a target's prices, whatever else there may be for that target."""
+    return Kernel(emit_function(func, target=target), jax.devices()[0])
+
+
 def unwrapped(source: str) -> str:
     """Source with each statement in one line, and strings in single quotes."""
     return ast.unparse(ast.parse(source))
@@ -35,7 +42,7 @@ def unwrapped(source: str) -> str:
 
 def read(params: str, body: str, above: str = "") -> PrimFunc:
     """A function `f` of these parameters with these statements, with the text of what it calls `above`."""
-    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
     return parse(f"{above}@T.prim_func\ndef f({params}):\n{lines}\n")["f"]
 
 

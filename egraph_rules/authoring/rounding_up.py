@@ -40,7 +40,7 @@ from ir.presburger import sets as pb
 from ir.presburger.polynomials import Polynomial, polynomial, summed, written
 from ir.program.edit import nest, plus
 from ir.transform.calls.tensorize import covered, perfect_nest, tails
-from ir.traverse import free_vars, loads, map_expr, walk
+from ir.traverse import free_vars, loads, map_expr, reads, walk
 
 Access = tuple[Buffer, tuple[Expr, ...]]
 
@@ -209,7 +209,7 @@ def _is_read(store: Store, copy: _Copy) -> bool:
     """Whether a nest needs what a copy is of: all but an element that is stored to and not read, each just once."""
     if copy.buffer != store.buffer:
         return True
-    return any(load.buffer == store.buffer for load in loads(store.value)) or not copy.is_whole
+    return reads(store.buffer, store.value) or not copy.is_whole
 
 
 def _over(store: Store, copies: Sequence[_Copy]) -> Store:

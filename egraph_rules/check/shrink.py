@@ -38,7 +38,7 @@ from ir.nodes import (
 )
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
-from ir.traverse import all_exprs, children, map_expr, map_stmt, substitute, walk, with_children
+from ir.traverse import all_exprs, children, map_expr, map_stmt, substitute, walk, with_buffers, with_children
 
 _TRIES = 400
 
@@ -143,12 +143,7 @@ def _smaller_alike(func: PrimFunc, inputs: Inputs) -> Iterator[tuple[PrimFunc, I
             *(p for p in children(old) if p.dtype is old.dtype and not isinstance(old, Load)),
         ]
         for new in options:
-
-            def other(part: Expr, old: Expr = old, new: Expr = new) -> Expr:
-                return new if part.same(old) else part
-
-            body = map_stmt(func.body, lambda e, other=other: map_expr(e, other))
-            smaller = tidy(replace(func, body=body))
+            smaller = tidy(_with(func, old, new))
             yield smaller, {p.name: inputs[p.name] for p in smaller.params}
 
 
@@ -195,16 +190,7 @@ def _resized(func: PrimFunc, inputs: Inputs, extent: int, less: int, *, everywhe
     def buffer(old: Buffer) -> Buffer:
         return replace(old, shape=tuple(size(e) for e in old.shape))
 
-    def expr(part: Expr) -> Expr:
-        if isinstance(part, Load):
-            return replace(part, buffer=buffer(part.buffer))
-        return size(part) if everywhere else part
-
-    def stmt(part: Stmt) -> Stmt:
-        return replace(part, buffer=buffer(part.buffer)) if isinstance(part, (Store, Alloc)) else part
-
-    params = tuple(buffer(p) if isinstance(p, Buffer) else p for p in func.params)
-    body = map_stmt(func.body, lambda e: map_expr(e, expr), stmt)
+    new = with_buffers(func, buffer, lambda e: size(e) if everywhere else e)
     values = dict(inputs)
     for old in func.buffers:
         array = values[old.name]
@@ -212,7 +198,7 @@ def _resized(func: PrimFunc, inputs: Inputs, extent: int, less: int, *, everywhe
         sizes = [int(e.value) for e in buffer(old).shape if isinstance(e, Const)]
         if len(sizes) == array.ndim:
             values[old.name] = array[tuple(slice(n) for n in sizes)]
-    return replace(func, params=params, body=body), values
+    return new, values
 
 
 def _simpler_constants(func: PrimFunc, inputs: Inputs) -> Iterator[tuple[PrimFunc, Inputs]]:
@@ -220,13 +206,12 @@ def _simpler_constants(func: PrimFunc, inputs: Inputs) -> Iterator[tuple[PrimFun
     numbers = dict.fromkeys(e for e in all_exprs(func.body) if isinstance(e, Const) and e.dtype is not DType.BOOL)
     for number in numbers:
         for option in _simpler(number.value, number.dtype):
-            new = const(option, number.dtype)
+            yield _with(func, number, const(option, number.dtype)), inputs
 
-            def other(part: Expr, number: Const = number, new: Const = new) -> Expr:
-                return new if part.same(number) else part
 
-            body = map_stmt(func.body, lambda e, other=other: map_expr(e, other))
-            yield replace(func, body=body), inputs
+def _with(func: PrimFunc, old: Expr, new: Expr) -> PrimFunc:
+    """A function with an expression in place of another one, wherever it occurs."""
+    return replace(func, body=map_stmt(func.body, lambda e: map_expr(e, lambda p: new if p.same(old) else p)))
 
 
 def tidy(func: PrimFunc) -> PrimFunc:

@@ -36,7 +36,7 @@ from ir.nodes import (
     Undef,
     Var,
 )  # fmt: skip
-from ir.traverse import walk_expr
+from ir.traverse import is_fixed
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -185,11 +185,7 @@ def _for_any_data(call: Call, values: Sequence[Value | None]) -> Call:
     Undef makes it do what all values do, or less.
     """
     args = (
-        value
-        if isinstance(value, Const)
-        else Var(f"?{k}", a.dtype)
-        if any(isinstance(e, (Load, Undef)) for e in walk_expr(a))
-        else a
+        value if isinstance(value, Const) else a if is_fixed(a) else Var(f"?{k}", a.dtype)
         for k, (a, value) in enumerate(zip(call.args, values, strict=True))
     )
     return replace(call, args=tuple(args))

@@ -17,7 +17,7 @@ import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.facts import Facts
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
-from ir.analysis.conditions import conjunction, conjuncts, negate
+from ir.analysis.conditions import conjunction, negate
 from ir.analysis.contents import Contents
 from ir.analysis.definedness import is_defined
 from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before, later_by
@@ -30,9 +30,11 @@ from ir.traverse import (
     bound_var,
     buffers_written,
     children,
+    conjuncts_of,
     free_vars,
     has_loads,
     loads,
+    reads,
     stmt_children,
     substitute_expr,
     walk,
@@ -128,7 +130,7 @@ def _stores(stmt: Stmt, buffer: Buffer, conds: tuple[Expr, ...]) -> Iterator[tup
             yield stmt, conds
         case If(cond=cond, then=then, other=other):
             for arm, holds in ((then, cond), (other, negate(cond))):
-                yield from _stores(arm, buffer, (*conds, *conjuncts(holds)))
+                yield from _stores(arm, buffer, (*conds, *conjuncts_of(holds)))
         case _:
             for part in stmt_children(stmt):
                 yield from _stores(part, buffer, conds)
@@ -291,7 +293,7 @@ def _added(store: Store, domain: isl.Set, defined: Collection[Buffer]) -> Range 
             amount, sign = b, -1
         case _:
             return None
-    if any(load.buffer == store.buffer for load in loads(amount)) or not is_defined(amount, defined):
+    if reads(store.buffer, amount) or not is_defined(amount, defined):
         return None
     found = _between(amount, domain)
     if found[0] <= amount.dtype.min or found[1] >= amount.dtype.max:

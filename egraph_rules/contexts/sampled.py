@@ -56,6 +56,11 @@ class Open(Enum):
     UNKNOWN = "no formula that says all, or the steps ran out"
 
 
+def settled(answer: bool | Open) -> bool | None:
+    """An answer, and None for a question that stays open."""
+    return answer if isinstance(answer, bool) else None
+
+
 class NoValueError(Exception):
     """The expression depends on data or floats, or has an operator that is not handled."""
 

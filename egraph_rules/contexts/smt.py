@@ -68,24 +68,6 @@ class Session:
         return found, solver
 
 
-def prove(
-    cond: Expr,
-    given: Iterable[tuple[Expr, bool]],
-    steps: int = STEPS,
-    truths: Sequence[bool] = (True, False),
-    session: Session | None = None,
-    *,
-    ranges: bool = True,
-) -> bool | None:
-    """Whether a condition always (True) or never (False) holds where the given ones have the given truth.
-
-    It must have a value there: a divisor that may be zero leaves it open. None where neither is proven: it depends, it
-    has no formula, or the steps ran out. Without `ranges` it holds of numbers that fit no dtype too.
-    """
-    found = decide(cond, given, steps, truths, session, ranges=ranges)
-    return found if isinstance(found, bool) else None
-
-
 def decide(
     cond: Expr,
     given: Iterable[tuple[Expr, bool]],
@@ -95,9 +77,11 @@ def decide(
     *,
     ranges: bool = True,
 ) -> bool | Open:
-    """As `prove`, and where nothing is proven whether that is all there is to say.
+    """Whether a condition always (True) or never (False) holds where the given ones have the given truth.
 
-    Only some `truths` are asked for where the others are known to be no answer.
+    It must have a value there: a divisor that may be zero leaves it open. Where neither is proven, it says whether that
+    is all there is to say. Without `ranges` it holds of numbers that fit no dtype too. Only some `truths` are asked for
+    where the others are known to be no answer.
     """
     lib, assumed = _z3(), list(given)
     meaning = _Meaning(session or Session())

@@ -12,6 +12,7 @@ import egraph_rules.contexts.smt as smt
 from egraph_rules.contexts.elements import assured, decided
 from egraph_rules.contexts.facts import Facts
 from egraph_rules.contexts.ranges import Ranges
+from egraph_rules.contexts.sampled import settled
 from egraph_rules.contexts.values import Values
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Unary, Var, const
@@ -122,8 +123,10 @@ def _by_products(facts: Facts, cond: Expr) -> bool | None:
     used = {v for e in (cond, *(c for c, _ in told)) for v in free_vars(e)}
     names = {v.name: v for v in used if v.dtype.is_integer and v.dtype is not DType.UINT64}  # which may wrap as int64
     given = [*told, *((c, True) for c in _inequalities(facts.domain, names.values()))]
-    found = smt.prove(cond, given, _STEPS, ranges=False) if len(given) <= _MOST_GIVEN else None
-    if found and smt.prove(Unary("not", cond), given, _STEPS, ranges=False):
+    if len(given) > _MOST_GIVEN:
+        return None
+    found = settled(smt.decide(cond, given, _STEPS, ranges=False))
+    if found and smt.decide(Unary("not", cond), given, _STEPS, ranges=False) is True:
         return None  # what is given contradicts itself: nothing runs here
     return found
 

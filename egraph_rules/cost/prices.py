@@ -213,7 +213,7 @@ def _summed_over(store: Store) -> Iterator[Axis]:
 
     Rows of an array that is cut further out lie as they did.
     """
-    kept = {v for i in store.indices for v in free_vars(i)}
+    kept = free_vars(*store.indices)
     for e in (store, *loads(store.value)):
         for n, (index, extent) in enumerate(zip(e.indices, e.buffer.shape, strict=True), 1):
             if n == len(e.indices) or not free_vars(index) <= kept or _divides(index):

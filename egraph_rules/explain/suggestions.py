@@ -73,7 +73,7 @@ def _claims(arm: Stmt, instead: Stmt, runs: Expr, where: str) -> Iterator[Wish]:
 def _arbitrary(arm: Stmt, instead: Stmt, runs: Expr, where: str) -> Iterator[Wish]:
     """That nobody looks at what the arm would write, where the condition tells which elements these are."""
     stores = [s for s in walk(arm) if isinstance(s, Store)]
-    told = all(free_vars(runs) <= {v for i in s.indices for v in free_vars(i)} for s in stores)
+    told = all(free_vars(runs) <= free_vars(*s.indices) for s in stores)
     if instead == SKIP and told:
         havoc = map_stmt(arm, on_stmt=lambda s: replace(s, value=Undef(s.value.dtype)) if isinstance(s, Store) else s)
         names = ", ".join(sorted({s.buffer.name for s in stores}))

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
-from ir.analysis.definedness import writes_defined
+from ir.analysis.definedness import claimed_arbitrary, writes_defined
 from ir.analysis.effects import EffectAnalysis, Effects, get
 from ir.analysis.invariants import keeps
 from ir.dtypes import DType
@@ -22,7 +22,6 @@ from ir.floats import Floats
 from ir.instructions import is_instruction
 from ir.nodes import (
     Alloc,
-    Assume,
     Binary,
     Buffer,
     CallStmt,
@@ -57,6 +56,7 @@ from ir.traverse import (
     has_loads,
     has_undef,
     loads,
+    reads,
     shape_vars,
     stmt_exprs,
     substitute_expr,
@@ -196,8 +196,7 @@ class Flow(Struct):
 
     def _given(self) -> Regions:
         """The elements of parameters that callers do not leave arbitrary, and say so."""
-        body = without_calls(self.entry).body
-        claimed = {e.buffer for s in walk(body) if isinstance(s, Assume) and has_undef(s.cond) for e in loads(s.cond)}
+        claimed = claimed_arbitrary(without_calls(self.entry).body)
         return {b: pb.box(b.shape) for b in self.entry.buffers if b not in claimed}
 
     def _after(self, known: Contents, done: Done, *, sound: bool) -> Contents:
@@ -301,17 +300,17 @@ class Flow(Struct):
     def within(self, stmt: Stmt, buffer: Buffer) -> Use:
         """What all parts of a loop or branch do to a buffer, which perhaps none of them does."""
         rank = len(buffer.shape)
-        reads = may = pb.nothing(rank)
+        read = may = pb.nothing(rank)
         for inner in walk(stmt):
             if isinstance(inner, CallStmt):
                 use = self.of(inner).uses.get(buffer)
                 if use is not None:
-                    reads, may = reads.union(use.reads), may.union(use.may)
-            elif any(load.buffer == buffer for expr in stmt_exprs(inner) for load in loads(expr)):
-                reads = pb.whole(rank)
+                    read, may = read.union(use.reads), may.union(use.may)
+            elif reads(buffer, *stmt_exprs(inner)):
+                read = pb.whole(rank)
             if isinstance(inner, Store) and inner.buffer == buffer:
                 may = pb.whole(rank)
-        return Use(reads, may, pb.nothing(rank))
+        return Use(read, may, pb.nothing(rank))
 
 
 def _changed(defined: isl.Set, use: Use, *, sound: bool) -> isl.Set:

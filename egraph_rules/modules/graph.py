@@ -22,6 +22,7 @@ from ir.program.calls import without_calls
 from ir.sections import passed
 from ir.traverse import (
     all_exprs,
+    buffers_read,
     buffers_written,
     free_vars,
     loads,
@@ -202,7 +203,7 @@ class Role(Struct, frozen=True):
 def _roles(func: PrimFunc) -> dict[str, Role]:
     effects = EffectAnalysis().of(lower_blocks(func).body)
     written = results_of(func)
-    mentioned = {load.buffer for e in all_exprs(func.body) for load in loads(e)}
+    mentioned = buffers_read(*all_exprs(func.body))
 
     def reads(buffer: Buffer) -> bool:
         return buffer in mentioned and not pb.within_budget(get(effects.reads, buffer).is_empty, False)

@@ -11,7 +11,7 @@ from ir.arith import ArithmeticFault, binary_function, unary_function
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, If, Load, PrimFunc, Select, Store, Unary, const
 from ir.operators import combines, neutral, special
-from ir.traverse import children, loads, stmt_exprs, walk, walk_expr, with_children
+from ir.traverse import children, reads, stmt_exprs, walk, walk_expr, with_children
 
 _MOST = 4  # values of one buffer
 
@@ -33,7 +33,7 @@ def wanted_by(func: PrimFunc, param: Buffer) -> list[Const]:
 def wanted_for(func: PrimFunc, param: Buffer, result: Buffer, value: Const) -> Const | None:
     """What an element of a parameter has to be for the elements of a result that are computed of it to be `value`."""
     for store in _stores(func):
-        if store.buffer == result and not any(load.buffer == result for load in loads(store.value)):
+        if store.buffer == result and not reads(result, store.value):
             found = _before(store.value, param, value)
             if found is not None:
                 return found
@@ -43,7 +43,7 @@ def wanted_for(func: PrimFunc, param: Buffer, result: Buffer, value: Const) -> C
 def given_by(func: PrimFunc, param: Buffer, result: Buffer, value: Const) -> Const | None:
     """What the elements of a result are that are computed of elements of a parameter which are `value`."""
     for store in _stores(func):
-        if store.buffer == result and any(load.buffer == param for load in loads(store.value)):
+        if store.buffer == result and reads(param, store.value):
             found = _at(store.value, param, value)
             if isinstance(found, Const):
                 return found
@@ -100,7 +100,7 @@ def _before(expr: Expr, param: Buffer, value: Const) -> Const | None:
     """The value of a load of `param` at which an expression is `value`, as far as inverses are plain."""
     if isinstance(expr, Load):
         return value if expr.buffer == param else None
-    if not any(load.buffer == param for load in loads(expr)):
+    if not reads(param, expr):
         return None
     match expr:
         case Unary(op="neg", operand=a):

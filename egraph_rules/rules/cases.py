@@ -42,7 +42,7 @@ from ir.traverse import (
     bound_var,
     buffers_written,
     children,
-    conjunction,
+    conjuncts_of,
     free_vars,
     has_loads,
     loads,
@@ -280,7 +280,7 @@ def conjuncts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """
     if not isinstance(stmt, If) or stmt.other != SKIP:
         return
-    parts = list(conjunction(stmt.cond))
+    parts = list(conjuncts_of(stmt.cond))
     if len(parts) > _MAX_CONJUNCTS:
         parts = _by_variables(parts)
     if not 1 < len(parts) <= _MAX_CONJUNCTS:

@@ -54,7 +54,7 @@ from ir.traverse import (
     always_evaluated,
     buffers_accessed,
     children,
-    conjunction,
+    conjuncts_of,
     free_vars,
     has_kind,
     has_loads,
@@ -476,7 +476,7 @@ class _Forwarding:
 
 def _open(cond: Expr, here: Here) -> Expr:
     """A condition that does not always hold, without the operands of `and` that do."""
-    parts = [*conjunction(cond)]
+    parts = [*conjuncts_of(cond)]
     left = [part for part in parts if here.truth(part) is not True] if len(parts) > 1 else []
     return reduce(partial(Binary, "and"), left) if left and len(left) < len(parts) else cond
 

@@ -312,7 +312,7 @@ class Extractor(Struct, dict=True):
                 ]
             case "For":
                 (_, start), (_, extent) = self._best[rest[1]], self._best[rest[2]]
-                if self.traced and self.traced & (free_vars(start) | free_vars(extent)):
+                if self.traced and self.traced & free_vars(start, extent):
                     return []
                 payload = (f, rest[0], start, extent)
                 loop = cast(For, self.numbering.stmts[cast(int, rest[0])])

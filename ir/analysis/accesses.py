@@ -9,12 +9,21 @@ from msgspec.structs import replace
 
 from ir.analysis.legality import Event, events
 from ir.errors import Span
-from ir.nodes import Buffer, Expr, For, Let, Load, PrimFunc, Stmt, Store, Undef, const
+from ir.nodes import Buffer, Expr, For, Let, Load, PrimFunc, Stmt, Store, const
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
 from ir.program.blocks import without_axes
 from ir.program.edit import refuse
-from ir.traverse import all_exprs, free_vars, map_stmt, stmt_children, substitute, substitute_expr, walk, walk_expr
+from ir.traverse import (
+    all_exprs,
+    free_vars,
+    is_fixed,
+    map_stmt,
+    stmt_children,
+    substitute,
+    substitute_expr,
+    walk,
+)
 
 Access = tuple[Event, tuple[Expr, ...]]
 
@@ -50,15 +59,11 @@ def plain(func: PrimFunc, stmt: Stmt) -> Stmt:
     lowered = without_axes(replace(func, body=stmt)).body
 
     def inline(s: Stmt) -> Stmt:
-        if isinstance(s, Let) and s.var.dtype.is_integer and _is_arithmetic(s.value):
+        if isinstance(s, Let) and s.var.dtype.is_integer and is_fixed(s.value):
             return substitute(s.body, {s.var: s.value})
         return s
 
     return map_stmt(lowered, on_stmt=inline)
-
-
-def _is_arithmetic(expr: Expr) -> bool:
-    return not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
 
 
 def accesses_in(unit: Stmt, buffer: Buffer) -> Iterator[Access]:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.analysis import contents as held
-from ir.analysis.conditions import conjunction, conjuncts, disjuncts, negate
+from ir.analysis.conditions import conjunction, disjuncts, negate
 from ir.analysis.contents import Value
 from ir.fold import folded
 from ir.nodes import (
@@ -44,6 +44,7 @@ from ir.presburger import sets as pb
 from ir.program.calls import of_dtype
 from ir.traverse import (
     buffers_written,
+    conjuncts_of,
     free_vars,
     has_loads,
     has_undef,
@@ -74,7 +75,7 @@ def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]
                 others = [p for n, p in enumerate(parts) if n != k]
                 on_data = [p for p in others if has_loads(p) or not pb.condition(p).exact]
                 where = _all_false(p for p in others if p not in on_data)
-                for claim in conjuncts(part):  # `c or (p and q)` is `(c or p) and (c or q)`
+                for claim in conjuncts_of(part):  # `c or (p and q)` is `(c or p) and (c or q)`
                     for key, region in (*_claims(claim, on_data), *_conditions(claim, on_data)):
                         yield key, region.intersect_params(where)
 
@@ -227,7 +228,7 @@ def _spared(stores: list[tuple[Store, Path]], written: Collection[Buffer]) -> Sp
     if any(free_vars(i) & hidden or (i not in named and free_vars(i) & named) for i in first.indices):
         return None
     loops = [p for p in path if isinstance(p, For) and p.var in named]
-    guards = [c for p in path if isinstance(p, tuple) for c in conjuncts(p[1])]
+    guards = [c for p in path if isinstance(p, tuple) for c in conjuncts_of(p[1])]
     guards += [c for loop in loops if _on_data(loop) for c in within_bounds(loop)]
     if any(free_vars(e) & hidden for loop in loops for e in (loop.start, loop.extent)):
         return None

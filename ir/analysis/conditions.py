@@ -24,16 +24,6 @@ def disjuncts(cond: Expr) -> Iterator[Expr]:
             yield cond
 
 
-def conjuncts(cond: Expr) -> Iterator[Expr]:
-    """The operands of a tree of `and`."""
-    match cond:
-        case Binary(op="and", lhs=a, rhs=b):
-            yield from conjuncts(a)
-            yield from conjuncts(b)
-        case _:
-            yield cond
-
-
 def conjunction(conditions: Sequence[Expr]) -> Expr:
     """All of some conditions, of which there is at least one."""
     return reduce(lambda a, b: Binary("and", a, b), conditions)

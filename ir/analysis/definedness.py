@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ir.nodes import Assume, Buffer, Expr, Let, Stmt, Store
-from ir.traverse import has_loads, has_undef, loads, walk
+from ir.traverse import buffers_read, has_loads, has_undef, loads, walk
+
+
+def claimed_arbitrary(body: Stmt) -> set[Buffer]:
+    """Buffers of which an assumption says that they may hold undef."""
+    return {e.buffer for s in walk(body) if isinstance(s, Assume) and has_undef(s.cond) for e in loads(s.cond)}
 
 
 def defined_buffers(body: Stmt, given: Iterable[Buffer]) -> frozenset[Buffer]:
@@ -14,8 +19,7 @@ def defined_buffers(body: Stmt, given: Iterable[Buffer]) -> frozenset[Buffer]:
     Nobody says that they may be, and only defined values are stored to them: the greatest such set. Loads whose place
     data decide may leave their buffer, which gives undef.
     """
-    claimed = {e.buffer for s in walk(body) if isinstance(s, Assume) and has_undef(s.cond) for e in loads(s.cond)}
-    found = set(given) - claimed
+    found = set(given) - claimed_arbitrary(body)
     stores = [s for s in walk(body) if isinstance(s, Store)]
     while True:
         spoiled = {s.buffer for s in stores if s.buffer in found and not is_defined(s.value, found)}
@@ -33,4 +37,4 @@ def is_defined(value: Expr, known: Collection[Buffer]) -> bool:
 def writes_defined(stmt: Stmt) -> bool:
     """Whether a statement stores and binds nothing arbitrary, if no element that it reads is."""
     values = [s.value for s in walk(stmt) if isinstance(s, (Store, Let))]
-    return all(is_defined(value, {load.buffer for load in loads(value)}) for value in values)
+    return all(is_defined(value, buffers_read(value)) for value in values)

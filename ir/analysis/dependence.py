@@ -25,7 +25,7 @@ from ir.analysis.steady_elements import SteadyElements
 from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Store, Var
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import Opaque
-from ir.traverse import free_vars, has_loads, loads, substitute_expr
+from ir.traverse import free_vars, has_loads, loads, reads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
 Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
@@ -291,7 +291,7 @@ def where_read(statements: Sequence[Statement], private: Mapping[Buffer, int]) -
         outer, inner = ({loop.var for loop in loops} for loops in (s.loops[:depth], s.loops[depth:]))
         readers = [r for r in found if any(load.buffer == s.buffer for load in r.reads())] if depth else []
         bounds = [bound for r in readers for o in r.loops for bound in (o.start, o.extent)]
-        if any(load.buffer == s.buffer for bound in bounds for load in loads(bound)):
+        if reads(s.buffer, *bounds):
             continue  # a loop that begins anywhere may take any number of steps
         shared = [
             g

@@ -40,7 +40,7 @@ from ir.traverse import (
     always_evaluated,
     buffers_written,
     children,
-    conjunction,
+    conjuncts_of,
     free_vars,
     has_loads,
     has_undef,
@@ -117,7 +117,7 @@ class Evaluated:
             here = self._statements if buffer not in self.written else ()
             on_data = (s for s in here if any(map(has_loads, s.guards)) and self._steady(s))
             self._readers[buffer] = [
-                Reader(s.loops, tuple(c for g in s.guards for c in conjunction(g)), load)
+                Reader(s.loops, tuple(c for g in s.guards for c in conjuncts_of(g)), load)
                 for s in on_data
                 for e in (s.store.value, *s.store.indices)
                 for load in always_evaluated(e)
@@ -199,7 +199,7 @@ class Evaluated:
             case For(body=body):
                 self._collect(body, (*loops, Loop.of(stmt)), guards)
             case Assume(cond=cond) | Assert(cond=cond) if not has_undef(cond):
-                for part in conjunction(cond):  # all of which hold, so that all are evaluated
+                for part in conjuncts_of(cond):  # all of which hold, so that all are evaluated
                     self._add(Store(_NOWHERE, (), part), loops, guards)
             case Evaluate(value=value) if not has_undef(value):
                 self._add(Store(_NOWHERE, (), value), loops, guards)

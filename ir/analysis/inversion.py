@@ -15,12 +15,13 @@ from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.naming import fresh
-from ir.nodes import SKIP, Buffer, Cast, Const, Expr, For, PrimFunc, Stmt, Store, Var, const
+from ir.nodes import SKIP, Buffer, Const, Expr, For, PrimFunc, Stmt, Store, Var, const
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
+from ir.program.calls import of_dtype
 from ir.program.edit import names_in, path_to, refuse, scope_of
-from ir.traverse import free_vars, walk
+from ir.traverse import free_vars, is_const, walk
 
 _STEM = re.compile(r"_\d+$")  # what tells names apart that were the same
 
@@ -52,7 +53,7 @@ class Nest(Struct, frozen=True):
         """The nest of the loop at the end of `path`; None if it runs in storage order already, or never."""
         root = path[-1]
         assert isinstance(root, For)
-        spine, paths = _spine(root, set[Var]().union(*(free_vars(i) for i in indices)))
+        spine, paths = _spine(root, free_vars(*indices))
         moving = {loop.var for loop in spine}
         looped = [k for k, index in enumerate(indices) if free_vars(index) & moving]
         if _in_order(spine, buffer, indices, looped):
@@ -69,7 +70,7 @@ class Nest(Struct, frozen=True):
         names = _names(buffer, indices, looped, replaced, names_in(func))
         dtype = _dtype(root, spine, buffer, looped)
         axes = tuple(
-            For(Var(name, dtype), const(0, dtype), _cast(buffer.shape[k], dtype), SKIP)
+            For(Var(name, dtype), const(0, dtype), of_dtype(buffer.shape[k], dtype), SKIP)
             for name, k in zip(names, looped, strict=True)
         )
         kept = tuple(loop for loop in spine if loop.var not in replaced)
@@ -136,7 +137,7 @@ def _in_order(spine: Sequence[For], buffer: Buffer, indices: Sequence[Expr], loo
     if len(spine) < len(looped):
         return False
     for loop, k in zip(spine, looped, strict=False):
-        if not indices[k].same(loop.var) or not _is_number(loop.start, 0) or not loop.extent.same(buffer.shape[k]):
+        if not indices[k].same(loop.var) or not is_const(loop.start, 0) or not loop.extent.same(buffer.shape[k]):
             return False
     return True
 
@@ -155,16 +156,6 @@ def _dtype(root: For, spine: Sequence[For], buffer: Buffer, looped: Sequence[int
         message = f"the loops and the extents of {buffer.name} have the dtypes {', '.join(names)}"
         refuse("dtype", message, root.span, help="give the loops one signed dtype, as wide as the extents")
     return dtype
-
-
-def _cast(extent: Expr, dtype: DType) -> Expr:
-    if extent.dtype is dtype:
-        return extent
-    return const(int(extent.value), dtype) if isinstance(extent, Const) else Cast(dtype, extent)
-
-
-def _is_number(expr: Expr, number: int) -> bool:
-    return isinstance(expr, Const) and expr.value == number
 
 
 def domain_of(loops: Iterable[For], context: isl.Set, buffer: Buffer) -> isl.Set:
@@ -206,7 +197,7 @@ def _replaced(root: For, spine: Sequence[For], indices: Sequence[Expr], domain: 
         assert place is not None
         related = related.intersect(pb.symbol(f"?{k}").eq_set(place))
     stored = {v for s in walk(root) if isinstance(s, Store) for i in s.indices for v in free_vars(i)}
-    used = set[Var]().union(*(free_vars(i) for i in indices))
+    used = free_vars(*indices)
     candidates = [loop.var for loop in spine if loop.var in used]
     gone: list[Var] = []
     for var in sorted(candidates, key=lambda v: v not in stored):

@@ -44,7 +44,7 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
-from ir.traverse import has_loads, loads, substitute_expr, walk_expr
+from ir.traverse import has_loads, loads, reads, substitute_expr, walk_expr
 
 Time = tuple[Expr | int, ...]
 _OPERATIONS = 2_000_000  # a whole check; hand-written programs need some ten thousand
@@ -310,7 +310,7 @@ def update_of(store: Store | None) -> tuple[str, Load] | None:
     match store.value:
         case Binary(op="add" | "mul" | "min" | "max" | "and" | "or" | "sub" as op, lhs=a, rhs=b):
             rest = b if a.same(own) else a if b.same(own) and op != "sub" else None
-            if rest is None or any(load.buffer == store.buffer for e in (rest, *own.indices) for load in loads(e)):
+            if rest is None or reads(store.buffer, rest, *own.indices):
                 return None
             return ("add" if op == "sub" else op), own
         case _:

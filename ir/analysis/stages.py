@@ -19,7 +19,7 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
-from ir.program.edit import ROOT, block_path, loop_path, loops_around, refuse, replace_at
+from ir.program.edit import ROOT, beside, block_path, loop_path, loops_around, refuse, replace_at
 from ir.traverse import stmt_children, stmt_exprs, substitute_expr, walk, walk_expr
 
 
@@ -154,8 +154,7 @@ def without_tails(path: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     new = [path[-1]]
     for parent, child in zip(reversed(path[:-1]), reversed(path[1:]), strict=True):
         if isinstance(parent, Seq):
-            kept = parent.stmts[: next(k for k, s in enumerate(parent.stmts) if s is child)]
-            new.append(seq(*kept, new[-1]))
+            new.append(seq(*beside(parent, child)[0], new[-1]))
         else:
             new.append(replace_at((parent, child), new[-1]))
     return tuple(reversed(new))

@@ -11,7 +11,7 @@ import ir.presburger.sets as pb
 from ir.errors import Span, VerifyError
 from ir.nodes import Assume, Binary, Buffer, Const, Expr, For, Var, const
 from ir.printing.printer import to_script
-from ir.traverse import free_vars
+from ir.traverse import free_vars, is_const
 
 _SHOWN_CONDITIONS = 6
 
@@ -65,7 +65,7 @@ class Bindings:
                 if isinstance(what, Expr):
                     todo.extend(free_vars(what))
                 elif what is not None and through_loops:
-                    todo.extend(free_vars(what.start) | free_vars(what.extent))
+                    todo.extend(free_vars(what.start, what.extent))
         return found
 
     def around(self) -> set[str]:
@@ -87,7 +87,7 @@ def _range(name: str, what: For | Expr) -> str:
 
 def _stop(loop: For) -> Expr:
     start, extent = loop.start, loop.extent
-    if isinstance(start, Const) and start.value == 0:
+    if is_const(start, 0):
         return extent
     if isinstance(start, Const) and isinstance(extent, Const):
         return const(start.value + extent.value, extent.dtype)

@@ -169,8 +169,8 @@ def _as_bounds(line: isl.Set, ends: _Ends, context: Context) -> Range | None:
             lowers.append(_on_params(bound.ceil()))
         if item.is_equality() or item.is_upper_bound(_SET, 0):
             uppers.append(_on_params(bound.floor()))
-    lowers = _needed(lowers, ends.reached, upper=False)
-    uppers = _needed(uppers, ends.reached, upper=True)
+    lowers = pb.needed(lowers, ends.reached, upper=False)
+    uppers = pb.needed(uppers, ends.reached, upper=True)
     if not lowers or not uppers:
         return None
     first, last = reduce(lambda a, b: a.max(b), lowers), reduce(lambda a, b: a.min(b), uppers)
@@ -193,16 +193,6 @@ def _on_params(bound: isl.Aff) -> isl.PwAff:
 
 def _agree(left: isl.PwAff, right: isl.PwAff, where: isl.Set) -> bool:
     return where.is_subset(left.eq_set(right))
-
-
-def _needed(bounds: list[isl.PwAff], where: isl.Set, *, upper: bool) -> list[isl.PwAff]:
-    """Bounds without those that another implies everywhere."""
-    kept = list(bounds)
-    for bound in bounds:
-        others = [b for b in kept if b is not bound]
-        if any(where.is_subset(b.le_set(bound) if upper else b.ge_set(bound)) for b in others):
-            kept = others
-    return kept
 
 
 def _joined(op: BinaryOp, bounds: list[isl.PwAff], context: Context) -> Expr:

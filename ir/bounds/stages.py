@@ -34,13 +34,12 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Undef,
     Var,
     const,
 )
 from ir.presburger import sets as pb
 from ir.program.calls import without_calls
-from ir.traverse import children, has_loads, shape_vars, substitute_expr, walk, walk_expr
+from ir.traverse import children, has_loads, is_fixed, shape_vars, substitute_expr, walk
 
 
 class Place(Struct, frozen=True, eq=False):
@@ -237,7 +236,7 @@ def _stores(stmt: Stmt) -> bool:
 def _bind(scope: _Scope, var: Var, value: Expr) -> _Scope:
     """The scope where `var` stands for `value`."""
     placed = scope.place(value)
-    if any(isinstance(e, (Load, Undef)) for e in walk_expr(placed)):
+    if not is_fixed(placed):
         return replace(scope.evaluating(value), hidden=(*scope.hidden, var.name))
     return replace(scope, values={**scope.values, var: placed})
 

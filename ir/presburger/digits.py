@@ -24,7 +24,7 @@ from ir.program.edit import plus
 from ir.traverse import (
     all_exprs,
     bound_var,
-    conjunction,
+    conjuncts_of,
     free_vars,
     has_loads,
     map_expr,
@@ -216,7 +216,7 @@ def _comparisons(path: Sequence[Stmt]) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _below(cond: Expr) -> Iterator[tuple[Expr, Expr]]:
-    for part in conjunction(cond):
+    for part in conjuncts_of(cond):
         if has_loads(part) or not isinstance(part, Binary) or not part.lhs.dtype.is_signed:
             continue
         a, b, one = part.lhs, part.rhs, const(1, part.lhs.dtype)

@@ -29,7 +29,7 @@ _OPERATIONS = 2_000_000  # all questions about one map; those people write need 
 
 def apply(index_map: IndexMap, indices: Sequence[Expr]) -> tuple[Expr, ...]:
     """The results of a map, written in int32, at indices of any integer dtype; constants are computed."""
-    sizes = {v for r in index_map.results for v in free_vars(r)} - set(index_map.params)
+    sizes = free_vars(*index_map.results) - set(index_map.params)
     dtype = DType.INT64 if any(e.dtype in _WIDE for e in (*indices, *sizes)) else DType.INT32
     values = {v: _as(i, dtype) for v, i in zip(index_map.params, indices, strict=True)}
 

@@ -11,7 +11,7 @@ has a `must` set, where it certainly holds, and a `may` set, where it possibly h
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar, assert_never, cast
 
@@ -567,6 +567,16 @@ def bounds(line: isl.Set) -> tuple[int | None, int | None]:
     line = line.move_dims(_SET, 0, _PARAM, 0, 1)
     low, high = line.dim_min_val(0), line.dim_max_val(0)
     return (int(low.to_python()) if low.is_int() else None), (int(high.to_python()) if high.is_int() else None)
+
+
+def needed(bounds: Sequence[isl.PwAff], where: isl.Set, *, upper: bool) -> list[isl.PwAff]:
+    """Bounds without those that another implies everywhere."""
+    kept = list(bounds)
+    for bound in bounds:
+        others = [b for b in kept if b is not bound]
+        if any(where.is_subset(b.le_set(bound) if upper else b.ge_set(bound)) for b in others):
+            kept = others
+    return kept
 
 
 def rename(region: isl.Set, names: Mapping[str, str]) -> isl.Set:

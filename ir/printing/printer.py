@@ -50,7 +50,7 @@ from ir.nodes import (
 from ir.printing.intervals import stop_of
 from ir.program.calls import callees
 from ir.sections import Section
-from ir.traverse import all_exprs, bound_var, free_vars, shape_vars, walk
+from ir.traverse import all_exprs, bound_var, free_vars, is_const, shape_vars, walk
 
 _INDENT = "    "
 _HEADER = "from ir import script as T\n\n\n"
@@ -374,7 +374,7 @@ class _Printer:
 
     def _interval(self, start: Expr, extent: Expr, separator: str = ", ", *, always_start: bool = False) -> str:
         """`extent`, or start and stop where the start is not zero."""
-        if isinstance(start, Const) and start.value == 0 and not always_start:
+        if is_const(start, 0) and not always_start:
             return self.expr(extent)
         return f"{self.expr(start)}{separator}{self.expr(stop_of(start, extent))}"
 
@@ -413,7 +413,7 @@ class _Printer:
         return f"{name}[{', '.join(axes)}]"
 
     def _slice(self, start: Expr, extent: Expr) -> str:
-        if isinstance(extent, Const) and extent.value == 1:
+        if is_const(extent, 1):
             return self.expr(start)
         return self._interval(start, extent, ":", always_start=True)
 

@@ -41,7 +41,6 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Undef,
     Var,
     const,
     seq,
@@ -51,12 +50,13 @@ from ir.traverse import (
     all_exprs,
     bound_var,
     free_vars,
+    is_const,
+    is_fixed,
     map_expr,
     map_stmt,
     shape_vars,
     substitute_expr,
     walk,
-    walk_expr,
 )
 
 _PLAIN = ("add", "sub", "mul")  # integer arithmetic that may as well be done wherever it is used
@@ -139,7 +139,7 @@ def solved_for(var: Var, extent: Expr, given: Expr, known: Mapping[Var, Expr]) -
                 return solved_for(var, a, const(int(given.value) // n, given.dtype), known)
             if isinstance(given, Binary) and given.op == "mul":
                 for part, factor in ((given.lhs, given.rhs), (given.rhs, given.lhs)):
-                    if isinstance(factor, Const) and factor.value == n:
+                    if is_const(factor, n):
                         return solved_for(var, a, part, known)
             return None
         case _:
@@ -148,9 +148,9 @@ def solved_for(var: Var, extent: Expr, given: Expr, known: Mapping[Var, Expr]) -
 
 def plus(a: Expr, b: Expr) -> Expr:
     """`a + b`, computed where both are numbers."""
-    if isinstance(b, Const) and b.value == 0:
+    if is_const(b, 0):
         return a
-    if isinstance(a, Const) and a.value == 0:
+    if is_const(a, 0):
         return of_dtype(b, a.dtype)
     b = of_dtype(b, a.dtype) if isinstance(b, Const) else b
     if a.dtype is not b.dtype:
@@ -162,7 +162,7 @@ def plus(a: Expr, b: Expr) -> Expr:
 
 def minus(a: Expr, b: Expr) -> Expr:
     """`a - b`, computed where both are numbers."""
-    if isinstance(b, Const) and b.value == 0:
+    if is_const(b, 0):
         return a
     if isinstance(a, Const) and isinstance(b, Const):
         return const(int(a.value) - int(b.value), a.dtype)
@@ -216,7 +216,7 @@ def body_of(call: CallStmt, taken: set[str]) -> Stmt:
     for param, arg in zip(call.callee.params, call.args, strict=True):
         if isinstance(arg, Section):
             ranges = tuple(
-                (once(a, "start", plain=_steady), None if n is None else once(n, "extent", plain=_steady))
+                (once(a, "start", plain=is_fixed), None if n is None else once(n, "extent", plain=is_fixed))
                 for a, n in arg.ranges
             )
             args.append(replace(arg, ranges=ranges))
@@ -241,11 +241,6 @@ def _plain(expr: Expr) -> bool:
             return _plain(a) and _plain(b)
         case _:
             return False
-
-
-def _steady(expr: Expr) -> bool:
-    """Whether an expression has one value while the callee runs: it reads no buffer, and nothing in it is undef."""
-    return not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
 
 
 def _shifted(start: Expr, axis: tuple[Expr, Expr | None]) -> tuple[Expr, Expr | None]:

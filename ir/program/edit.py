@@ -141,6 +141,12 @@ def find_buffer(func: PrimFunc, name: str) -> Buffer:
 # Replacing -----------------------------------------------------------------------------------------------------------
 
 
+def beside(parent: Seq, child: Stmt) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
+    """The statements of a sequence before and after one of them."""
+    place = next(k for k, s in enumerate(parent.stmts) if s is child)
+    return parent.stmts[:place], parent.stmts[place + 1 :]
+
+
 def replace_at(path: tuple[Stmt, ...], new: Stmt) -> Stmt:
     """The root of `path` with its last statement replaced."""
     for parent, child in zip(reversed(path[:-1]), reversed(path[1:]), strict=True):

@@ -12,7 +12,7 @@ from ir.script.expressions import ExprParser, dialect_name
 from ir.script.scope import Source, View
 from ir.sections import Section
 from ir.syntax import python_syntax
-from ir.traverse import has_loads
+from ir.traverse import has_loads, is_const
 
 _POSITIONAL = ("shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type")
 _IGNORED = ("align", "offset_factor", "buffer_type")  # notes for code generation: they change no contents
@@ -230,7 +230,7 @@ def _axes_of(extents: list[Expr], shape: tuple[Expr, ...]) -> tuple[int, ...] | 
 
 
 def _is_one(extent: Expr) -> bool:
-    return isinstance(extent, Const) and extent.value == 1
+    return is_const(extent, 1)
 
 
 def _same_extent(left: Expr, right: Expr) -> bool:

@@ -17,7 +17,6 @@ from ir.nodes import (
     Buffer,
     Call,
     Cast,
-    Const,
     Expr,
     Function,
     Load,
@@ -28,7 +27,7 @@ from ir.nodes import (
 from ir.script.hints import SLICES, in_place_of, suggest_name
 from ir.script.scope import Scope, View
 from ir.script.values import Typer, Untyped, Value, is_number
-from ir.traverse import has_undef
+from ir.traverse import has_undef, is_const
 
 MAX_DEPTH = 250  # levels of nesting: what every later pass can walk, and comparing programs too
 
@@ -293,7 +292,7 @@ class ExprParser(Typer):
         own = list(indices)
         for k, (axis, index) in enumerate(zip(view.axes, indices, strict=True)):
             first = view.starts[axis]
-            if not (isinstance(first, Const) and first.value == 0):
+            if not is_const(first, 0):
                 own[k] = self.common([first, index], "an index", node)[1]
         return view.indices(tuple(own))
 

@@ -41,7 +41,7 @@ from ir.script.hints import ELSEWHERE, in_place_of, suggest_name
 from ir.script.kernels import Kernels, call_of
 from ir.script.scope import Constant, Scope, Source, View
 from ir.syntax import python_syntax
-from ir.traverse import all_exprs, shape_vars
+from ir.traverse import all_exprs, is_const, shape_vars
 
 ALLOC = ("alloc_buffer", "sblock_alloc_buffer", "decl_buffer")
 MAX_LINKS = 100  # of a sum or product that is one expression: half of the levels that it may be nested
@@ -633,7 +633,7 @@ class FunctionParser:
         body = self.statements(node.body, inner.bind(name, var).inner())
         self.depth -= 2
         steps = Binary("mul", count, by, span)
-        from_zero = isinstance(start, Const) and start.value == 0
+        from_zero = is_const(start, 0)
         value = steps if from_zero else Binary("add", start, steps, span)
         return For(count, const(0, dtype), trips, Let(var, value, body, span), kind, notes, span)
 

@@ -10,8 +10,9 @@ from msgspec import Struct, field
 
 from ir.errors import ParseError, Span, suggest
 from ir.naming import unused
-from ir.nodes import Binary, Buffer, Const, Expr, Function, Var
+from ir.nodes import Binary, Buffer, Expr, Function, Var
 from ir.script.hints import CONTAINS
+from ir.traverse import is_const
 
 Constant = bool | int | float | str | Function | tuple["Constant", ...]  # what the text around a kernel defines
 
@@ -29,9 +30,9 @@ class View(Struct, frozen=True, eq=False):
         places = list(self.starts)
         for axis, index in zip(self.axes, own, strict=True):
             first = places[axis]
-            if isinstance(first, Const) and first.value == 0:
+            if is_const(first, 0):
                 places[axis] = index
-            elif not (isinstance(index, Const) and index.value == 0):
+            elif not is_const(index, 0):
                 places[axis] = Binary("add", first, index, index.span)
         return tuple(places)
 

@@ -43,7 +43,7 @@ from ir.nodes import (
 )
 from ir.script.dialect import max_value, min_value
 from ir.semantics.verify import verify
-from ir.traverse import free_vars, loads, map_expr, shape_vars, substitute_expr
+from ir.traverse import free_vars, is_const, loads, map_expr, shape_vars, substitute_expr
 
 Size = int | Expr
 Combiner = Literal["add", "mul", "min", "max"]
@@ -217,7 +217,7 @@ def reduce_axis(domain: tuple[Size, Size], name: str = "k") -> ReduceAxis:
     low, high = (_index(bound, span) for bound in domain)
     if low.dtype is not high.dtype:
         low, high = (const(int(b.value), w.dtype) if isinstance(b, Const) else b for b, w in ((low, high), (high, low)))
-    extent = high if isinstance(low, Const) and low.value == 0 else high - low
+    extent = high if is_const(low, 0) else high - low
     if isinstance(low, Const) and isinstance(high, Const):
         count = int(high.value) - int(low.value)
         extent = const(count if count > 0 else 0, high.dtype)

@@ -200,6 +200,6 @@ def _check_shape(func: PrimFunc, buffer: Buffer, array: Array, scalars: Mapping[
     shape = machine.shape(buffer)
     if array.shape != shape:
         message = f"`{buffer.name}` of {func.name}: expected shape {shape}, found {array.shape}"
-        sizes = {v for e in buffer.shape for v in free_vars(e)}
+        sizes = free_vars(*buffer.shape)
         notes = [f"with {v.name} = {scalars[v]}" for v in scalars if v in sizes]
         raise InterpretValueError("arguments", message, buffer.span, notes=notes)

@@ -107,7 +107,7 @@ def _named_by(stmt: Stmt, var: Var) -> Iterator[Var]:
 def _factors(expr: Expr) -> set[Var]:
     match expr:
         case Binary(op="mul", lhs=a, rhs=b):
-            return free_vars(a) | free_vars(b) if free_vars(a) and free_vars(b) else set()
+            return free_vars(a, b) if free_vars(a) and free_vars(b) else set()
         case Binary(op="floordiv" | "floormod" | "truncdiv" | "truncmod", rhs=b):
             return free_vars(b)
         case _:

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from ir.errors import LoopsatError, suggest
 from ir.fold import fold
-from ir.nodes import Buffer, Expr, Load, PrimFunc, Var, const
-from ir.traverse import map_expr, map_stmt, shape_vars
+from ir.nodes import Buffer, Expr, PrimFunc, Var, const
+from ir.traverse import map_expr, shape_vars, with_buffers
 
 
 def specialize(func: PrimFunc, sizes: Mapping[str, int]) -> PrimFunc:
@@ -35,18 +35,13 @@ def specialize(func: PrimFunc, sizes: Mapping[str, int]) -> PrimFunc:
 
 
 def _with_values(func: PrimFunc, values: Mapping[Var, Expr]) -> PrimFunc:
-    def expr(e: Expr) -> Expr:
-        return map_expr(e, one)
-
-    def one(e: Expr) -> Expr:
+    def node(e: Expr) -> Expr:
         if isinstance(e, Var):
             return values.get(e, e)
-        if isinstance(e, Load):
-            return replace(e, buffer=buffer(e.buffer))
         return fold(e) if e.dtype.is_integer else e
 
     def buffer(b: Buffer) -> Buffer:
-        return replace(b, shape=tuple(expr(d) for d in b.shape))
+        return replace(b, shape=tuple(map_expr(d, node) for d in b.shape))
 
-    params = tuple(buffer(p) if isinstance(p, Buffer) else p for p in func.params if p not in values)
-    return replace(func, params=params, body=map_stmt(func.body, expr, on_buffer=buffer))
+    new = with_buffers(func, buffer, node)
+    return replace(new, params=tuple(p for p in new.params if p not in values))

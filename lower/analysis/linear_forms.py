@@ -69,7 +69,7 @@ class Linear(Struct, frozen=True, eq=False):
 
     def vars(self) -> set[Var]:
         """Variables in any atom."""
-        return {v for atom in self.terms for v in free_vars(atom)}
+        return free_vars(*self.terms)
 
     def slope(self, var: Var) -> int:
         """The factor of a variable that occurs in no other atom: a step of it moves the form by that; else 0."""
@@ -288,3 +288,15 @@ def tidy(condition: Expr) -> Expr:
     left = Linear({a: c for a, c in form.terms.items() if c > 0}, max(form.const, 0))
     right = Linear({a: -c for a, c in form.terms.items() if c < 0}, max(-form.const, 0))
     return Binary(condition.op, to_expr(left, condition.lhs), to_expr(right, condition.lhs))
+
+
+class _Range(Protocol):
+    @property
+    def low(self) -> Linear: ...
+    @property
+    def extent(self) -> Linear: ...
+
+
+def same_range(a: _Range, b: _Range) -> bool:
+    """Whether two variables, or axes, have the same values in the same order."""
+    return a.low.equals(b.low) and a.extent.equals(b.extent)

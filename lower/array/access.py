@@ -71,6 +71,11 @@ class Bounds:
         found = None if high is None else interval(high, self.ranges)[1]
         return self._promised(form, upper=True) if found is None else found
 
+    def within(self, form: Linear, size: Linear) -> bool:
+        """Whether a form surely is a position of so many."""
+        low, high = self.at_least(form), self.at_most(form - size)
+        return low is not None and low >= 0 and high is not None and high < 0
+
     def _promised(self, form: Linear, *, upper: bool) -> int | None:
         """What assumptions on sizes and scalars say of the end of a form."""
         if self.facts is None:
@@ -383,8 +388,7 @@ class Accessor:
 
     def inside(self, g: Group) -> bool:
         """Whether one position of a dimension surely is in it."""
-        low, high = self.bounds.at_least(g.start), self.bounds.at_most(g.start - g.size)
-        return low is not None and low >= 0 and high is not None and high < 0
+        return self.bounds.within(g.start, g.size)
 
     def _cropped(self, code: JaxExpr, pads: Pads, view: Sequence[Group]) -> JaxExpr:
         """A buffer without what the negative ones of its pads leave out."""

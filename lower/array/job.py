@@ -19,7 +19,7 @@ from ir.analysis.dependence import UpdateOp
 from ir.fold import computed
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import children, free_vars, has_loads, loads, map_expr, substitute_expr
+from ir.traverse import children, free_vars, has_loads, loads, map_expr, reads, substitute_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view
@@ -77,7 +77,7 @@ class Job(Struct, frozen=True):
         """Axes that the place of an update does not depend on."""
         if self.op is None:
             return ()
-        used = {v for i in self.indices for v in free_vars(i)}
+        used = free_vars(*self.indices)
         return tuple(a for a in self.axes if a.var not in used)
 
 
@@ -174,8 +174,7 @@ def _pinned(job: Job, bounds: Bounds) -> Job | None:
             continue
         ((axis, c),), rest = parts
         value = rest * -c
-        low, high = bounds.at_least(value - axis.low), bounds.at_most(value - axis.low - axis.extent)
-        if low is not None and low >= 0 and high is not None and high < 0:
+        if bounds.within(value - axis.low, axis.extent):
             return job.substitute(axis.var, to_expr(value, axis.var))
     return None
 
@@ -398,7 +397,7 @@ def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
         for b, i in accesses(job)
         if (not is_view(b, i, job.axes, inside) or _windows(b, i, job, inside)) and _affine(i, job.axes, inside)
     ]
-    reads_own = any(load.buffer == job.buffer for e in job.exprs() for load in loads(e))
+    reads_own = reads(job.buffer, *job.exprs())
     if not awkward or job.op is None or reads_own:  # what one piece writes another must not read
         return ()
     few = _few_taps(job, awkward, inside)

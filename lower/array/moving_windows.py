@@ -35,7 +35,7 @@ class MovingWindow(Struct, frozen=True):
 
 def moving_window(forms: Sequence[Linear], axes: Sequence[Axis]) -> MovingWindow | None:
     """An access as windows that begin at other places for each position of other axes; None if it is none."""
-    taken = [{v for atom in form.terms for v in free_vars(atom)} for form in forms]
+    taken = [free_vars(*form.terms) for form in forms]
     along: list[Axis | None] = []
     for d, form in enumerate(forms):
         others = {v for k, names in enumerate(taken) if k != d for v in names}

@@ -51,8 +51,7 @@ def with_start(job: Job, start: Job, bounds: Bounds) -> Job | None:
 
 
 def _inside(axis: Axis, at: Linear, bounds: Bounds) -> bool:
-    low, high = bounds.at_least(at - axis.low), bounds.at_most(at - axis.low - axis.extent)
-    return low is not None and low >= 0 and high is not None and high < 0
+    return bounds.within(at - axis.low, axis.extent)
 
 
 def _found(expr: Expr, other: Expr, names: Collection[Var], bounds: Bounds, found: dict[Var, Linear]) -> bool:

@@ -344,7 +344,7 @@ class Translator:
     def _counts_somewhere(self, value: Value) -> bool:
         """Whether each element of a value counts at some position of axes that it does not vary along."""
         cases = [case for _, _, case in self._taken if case is not None]
-        free = {v for case in cases for v in free_vars(case)}
+        free = free_vars(*cases)
         apart = bool(cases) and len(cases) == len(self._taken) and free.isdisjoint(a.var for a in value.axes)
         return apart and free <= {a.var for a in self.order} and self.somewhere(conjunction(cases))
 

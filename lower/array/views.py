@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from ir.nodes import Expr, Load, Var
-from ir.traverse import free_vars, walk_expr
+from ir.nodes import Var
+from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear, number
 
 
@@ -163,8 +163,3 @@ def overhang(g: Group, at_least: Prover, at_most: Prover) -> tuple[int, int] | N
     if before is None or after is None:
         return None
     return max(0, -before), max(0, after)
-
-
-def reads_data(expr: Expr) -> bool:
-    """Whether an expression loads from a buffer."""
-    return any(isinstance(e, Load) for e in walk_expr(expr))

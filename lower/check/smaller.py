@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
-from ir.nodes import Buffer, Const, Expr, Load, PrimFunc, const
+from ir.nodes import Buffer, Const, Expr, PrimFunc, const
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.semantics.steps import estimated_steps
 from ir.semantics.verify import verify
-from ir.traverse import all_exprs, map_expr, map_stmt
+from ir.traverse import all_exprs, map_expr, with_buffers
 
 _LIMITS = (32, 16, 8, 4, 2)  # constants up to there stay as they are; the first that serves is taken
 _REST = 4  # how far from a multiple a constant is for a tail
@@ -79,19 +79,13 @@ def _shrunk(func: PrimFunc, limit: int, divisor: int) -> PrimFunc:
         match e:
             case Const(value=value, dtype=dtype) if dtype.is_integer and abs(value) > limit:
                 return const(_scaled(int(value), divisor), dtype)
-            case Load(buffer=b):
-                return replace(e, buffer=buffer(b))
             case _:
                 return e
 
-    def expr(e: Expr) -> Expr:
-        return map_expr(e, node)
-
     def buffer(b: Buffer) -> Buffer:
-        return replace(b, shape=tuple(expr(e) for e in b.shape))
+        return replace(b, shape=tuple(map_expr(e, node) for e in b.shape))
 
-    params = tuple(buffer(p) if isinstance(p, Buffer) else p for p in func.params)
-    return replace(func, params=params, body=map_stmt(func.body, expr, on_buffer=buffer))
+    return with_buffers(func, buffer, node)
 
 
 def _scaled(value: int, divisor: int) -> int:

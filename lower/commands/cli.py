@@ -19,7 +19,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from msgspec.structs import replace
 
@@ -329,6 +329,11 @@ def _add_seconds_option(parser: argparse.ArgumentParser) -> None:
 def floats_of(options: argparse.Namespace) -> Floats:
     """The float freedoms that the options leave."""
     return Floats.STRICT if options.strict_floats else floats_named(options.floats)
+
+
+def lowering_of(options: argparse.Namespace) -> dict[str, Any]:
+    """What of the options says how a program is lowered, whatever it becomes."""
+    return {"floats": floats_of(options), "precision": options.precision, "without": options.without}
 
 
 def budget_of(options: argparse.Namespace) -> Budget:

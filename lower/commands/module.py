@@ -27,7 +27,7 @@ from ir.semantics.inputs import Inputs, random_inputs
 from ir.semantics.verify import entered
 from lower import compile, emit, export, stablehlo_text
 from lower.check.kernels import compare, insist, kernel_results, reference
-from lower.commands.cli import budget_of, floats_of, load_module, write_atomically
+from lower.commands.cli import budget_of, floats_of, load_module, lowering_of, write_atomically
 from lower.commands.console import console, waiting
 from lower.commands.page import Page
 from lower.commands.scripts import register_rules
@@ -133,17 +133,12 @@ def _described(options: argparse.Namespace, result: ModuleResult) -> dict[str, o
         ],
         "openings": [{"buffer": o.buffer, "kept": str(o.storage), "price": o.price} for o in report.choice.openings],
         "compared": [{"program": name, "price": price} for name, price in report.compared],
-        "source": emit(result.best, **_how(options), entry=result.entry),
+        "source": emit(result.best, **lowering_of(options), entry=result.entry),
     }
 
 
-def _how(options: argparse.Namespace) -> dict[str, Any]:
-    """What of the options says how a program is lowered, whatever it becomes."""
-    return {"floats": floats_of(options), "precision": options.precision, "without": options.without}
-
-
 def _emit(options: argparse.Namespace, script: Path, result: ModuleResult, form: str) -> None:
-    how: dict[str, Any] = {**_how(options), "entry": result.entry}
+    how: dict[str, Any] = {**lowering_of(options), "entry": result.entry}
     output = options.output
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
         write_atomically(output, export(result.best, **how), script)
@@ -164,7 +159,7 @@ def _show(options: argparse.Namespace, module: Module, entry: PrimFunc, result: 
     page.title(f"module of {len(module.funcs)} functions, entered at {entry.name}, target {options.target}")
     for section in result.sections():
         page.section(section)
-    how = _how(options)
+    how = lowering_of(options)
     with waiting("lowering"):
         kernel = compile(result.best, target=stored(options.target).target, entry=result.entry, **how)
     page.section(kernel.made)

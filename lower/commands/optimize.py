@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -20,7 +19,7 @@ from ir.semantics.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
 from lower.check.kernels import Checked, check_optimized, insist
 from lower.commands import module
-from lower.commands.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically
+from lower.commands.cli import budget_of, donation_of, floats_of, load_kernel, lowering_of, write_atomically
 from lower.commands.console import console as page_console
 from lower.commands.console import waiting
 from lower.commands.page import Page, progress
@@ -127,7 +126,7 @@ def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, ch
 
 def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimFunc, form: str) -> None:
     output: Path | None = options.output
-    how = _how(options)
+    how = lowering_of(options)
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
         write_atomically(output, export(best, **how), script)
         return
@@ -150,7 +149,7 @@ def _print_json(options: argparse.Namespace, result: Result, rank: int, prices: 
     """All that was found, but nothing that takes a run of the kernel."""
     report = result.report
     best = result.variants[rank][0]
-    kernel = compile(best, prices, pallas=_pallas(options), donate=donation_of(options), **_how(options))
+    kernel = compile(best, prices, pallas=_pallas(options), donate=donation_of(options), **lowering_of(options))
     found = {
         "kernel": result.source.name,
         "target": options.target,
@@ -168,11 +167,6 @@ def _print_json(options: argparse.Namespace, result: Result, rank: int, prices: 
         "search": {"seconds": report.seconds, "terms": report.nodes, "stopped": report.stopped},
     }
     print(json.dumps(found, indent=1))
-
-
-def _how(options: argparse.Namespace) -> dict[str, Any]:
-    """What of the options says how a program is lowered, whatever it becomes."""
-    return {"floats": floats_of(options), "precision": options.precision, "without": options.without}
 
 
 def _form(options: argparse.Namespace, best: PrimFunc, prices: Target) -> PrimFunc:
@@ -224,7 +218,7 @@ class _Presenter:
             for line in self.choice.said:
                 page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
-        how = _how(options)
+        how = lowering_of(options)
         with waiting("lowering"):
             kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options), **how)
         page.section(kernel.made)
@@ -276,7 +270,7 @@ class _Presenter:
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
         for rank, (variant, _) in enumerate(self.result.variants):
-            kernel = compile(variant, target=self.prices.target, **_how(self.options))
+            kernel = compile(variant, target=self.prices.target, **lowering_of(self.options))
             shown = self.tuned is not None or rank < (self.options.variants or 1)
             if shown and rank != self.chosen and kernel.source not in seen:
                 forms.append(Form(self._name(rank), variant, kernel))

@@ -156,5 +156,5 @@ def _unread(func: PrimFunc, given: Mapping[str, Any]) -> Inputs:
     """Zeros for the buffers that a kernel writes before it reads them, which a script need not give."""
     machine = Machine(False, np.random.default_rng(0))
     machine.scalars.update({v: given[v.name] for v in (*func.scalars, *shape_vars(func)) if v.name in given})
-    buffers = [b for b in normalize(func).optional if {v for e in b.shape for v in free_vars(e)} <= {*machine.scalars}]
+    buffers = [b for b in normalize(func).optional if free_vars(*b.shape) <= {*machine.scalars}]
     return {b.name: np.zeros(machine.shape(b), b.dtype.numpy) for b in buffers}

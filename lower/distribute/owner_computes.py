@@ -68,7 +68,7 @@ def along(
         rest = form - Linear({loop.var: scale})
         if loop.var.dtype is not index.dtype or any(map(has_loads, rest.terms)):
             continue
-        names = {v for e in rest.terms for v in free_vars(e)}
+        names = free_vars(*rest.terms)
         if loop.var in names or cut.block % scale:
             continue
         if names <= steady and scale == 1:

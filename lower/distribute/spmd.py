@@ -347,7 +347,7 @@ class _Spmd:
         buffers |= dict.fromkeys(sorted(buffers_written(body), key=lambda b: b.name))
         inner = {s.buffer for s in walk(body) if isinstance(s, Alloc)}
         bound = {s.var for s in walk(body) if isinstance(s, For)}
-        used = {v for e in all_exprs(body) for v in free_vars(e)} - bound
+        used = free_vars(*all_exprs(body)) - bound
         scalars = [v for v in sorted(self.steady, key=lambda v: v.name) if v in used]
         spans = [n.loop for n in _loops_of(self.nodes) if n.loop.var in scalars]
         claims = [*self.grid.claims(used), *map(_claim, spans)]

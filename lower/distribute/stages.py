@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ir.nodes import Alloc, Assert, Assume, Binary, Buffer, Evaluate, Expr, For, If, Let, Load, Seq, Stmt, Store, Var
 from ir.operators import combines
-from ir.traverse import loads, stmt_exprs, walk
+from ir.traverse import reads, stmt_exprs, walk
 
 _AXIS = "axis"
 
@@ -62,7 +62,7 @@ class Stage(Struct, frozen=True, eq=False):
         match store.value:
             case Binary(op=op, lhs=lhs, rhs=rhs) if combines(op, store.buffer.dtype):
                 for previous, term in ((lhs, rhs), (rhs, lhs)):
-                    if previous.same(own) and not _reads(term, store.buffer):
+                    if previous.same(own) and not reads(store.buffer, term):
                         return store, op, term
             case _:
                 pass
@@ -71,7 +71,7 @@ class Stage(Struct, frozen=True, eq=False):
     def summed(self) -> list[For]:
         """Loops whose iterations update the same places, in any order."""
         update = self.update()
-        if update is None or any(_reads(e, update[0].buffer) for e in self._other_exprs(update[0])):
+        if update is None or reads(update[0].buffer, *self._other_exprs(update[0])):
             return []
         loops = self.loops
         return [s for s in loops if s.kind != "serial" or dict(s.annotations).get(_AXIS) == "reduction"]
@@ -96,10 +96,6 @@ class Steps(Struct, frozen=True, eq=False):
 
 
 Node = Stage | Steps
-
-
-def _reads(expr: Expr, buffer: Buffer) -> bool:
-    return any(load.buffer == buffer for load in loads(expr))
 
 
 def staged(stmt: Stmt) -> tuple[list[Buffer], tuple[Node, ...]]:

@@ -39,7 +39,7 @@ from ir.nodes import (
 from ir.presburger import sets as presburger
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks
-from ir.traverse import all_exprs, buffers_written, has_undef, stmt_children, walk
+from ir.traverse import all_exprs, buffers_written, has_undef, is_const, stmt_children, walk
 
 
 def assumptions_of(func: PrimFunc) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def _found(stmt: Stmt, ranges: tuple[str, ...], under: tuple[str, ...]) -> Itera
             place = "" if span is None else f" ({PurePath(span.file).name}:{span.line})"
             yield f"{to_script(cond)}{all_}{where}{place}"
         case For(var=var, start=start, extent=extent, body=body):
-            stop = extent if isinstance(start, Const) and start.value == 0 else start + extent
+            stop = extent if is_const(start, 0) else start + extent
             yield from _found(body, (*ranges, f"{to_script(start)} <= {var.name} < {to_script(stop)}"), under)
         case Let(var=var, value=value, body=body):
             yield from _found(body, ranges, (*under, f"{var.name} = {to_script(value)}"))

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from msgspec.structs import replace
 
 from ir.nodes import Buffer, Expr, Load, Var
-from ir.traverse import free_vars, loads
+from ir.traverse import free_vars, loads, reads
+from lower.analysis.linear_forms import same_range
 from lower.array.access import Bounds
 from lower.array.job import Job
 from lower.array.reduction_start import Start, with_start
@@ -30,7 +31,7 @@ class Recall:
 
     def keep_start(self, job: Job) -> None:
         """Remember a store that a reduction may start from, after it was written."""
-        own = any(load.buffer == job.buffer for load in loads(job.value))
+        own = reads(job.buffer, job.value)
         if job.op is None and not job.guards and not own:
             self.scope.starts[job.buffer] = Start(job, len(self.scope.stmts), self.scope.next())
 
@@ -75,7 +76,7 @@ class Recall:
         rest = [i for i in load.indices if free_vars(i) and not isinstance(i, Var)]
         if rest or len(names) != len(known.kept) or len(set(names)) != len(names) or not set(names) <= set(axes):
             return None
-        return known if all(map(_same_range, (axes[v] for v in names), known.kept)) else None
+        return known if all(map(same_range, (axes[v] for v in names), known.kept)) else None
 
     def joinable(self, job: Job, kept: Sequence[Axis], positions: Callable[[Axis], JaxExpr]) -> Known | None:
         """What a statement adds to all of, if that is known and nobody has looked at it yet.
@@ -91,11 +92,11 @@ class Recall:
             return None
         stored = [i for i in job.indices if isinstance(i, Var)]
         whole = len(stored) == len(job.indices) == len(kept) and stored == [a.var for a in kept]
-        own = any(load.buffer == job.buffer for e in job.exprs() for load in loads(e))
+        own = reads(job.buffer, *job.exprs())
         reduced = {a.var for a in job.reduced()}
         outer = any(not free_vars(g) & reduced for g in job.guards)
         fits = whole and not own and not outer and bool(reduced) and sums_as_terms("add", job.value.dtype)
-        return known if fits and all(map(_same_range, kept, known.kept)) else None
+        return known if fits and all(map(same_range, kept, known.kept)) else None
 
     def _valid(self, buffer: Buffer) -> Known | None:
         """What a buffer was known to hold, if it still does and names still say the same."""
@@ -106,7 +107,3 @@ class Recall:
             return None
         words = {*known.words(), self.names.of(buffer)}
         return None if any(self.scope.assigned_since(known.at, word) for word in words) else known
-
-
-def _same_range(a: Axis, b: Axis) -> bool:
-    return a.low.equals(b.low) and a.extent.equals(b.extent)

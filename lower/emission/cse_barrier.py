@@ -17,8 +17,9 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Var
-from ir.traverse import children, free_vars, loads, walk_expr, with_children
+from ir.traverse import buffers_read, children, free_vars, loads, walk_expr, with_children
 from lower.analysis.deciding import cheaper
+from lower.analysis.linear_forms import same_range
 from lower.nest.element_prices import extent, work
 from lower.nest.nodes import ArrayStatement, Box, Node, inner_statements
 
@@ -37,7 +38,7 @@ def read_apart(nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target)
                     continue  # of two reductions the later one stands apart
                 for term in _shared(node, other, boxes):
                     small = _smallest(term, node)
-                    if small is not None and not _changed(nodes, j, k) & {load.buffer for load in loads(term)}:
+                    if small is not None and not _changed(nodes, j, k) & buffers_read(term):
                         own |= {small} if _operations(term, target) < target.shared else set()
         found.append(frozenset(own))
     return found
@@ -54,7 +55,7 @@ def _readers(nodes: Sequence[Node]) -> dict[Buffer, dict[int, ArrayStatement]]:
 
 
 def _read(node: ArrayStatement) -> set[Buffer]:
-    return {e.buffer for root in _terms(node) for e in loads(root)}
+    return buffers_read(*_terms(node))
 
 
 def _terms(node: ArrayStatement) -> tuple[Expr, ...]:
@@ -67,7 +68,7 @@ def _changed(nodes: Sequence[Node], one: int, other: int) -> set[Buffer]:
 
 
 def _reduces(node: ArrayStatement) -> bool:
-    stored = {v for i in node.statement.store.indices for v in free_vars(i)}
+    stored = free_vars(*node.statement.store.indices)
     return node.scan is None and node.statement.update is not None and any(a.var not in stored for a in node.axes)
 
 
@@ -119,7 +120,7 @@ def _as_long(axes: Mapping[Var, Box | None], others: Mapping[Var, Box | None], a
         return a not in axes and b not in others and a.same(b)
     if one is None or two is None or not (one.exact and two.exact):
         return False
-    return one.low.equals(two.low) and one.extent.equals(two.extent)
+    return same_range(one, two)
 
 
 def _alike(one: Expr, two: Expr, names: dict[Var, Var]) -> bool:

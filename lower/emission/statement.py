@@ -12,7 +12,7 @@ from ir.analysis.conditions import negate
 from ir.analysis.dependence import Loop, Statement, Tile
 from ir.dtypes import DType
 from ir.nodes import Buffer, Call, Const, Expr, Load
-from ir.traverse import free_vars, loads, results_of, substitute_expr
+from ir.traverse import free_vars, has_loads, loads, results_of, substitute_expr
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.array.access import Bounds, buffer_shape, find_view
 from lower.array.domain_extension import EXTENSION, widened
@@ -31,7 +31,7 @@ from lower.array.job import (
 )
 from lower.array.reduce import COMBINERS, neutral, reduction
 from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
-from lower.array.views import Axis, Group, reads_data
+from lower.array.views import Axis, Group
 from lower.emission.rows import function_of
 from lower.emission.stage_barrier import fused_work
 from lower.emission.store import Place, StoreWriter
@@ -114,7 +114,7 @@ class StatementWriter(StoreWriter):
         chosen = taps(job, self.around) or short_products(job, self.target)
         if chosen:
             self.forms.append(f"unrolled over {axis_names(chosen)}")
-        stored = {v for i in job.indices for v in free_vars(i)}
+        stored = free_vars(*job.indices)
         if any(axis.var in stored for axis in chosen):
             for piece in unrolled(job, chosen):
                 settled = settle(piece, self.around, self.forms)
@@ -145,7 +145,7 @@ class StatementWriter(StoreWriter):
     def _with_what_it_reads(self, job: Job, work: float) -> float:
         """What an element costs with those of other statements that it is made of, where readers compute all anew."""
         read = [load for e in job.exprs() for load in loads(e)]
-        places = self.target.read_by_data * sum(any(map(reads_data, load.indices)) for load in read)
+        places = self.target.read_by_data * sum(any(map(has_loads, load.indices)) for load in read)
         names = [self.names.of(b) for b in dict.fromkeys(load.buffer for load in read) if b not in self.again]
         again = sum(self.scope.chains.get(name, 0.0) for name in names)
         return work + places + again if work or self._copies(job) else 0.0
@@ -188,7 +188,7 @@ class StatementWriter(StoreWriter):
             self._store_elements(value, kept, outer)
         else:
             known = None if outer or len(self.results) != 1 else self._as_known(place)
-            self._store(value, place, self._mask(outer), steady=not any(reads_data(g) for g in outer))
+            self._store(value, place, self._mask(outer), steady=not any(has_loads(g) for g in outer))
             self.recall.keep_start(job)
             if known is not None:
                 self.recall.keep(job.buffer, known)

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var, const
-from ir.traverse import loads
+from ir.traverse import has_loads, loads
 from lower.analysis.linear_forms import Linear, number
 from lower.array.access import find_view, indexed, without_trailing
 from lower.array.finiteness import outside_unless
 from lower.array.job import axis_names, update_class
 from lower.array.reduce import neutral
 from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
-from lower.array.views import Axis, Group, in_blocks, overhang, reads_data
+from lower.array.views import Axis, Group, in_blocks, overhang
 from lower.emission.joined_parts import Part, Span
 from lower.emission.scope import Fill, Held, Region
 from lower.emission.value_writer import ValueWriter
@@ -80,7 +80,7 @@ class StoreWriter(ValueWriter):
         if place is None:
             self._store_elements(value, self.job.axes, guards)
         else:
-            self._store(value, place, self._mask(guards), steady=not any(map(reads_data, guards)))
+            self._store(value, place, self._mask(guards), steady=not any(map(has_loads, guards)))
 
     def _store_elements(self, value: Value, kept: Sequence[Axis], guards: Sequence[Expr]) -> None:
         """Store a value along axes whose places are no slice of the buffer: cut off, or scattered."""
@@ -511,7 +511,7 @@ class StoreWriter(ValueWriter):
                 single.append(Value(place, along))
             spread = call("jnp.broadcast_to", aligned(single[0], over).code, self._extents(over))
             index = [spread, *(aligned(v, over).code for v in single[1:])]
-        by_data = [i for i in indices if reads_data(i)]
+        by_data = [i for i in indices if has_loads(i)]
         drop: dict[str, Arg] = {"mode": text("drop")} if mask is not None or by_data else {}
         if any(i.dtype.is_signed for i in by_data):
             drop["wrap_negative_indices"] = False

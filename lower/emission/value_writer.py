@@ -36,7 +36,7 @@ from lower.array.job import (
 from lower.array.padded_reads import Copy, alone, padded_reads
 from lower.array.reduce import COMBINERS, neutral, over_taps, reduction
 from lower.array.values import Translator, Value, dtype_code, ordered, typed
-from lower.array.views import Axis, contiguous, reads_data
+from lower.array.views import Axis, contiguous
 from lower.emission.available_expressions import Recall
 from lower.emission.scope import Held, Names, Scope
 from lower.emission.stage_barrier import is_kept, rereads
@@ -656,7 +656,7 @@ class ValueWriter:
             any(free_vars(g) & self.apart for g in guards)
             or len(text_of(total.code)) < LONG_MASK
             or not total.axes
-            or any(reads_data(g) for g in guards)
+            or any(has_loads(g) for g in guards)
         ):
             return total
         known = [name for name, code in self.scope.defined.items() if code == total.code]

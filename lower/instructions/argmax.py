@@ -19,12 +19,12 @@ from ir.analysis.conditions import conjunction, negate
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Expr, Load, Store, Unary, Var, const
-from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
+from ir.traverse import conjuncts_of, free_vars, has_loads, loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form
 from lower.analysis.linear_forms import linear, to_expr
 from lower.array.access import Bounds
 from lower.array.job import verdict
-from lower.nest.if_conversion import are_apart, conjuncts
+from lower.nest.if_conversion import are_apart
 from lower.nest.nodes import Box, Fresh, Pick, own_bounds
 from lower.storage.array_expansion import recorded
 
@@ -154,7 +154,7 @@ def _comparison(
     test: Statement, kept: Sequence[Statement], loops: Sequence[Loop]
 ) -> tuple[str, Expr, tuple[Expr, ...]] | None:
     """The comparison that a statement stores, alone or with other conditions: operator, value, and the others."""
-    conditions = conjuncts(test.store.value)
+    conditions = conjuncts_of(test.store.value)
     found: list[tuple[str, Expr, Expr]] = []
     for c in conditions:
         if isinstance(c, Binary) and c.op in _OF:
@@ -174,7 +174,7 @@ def _first_hit(
 
     That one must be the same in all iterations until then, and in all after that: it may not depend on the loops.
     """
-    conditions = conjuncts(test.store.value)
+    conditions = conjuncts_of(test.store.value)
     stored = {Load(s.buffer, s.store.indices): s.store.value for s in kept}
     inner = {loop.var for loop in loops}
     bounds = Bounds({o.var: b for o, b in zip(loops, boxes, strict=True)}, frozenset(), frozenset())
@@ -223,7 +223,7 @@ def _keeps(
     if not last.same(flag) or len(first) != len(extra) or not all(map(Expr.same, first, extra)):
         return False
     exprs = (store.value, *store.indices)
-    free = not any(_reads(e, kept) or any(load.buffer == flag.buffer for load in loads(e)) for e in exprs)
+    free = not any(_reads(e, kept) or reads(flag.buffer, e) for e in exprs)
     return free and all(free_vars(i).isdisjoint(loop.var for loop in loops) and not has_loads(i) for i in store.indices)
 
 

@@ -31,6 +31,7 @@ from ir.presburger import sets as presburger
 from ir.traverse import free_vars, has_load, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import atom, linear, to_expr
+from lower.analysis.value_flow import adds
 from lower.nest.nodes import ArrayStatement, Box, Fresh, Node, SequentialLoop, Solve, array_over, own_bounds
 
 DELAYED = Form(
@@ -81,13 +82,9 @@ def _sums(statements: Sequence[Statement]) -> Iterator[Buffer]:
     """Buffers that statements only add to, and that updates of others read."""
     for buffer in sorted({s.buffer for s in statements}, key=lambda b: b.name):
         own = [s for s in statements if s.buffer == buffer]
-        read = any(buffer in s.buffers() and _added(s) for s in statements if s.buffer != buffer)
-        if read and buffer.dtype in _DTYPES and all(map(_added, own)):
+        read = any(buffer in s.buffers() and adds(s) for s in statements if s.buffer != buffer)
+        if read and buffer.dtype in _DTYPES and all(map(adds, own)):
             yield buffer
-
-
-def _added(s: Statement) -> bool:
-    return s.update is not None and s.update[0] in ("add", "sub")
 
 
 class _Slope(Struct, frozen=True):
@@ -240,7 +237,7 @@ class _Delay:
     def _read(self, node: ArrayStatement) -> _Member:
         """A statement that sums up what other steps update, or begins with one element of it."""
         s = node.statement
-        _require(s.update is None or _added(s))
+        _require(s.update is None or adds(s))
         _require(not self.places or (s.update is not None and {s.buffer: _SAME} == self.slopes))
         value = s.store.value if s.update is None else s.update[1]
         found = self._member(node, s.store.indices, value, self._changed(s, value, self.updates))
@@ -296,7 +293,7 @@ class _Delay:
             names = _match(place, like, {self.t, *axes}, {self.t, *(o.var for o in self.rows)})
             count = len(self.rows)
         else:
-            count = len(axes & {v for i in place for v in free_vars(i)})
+            count = len(axes & free_vars(*place))
             names = _match(place, place, {self.t, *axes}, {self.t, *axes})
         _require(names is not None and self.t in names)
         assert names is not None

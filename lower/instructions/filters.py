@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Expr, Load, Var, const
-from ir.traverse import has_loads, loads, substitute_expr
+from ir.traverse import has_loads, loads, reads, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import atom, to_expr
 from lower.instructions.recurrence import continues_besides, line, moves, same_place, steps_alike
@@ -187,7 +187,7 @@ def filtering(statement: Statement, loop: Loop, axes: Collection[Var], private: 
     if not found or continues_besides(statement, loop, list(found.values()), private):
         return None
     taken = _factors(store.value, found)
-    if taken is None or any(load.buffer == store.buffer for f in taken[0] for load in loads(f)):
+    if taken is None or reads(store.buffer, *taken[0]):
         return None
     if any(depends_on(f, statement.loops, private) & {loop.var, *axes} for f in taken[0]):
         return None

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var
-from ir.traverse import free_vars, has_loads, loads, substitute_expr
+from ir.traverse import free_vars, has_loads, reads, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import to_expr
 from lower.nest.nodes import AtOnce, Box, Fresh, loops_over
@@ -77,6 +77,6 @@ def _fits(statement: Statement, loop: Loop, inner: Sequence[Loop], chosen: Seque
     bounds = [e for o in inner for e in (o.start, o.extent)]
     steady = not any(free_vars(e) & others for e in (*picks, *statement.guards))
     steady = steady and not any(loop.var in free_vars(e) or has_loads(e) for e in bounds)
-    apart = not any(load.buffer == store.buffer for e in statement.exprs() for load in loads(e))
+    apart = not reads(store.buffer, *statement.exprs())
     by_data = any(map(has_loads, picks)) if chosen else any(loop.var in free_vars(g) for g in statement.guards)
     return steady and apart and by_data

@@ -19,7 +19,7 @@ from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, depe
 from ir.floats import Floats
 from ir.fold import fold
 from ir.nodes import Binary, BinaryOp, Buffer, Const, Expr, For, Load, Select, Store, Unary, Var, const
-from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substitute_expr
+from ir.traverse import free_vars, has_load, has_loads, is_const, loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
 from lower.analysis.value_ranges import AnyNumbers, Bounds, bounds
@@ -59,7 +59,7 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
     own = [load for load in loads(store.value) if load.buffer == store.buffer]
     last = [load for load in own if same_place(load.indices, before)]
     around = (*store.indices, *statement.guards)
-    if not last or any(load.buffer == store.buffer for e in around for load in loads(e)):
+    if not last or reads(store.buffer, *around):
         return None
     if any(loop.var in free_vars(g) or has_loads(g) for g in statement.guards) or not steps_alike(
         statement, loop, private
@@ -228,16 +228,12 @@ def continues_besides(
         return nothing if isinstance(e, Load) and any(e.same(p) for p in previous) else e
 
     rest = map_expr(statement.store.value, one)
-    if not _reads(rest, statement.buffer):
+    if not reads(statement.buffer, rest):
         return False
     store = replace(statement.store, value=rest)
     level = statement.loops.index(loop)
     found = dependences([replace(statement, store=store, update=None)], private)
     return any(d.kind == "flow" and d.level == level for d in found)
-
-
-def _reads(expr: Expr, buffer: Buffer) -> bool:
-    return any(load.buffer == buffer for load in loads(expr))
 
 
 def tame(factor: Expr, loop: Loop | For, least: float = -1) -> bool:
@@ -308,7 +304,7 @@ def _over(e: Expr | None, divisor: Expr) -> Expr | None:
 
 
 def _times(factor: Expr, e: Expr | None) -> Expr | None:
-    if isinstance(e, Const) and e.value == 1:
+    if is_const(e, 1):
         return factor
     if isinstance(e, Const) and isinstance(factor, Const) and e.dtype.is_float:
         return const(e.value * factor.value, e.dtype)
@@ -338,7 +334,7 @@ class Unrolled(Struct, frozen=True):
             counted = [a for a in form.terms if isinstance(a, Load) and a.buffer == self.array]
             rest = form.without(counted)
             if len(counted) == 1 and not rest.has_loads() and rest.vars().isdisjoint(inner):
-                return not _reads(statement.store.value, statement.buffer)
+                return not reads(statement.buffer, statement.store.value)
         return False
 
 
@@ -363,7 +359,7 @@ def with_history(
         return None
     place = writer.store.indices
     shared = min(common_loops(writer, s) for s in users)
-    names = {v for i in place for v in free_vars(i)}
+    names = free_vars(*place)
     inner = {o.var for o in writer.loops[shared:]}
     level = writer.loops.index(loop)
     own = writer.loops[level:]
@@ -415,10 +411,10 @@ def _without_names(writer: Statement, group: Sequence[Statement], private: Mappi
         name = definition.buffer
         alone = [s for s in group if s.buffer == name] == [definition] and private.get(name, 0) >= len(writer.loops)
         before = definition.position < writer.position and definition.loops == writer.loops
-        if not (alone and before) or definition.guards or not _reads(definition.store.value, writer.buffer):
+        if not (alone and before) or definition.guards or not reads(writer.buffer, definition.store.value):
             continue
         between = (s for s in group if definition.position < s.position < writer.position)
-        if any(_reads(definition.store.value, s.buffer) for s in between):
+        if any(reads(s.buffer, definition.store.value) for s in between):
             continue
         here = Load(name, definition.store.indices)
 
@@ -481,7 +477,7 @@ def _one_store(writers: Sequence[Statement], group: Sequence[Statement]) -> Stat
 def _exclude(some: Sequence[Expr], others: Sequence[Expr], between: Sequence[Statement]) -> bool:
     """Whether one condition is the opposite of another one, of data that no statement in between changes."""
     opposite = [g for g in some for h in others if negate(g).same(h)]
-    return any(not any(_reads(g, s.buffer) for s in between) for g in opposite)
+    return any(not any(reads(s.buffer, g) for s in between) for g in opposite)
 
 
 def _one_update(writers: Sequence[Statement], own: Load) -> tuple[UpdateOp, Expr] | None:
@@ -492,7 +488,7 @@ def _one_update(writers: Sequence[Statement], own: Load) -> tuple[UpdateOp, Expr
     kind: UpdateOp | None = None
     total: Expr | None = None
     for w in writers:
-        if w.update is None or any(_reads(e, own.buffer) for e in (*w.guards, w.update[1])):
+        if w.update is None or reads(own.buffer, *w.guards, w.update[1]):
             return None
         op, term = w.update
         here = update_class(op)
@@ -525,7 +521,7 @@ def _continued(writer: Statement, previous: Load) -> Expr | None:
     value = map_expr(writer.store.value, one)
     if not writer.guards:
         return value
-    if any(_reads(g, writer.buffer) for g in writer.guards):
+    if reads(writer.buffer, *writer.guards):
         return None
     if writer.update is None:
         return Select(conjunction(writer.guards), value, previous)

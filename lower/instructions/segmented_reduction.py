@@ -20,7 +20,7 @@ from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var
-from ir.traverse import children, factors, free_vars, loads
+from ir.traverse import children, factors, free_vars, reads
 from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear, to_expr
@@ -226,7 +226,7 @@ def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box], depth: Map
     if statement.update is None:
         return None
     others = [o for o in statement.loops if o is not loop]
-    bounds = free_vars(loop.start) | free_vars(loop.extent)
+    bounds = free_vars(loop.start, loop.extent)
     deciding = {o.var for o in others if o.var in bounds}
     around = (*statement.store.indices, *(e for o in others for e in (o.start, o.extent)))
     op, value = statement.update
@@ -235,7 +235,7 @@ def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box], depth: Map
         or any(o not in boxes or not boxes[o].exact for o in others)
         or loop.var not in free_vars(value)
         or any(loop.var in free_vars(e) for e in around)
-        or any(load.buffer == statement.buffer for e in (value, *statement.guards, *around) for load in loads(e))
+        or reads(statement.buffer, value, *statement.guards, *around)
     ):
         return None
     inner = {loop.var, *(o.var for o in others if o.var not in deciding)}
@@ -278,7 +278,7 @@ def bounded(
     one: set[Loop] = set()
     for loop, box in padded(statements, boxes, static).items():
         inside = [s for s in statements if loop in s.loops]
-        deciding = free_vars(loop.start) | free_vars(loop.extent)
+        deciding = free_vars(loop.start, loop.extent)
         rows = prod(extent(boxes.get(o), target) for o in inside[0].loops if o.var in deciding)
         length, work = extent(box, target), sum(element(s, target) for s in inside)
         visited = length * (rows if any(_roomy(s, loop, deciding) for s in inside) else 1.0)
@@ -308,7 +308,7 @@ def bounded(
 def _roomy(statement: Statement, loop: Loop, deciding: Collection[Var]) -> bool:
     """Whether each range has elements of its own, up to the bounds of the loop: then there may be that many."""
     for load in (*statement.reads(), Load(statement.buffer, statement.store.indices)):
-        names = {v for i in load.indices for v in free_vars(i)}
+        names = free_vars(*load.indices)
         if loop.var in names and names >= {o.var for o in statement.loops if o.var in deciding}:
             return True
     return False

@@ -76,7 +76,7 @@ def separated(job: Job, chosen: Sequence[Axis], bounds: Bounds, target: Target) 
             found.append(sliding)
             result = shorter
     alone = {w.tap for w in found}
-    inside = {v for load in loads(result.value) for v in free_vars(load)}
+    inside = free_vars(*loads(result.value))
     if not found or any(w.joint.var not in inside for w in found):
         return None
     taps = prod(_count(a, target) for a in chosen)

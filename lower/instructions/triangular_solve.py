@@ -15,7 +15,7 @@ from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Unary, Var
 from ir.presburger import sets as presburger
-from ir.traverse import free_vars, loads, substitute_expr
+from ir.traverse import free_vars, reads, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.array.values import Value, ordered
@@ -63,7 +63,7 @@ def _solve(
             continue  # no matrix: more axes, or the same in all rows or columns
         rest = tuple(a for a in update.axes if a is not k[0])
         outer = tuple(g for g in s.guards if not depends_on(g, s.loops, depth) & {t, k[0].var})
-        if any(load.buffer == s.buffer for g in outer for load in loads(g)):
+        if reads(s.buffer, *outer):
             return None
         whole = replace(s, loops=(*(o for o in s.loops if o not in update.axes), *rest), guards=outer)
         earlier = (Binary("ge", k[1], loop.start), Binary("lt", k[1], t))
@@ -157,7 +157,7 @@ def _index_of(place: Sequence[Expr], other: Load, t: Var, axes: Sequence[Loop]) 
         if abs(step.terms.get(inner[0].var, 0)) != 1 or (a - atom(t) * c).vars() & {x.var for x in axes}:
             return None
         found = inner[0], to_expr(step, t)
-    stored = {v for i in place for v in free_vars(i)}
+    stored = free_vars(*place)
     return None if found is None or found[0].var in stored else found
 
 

@@ -35,10 +35,9 @@ from ir.nodes import (
     seq,
 )
 from ir.program.calls import of_dtype
-from ir.traverse import free_vars, has_loads, loads, substitute_expr
+from ir.traverse import conjuncts_of, free_vars, has_loads, loads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.nest.existence import without_names
-from lower.nest.if_conversion import conjuncts
 
 BEST_OF_GROUPS = Form(
     "structure.best_of_groups",
@@ -80,7 +79,7 @@ def _search(loop: For) -> _Search | None:
     if not isinstance(branch, If) or branch.other != SKIP:
         return None
     stores = branch.then.stmts if isinstance(branch.then, Seq) else (branch.then,)
-    parts = conjuncts(branch.cond)
+    parts = conjuncts_of(branch.cond)
     for k, part in enumerate(parts):
         for best, value, op in _comparisons(part):
             kept = [s for s in stores if isinstance(s, Store) and Load(s.buffer, s.indices).same(best)]

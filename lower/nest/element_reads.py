@@ -16,7 +16,7 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, waits
 from ir.fold import fold
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var
-from ir.traverse import free_vars, loads, map_expr, substitute_expr
+from ir.traverse import free_vars, loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.nest.normalize import Program, mapped, update_of
 
@@ -37,7 +37,7 @@ def read_apart(program: Program) -> None:
 
 def _elements(s: Statement) -> Iterator[tuple[Loop, Load]]:
     """Loops whose steps store to elements side by side, with an element that all of them read."""
-    if s.tile is not None or any(load.buffer == s.buffer for g in s.guards for load in loads(g)):
+    if s.tile is not None or reads(s.buffer, *s.guards):
         return
     own = Load(s.buffer, s.store.indices)
     read = {load for load in loads(s.store.value) if load.buffer == s.buffer and not load.same(own)}
@@ -97,5 +97,5 @@ def _read_before(program: Program, s: Statement, loop: Loop, load: Load) -> bool
     k = next(k for k, o in enumerate(program.statements) if o is s)
     program.depth |= {before: level, after: level}
     program.statements[k : k + 1] = [first, second, new]
-    program.statements[:] = [replace(o, position=n) for n, o in enumerate(program.statements)]
+    program.renumber(program.statements)
     return True

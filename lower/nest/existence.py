@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.nodes import FALSE, SKIP, Binary, Buffer, Expr, For, If, Let, Load, Select, Stmt, Store, Undef, seq
-from ir.traverse import free_vars, loads, substitute
+from ir.traverse import conjuncts_of, free_vars, reads, substitute
 from lower.analysis.freedoms import Form
-from lower.nest.if_conversion import conjuncts, is_short
+from lower.nest.if_conversion import is_short
 
 EXISTENCE = Form(
     "structure.existence",
@@ -32,13 +32,13 @@ def as_existence(loop: For, found: Callable[[], Buffer]) -> Stmt | None:
         nest.append(stmt)
         stmt = without_names(stmt.body)
     while isinstance(stmt, If) and stmt.other == SKIP:
-        conditions += conjuncts(stmt.cond)
+        conditions += conjuncts_of(stmt.cond)
         stmt = without_names(stmt.then)
     if not conditions or not isinstance(stmt, Store) or isinstance(stmt.value, Undef):
         return None
     inner = {o.var for o in nest}
-    steady = all(not free_vars(e) & inner and not _reads(e, stmt.buffer) for e in (*stmt.indices, stmt.value))
-    if not steady or any(_reads(e, stmt.buffer) for o in nest for e in (o.start, o.extent)):
+    steady = all(not free_vars(e) & inner and not reads(stmt.buffer, e) for e in (*stmt.indices, stmt.value))
+    if not steady or any(reads(stmt.buffer, e) for o in nest for e in (o.start, o.extent)):
         return None
     return _asked(nest, conditions, stmt, found())
 
@@ -51,14 +51,10 @@ def _asked(nest: Sequence[For], conditions: Sequence[Expr], store: Store, found:
         ask = replace(loop, body=ask)
     inner = {loop.var for loop in nest}
     outer = [c for c in conditions if not free_vars(c) & inner]
-    own = [c for c in outer if _reads(c, store.buffer)]  # a choice takes them before the store changes them
+    own = [c for c in outer if reads(store.buffer, c)]  # a choice takes them before the store changes them
     value = Select(conjunction(own), store.value, Load(store.buffer, store.indices)) if own else store.value
     before = conjunction([*(c for c in outer if c not in own), there])
     return seq(Store(found, (), FALSE), ask, If(before, replace(store, value=value), SKIP))
-
-
-def _reads(expr: Expr, buffer: Buffer) -> bool:
-    return any(load.buffer == buffer for load in loads(expr))
 
 
 def without_names(stmt: Stmt) -> Stmt:

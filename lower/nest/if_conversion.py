@@ -12,8 +12,20 @@ from typing import Literal
 from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
-from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
-from ir.traverse import has_load, has_loads, loads, map_expr, nesting, node_count, substitute, walk_expr
+from ir.nodes import Binary, Buffer, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
+from ir.traverse import (
+    buffers_read,
+    conjuncts_of,
+    has_load,
+    has_loads,
+    loads,
+    map_expr,
+    nesting,
+    node_count,
+    reads,
+    substitute,
+    walk_expr,
+)
 from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.analysis.linear_forms import linear
 
@@ -50,13 +62,6 @@ def is_large(expr: Expr) -> bool:
     Python reads 200 brackets within each other, and what is put in place of several names may double each time.
     """
     return node_count(expr) > _LARGE or nesting(expr) > _DEEP
-
-
-def conjuncts(cond: Expr) -> tuple[Expr, ...]:
-    """The conditions of which one is the conjunction."""
-    if isinstance(cond, Binary) and cond.op == "and":
-        return (*conjuncts(cond.lhs), *conjuncts(cond.rhs))
-    return () if isinstance(cond, Const) and cond.value else (cond,)
 
 
 def as_extreme(value: Expr, policy: Policy) -> Expr:
@@ -96,8 +101,8 @@ def as_choices(stmt: Stmt, policy: Policy) -> tuple[Stmt, ...] | None:
     if any(s.buffer in named for s in first):
         return None  # a name holds what was there before
     own = Load(last.buffer, last.indices)
-    parts = conjuncts(branch.cond)
-    data = [c for c in parts if last.buffer in _read(c)]
+    parts = conjuncts_of(branch.cond)
+    data = [c for c in parts if reads(last.buffer, c)]
     read = (load for load in loads(branch.cond) if load.buffer == last.buffer)
     here = all(load.same(own) or are_apart(load.indices, own.indices) for load in read)
     if here and (first or not data or _stays(Select(conjunction(data), last.value, own), policy)):
@@ -147,7 +152,7 @@ def overwritten(first: Stmt, second: Stmt) -> Stmt | None:
     if not (isinstance(second.other, Seq) and not second.other.stmts and has_loads(second.cond)):
         return None
     same = later.buffer == first.buffer and all(map(Expr.same, first.indices, later.indices))
-    if not same or any(isinstance(s.value, Undef) for s in (first, later)) or first.buffer in _read(*first.indices):
+    if not same or any(isinstance(s.value, Undef) for s in (first, later)) or reads(first.buffer, *first.indices):
         return None
     own = Load(first.buffer, first.indices)
     others = [load for e in (second.cond, later.value) for load in loads(e) if load.buffer == first.buffer]
@@ -165,7 +170,7 @@ def _without_names(stmt: Stmt) -> tuple[Stmt, set[Buffer]]:
     """A statement with short values in place of their names, outermost ones only, and what these values read."""
     named: set[Buffer] = set()
     while isinstance(stmt, Let) and is_short(stmt.value):
-        named |= _read(stmt.value)
+        named |= buffers_read(stmt.value)
         stmt = substitute(stmt.body, {stmt.var: stmt.value})
     return stmt, named
 
@@ -174,7 +179,7 @@ def _ordered(branch: If) -> list[Store] | None:
     """The stores of a branch, the only one to what the condition reads last; None where that is another program."""
     stmts = branch.then.stmts if isinstance(branch.then, Seq) else (branch.then,)
     stores = [s for s in stmts if isinstance(s, Store)]
-    late = [k for k, s in enumerate(stores) if s.buffer in _read(branch.cond)]
+    late = [k for k, s in enumerate(stores) if reads(s.buffer, branch.cond)]
     if len(stores) < len(stmts) or len(late) != 1:
         return None
     last = stores[late[0]]
@@ -183,15 +188,9 @@ def _ordered(branch: If) -> list[Store] | None:
     return [*(s for s in stores if s is not last), last]
 
 
-def _read(*exprs: Expr) -> set[Buffer]:
-    return {load.buffer for e in exprs for load in loads(e)}
-
-
 def _commute(a: Store, b: Store) -> bool:
     return (
-        a.buffer != b.buffer
-        and a.buffer not in _read(b.value, *b.indices)
-        and b.buffer not in _read(a.value, *a.indices)
+        a.buffer != b.buffer and not reads(a.buffer, b.value, *b.indices) and not reads(b.buffer, a.value, *a.indices)
     )
 
 

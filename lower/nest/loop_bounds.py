@@ -22,7 +22,7 @@ def static_names(program: Program) -> frozenset[Var]:
     used: set[Var] = set()
     for statement in program.statements:
         for loop in statement.loops:
-            used |= free_vars(loop.start) | free_vars(loop.extent)
+            used |= free_vars(loop.start, loop.extent)
     for buffer in (*program.func.buffers, *program.depth):
         for dim in buffer.shape:
             used |= free_vars(dim)

@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp, may_meet
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var
-from ir.traverse import free_vars
+from ir.nodes import Binary, Buffer, Expr, Load, Store, Var
+from ir.traverse import free_vars, is_const
 from lower.analysis.linear_forms import Linear, Ranges, atom, interval, linear, number, to_expr
 from lower.nest.normalize import Place, relocated, relocated_expr
 
@@ -160,14 +160,10 @@ class Filter(Struct, frozen=True):
 def _sum(factors: Sequence[Expr], terms: Sequence[Expr], rest: Expr) -> Expr:
     """A sum of multiples, but for those that are zero, and a rest."""
     for factor, term in zip(factors, terms, strict=True):
-        if not _is_zero(factor):
+        if not is_const(factor, 0):
             product = Binary("mul", factor, term)
-            rest = product if _is_zero(rest) else Binary("add", product, rest)
+            rest = product if is_const(rest, 0) else Binary("add", product, rest)
     return rest
-
-
-def _is_zero(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value == 0
 
 
 class Pick(Struct, frozen=True):

@@ -48,13 +48,16 @@ from ir.traverse import (
     all_exprs,
     bound_var,
     buffers_written,
+    conjuncts_of,
     free_vars,
     has_load,
     has_loads,
+    is_const,
     loads,
     map_expr,
     map_stmt,
     nesting,
+    reads,
     shape_vars,
     walk,
     walk_expr,
@@ -67,7 +70,6 @@ from lower.nest.if_conversion import (
     as_choices,
     as_extreme,
     as_one_store,
-    conjuncts,
     is_large,
     overwritten,
 )
@@ -141,6 +143,10 @@ class Program(Struct):
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
         return fresh(name, self.names, first=2)
+
+    def renumber(self, statements: Iterable[Statement]) -> None:
+        """Have these statements, in this order."""
+        self.statements[:] = [replace(s, position=k) for k, s in enumerate(statements)]
 
     def copied(self) -> tuple[dict[Buffer, int], set[Buffer], set[Buffer]]:
         """What plans change, to be restored."""
@@ -321,7 +327,7 @@ class _Builder:
         )
         if isinstance(extent, Const) and extent.value <= 0:
             return
-        if isinstance(extent, Const) and extent.value == 1 and not has_loads(start):
+        if is_const(extent, 1) and not has_loads(start):
             self.visit(node.body, loops, guards, {**values, node.var: start}, buffers)
             return
         loop = Loop(node.var, start, extent, node.kind)
@@ -338,9 +344,9 @@ class _Builder:
         written = {buffers.get(b, b) for b in buffers_written(node)}
         cond = self._freeze(_rewrite(node.cond, values, buffers), "taken", written, loops, guards)
         if not (isinstance(cond, Const) and not cond.value):
-            self.visit(node.then, loops, (*guards, *conjuncts(cond)), values, buffers)
+            self.visit(node.then, loops, (*guards, *conjuncts_of(cond)), values, buffers)
         if not (isinstance(cond, Const) and cond.value):
-            self.visit(node.other, loops, (*guards, *conjuncts(negate(cond))), values, buffers)
+            self.visit(node.other, loops, (*guards, *conjuncts_of(negate(cond))), values, buffers)
 
     def _bind(
         self,
@@ -482,7 +488,7 @@ def update_of(
     if not policy.may(EXTREMES if found[0] in ("min", "max") else UPDATES, store.value.dtype):
         return None
     around = (*store.indices, *guards, *(e for loop in loops for e in (loop.start, loop.extent)))
-    return None if any(load.buffer == store.buffer for e in around for load in loads(e)) else found
+    return None if reads(store.buffer, *around) else found
 
 
 def split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Load
-from ir.traverse import loads, map_expr
+from ir.traverse import map_expr, reads
 from lower.analysis.freedoms import Form
 from lower.analysis.value_ranges import AnyNumbers, bounds
 from lower.nest.normalize import Program, mapped, read_by_bounds, update_of
@@ -47,7 +47,7 @@ def _residue(s: Statement) -> tuple[Expr, int] | None:
             if term is None or s.tile is not None:
                 return None
             others = (term, *s.store.indices, *s.guards)
-            return None if any(load.buffer == s.buffer for e in others for load in loads(e)) else (term, number)
+            return None if reads(s.buffer, *others) else (term, number)
         case _:
             return None
 

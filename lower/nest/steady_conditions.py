@@ -17,9 +17,8 @@ from ir.analysis.dependence import Loop, Statement, waits
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as pb
-from ir.traverse import children, has_loads, loads, map_expr, substitute_expr, with_children
+from ir.traverse import children, conjuncts_of, has_loads, loads, map_expr, substitute_expr, with_children
 from lower.analysis.freedoms import Form
-from lower.nest.if_conversion import conjuncts
 from lower.nest.normalize import Program, mapped
 
 STEADY_CONDITIONS = Form(
@@ -52,9 +51,9 @@ class _Conditional(Struct, frozen=True):
 def _conditional(s: Statement, program: Program) -> _Conditional | None:
     """A store of an integer that no other data decide, under conditions on what it replaces; None for others."""
     own = Load(s.buffer, s.store.indices)
-    value, guards = s.store.value, tuple(c for g in s.guards for c in conjuncts(_taken(g, s, program)))
+    value, guards = s.store.value, tuple(c for g in s.guards for c in conjuncts_of(_taken(g, s, program)))
     if isinstance(value, Select) and value.other.same(own):
-        guards, value = (*guards, *conjuncts(value.cond)), value.then
+        guards, value = (*guards, *conjuncts_of(value.cond)), value.then
     if s.tile is not None or not s.buffer.dtype.is_signed or s.buffer.dtype.is_float or has_loads(value):
         return None
     old = Var("replaced element", s.buffer.dtype)
@@ -91,7 +90,7 @@ def _apart(program: Program, store: _Conditional) -> None:
         found = [new.get(id(s), s) for s in program.statements]
         found.insert(first, _copying(program, copy, buffer, store.statement.loops[:level]))
         program.depth[copy] = level
-        program.statements[:] = [replace(s, position=k) for k, s in enumerate(found)]
+        program.renumber(found)
         return
 
 

@@ -78,7 +78,7 @@ def absorb_undef(program: Program) -> None:
     for local in unset:
         if local in used:
             _fill(program, changed, local)
-    statements[:] = [replace(s, position=k) for k, s in enumerate(changed)]
+    program.renumber(changed)
 
 
 def _made_of_undef(

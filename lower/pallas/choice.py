@@ -96,7 +96,7 @@ def _partial_stores(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Ta
 
 def _passed_over(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
     store = node.statement.store
-    used = {v for i in store.indices for v in free_vars(i)}
+    used = free_vars(*store.indices)
     written = prod(extent(boxes.get(loop), target) for loop in node.axes if loop.var in used)
     whole = prod(linear(d).const for d in store.buffer.shape)
     return float(whole) if written < whole else 0.0

@@ -162,7 +162,7 @@ def _adjacent(job: Job, outer: Axis, inner: Axis) -> bool:
     """Whether each load that uses one of the axes has both as whole neighbouring dimensions."""
     for load in read([job.value, *job.guards]):
         names = [i.name if isinstance(i, Var) else None for i in load.indices]
-        used = {outer.var, inner.var} & {v for i in load.indices for v in free_vars(i)}
+        used = {outer.var, inner.var} & free_vars(*load.indices)
         if not used:
             continue
         pair = [outer.var.name, inner.var.name]

@@ -144,7 +144,7 @@ class _Cutter:
         at, width = self.block.at, self.block.width
         end = to_expr(linear(at) + width, step.var)
         whole = self._inside(self._plain(part), step, number(0), number(width), 1)
-        stored = {v for i in part.statement.store.indices for v in free_vars(i)}
+        stored = free_vars(*part.statement.store.indices)
         done: list[_Piece] = []
         pieces = [_Piece(whole, (Binary("ge", step.var, at), Binary("lt", step.var, end)))]
         for loop in sorted(whole.open, key=lambda o: o.var in stored):

@@ -18,7 +18,7 @@ from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
-from ir.traverse import free_vars, loads, substitute_expr
+from ir.traverse import buffers_read, free_vars, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
 from lower.instructions.segmented_reduction import padded
@@ -70,7 +70,7 @@ def ranges(
         outer = inside[0].loops[level]
         around = boxes.get(outer)
         bounds = (loop.start, loop.extent)
-        read = {load.buffer for e in bounds for load in loads(e)}
+        read = buffers_read(*bounds)
         if (
             level >= 0
             and around is not None

@@ -15,7 +15,7 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Statement
 from ir.dtypes import DType
 from ir.nodes import Buffer, Const, Expr, Load
-from ir.traverse import free_vars, loads
+from ir.traverse import buffers_read, free_vars, reads
 from lower.nest.nodes import ArrayStatement, Node, SequentialLoop, inner_statements
 from lower.nest.normalize import Program
 from lower.storage.array_expansion import conditions_around
@@ -56,7 +56,7 @@ def early_end(
                 return None
             read |= _read(inner)
             under += [inner.statement] if guarded else []
-    deciding = [s for s in under if s.buffer in _read_by([value])]
+    deciding = [s for s in under if reads(s.buffer, value)]
     if not deciding:
         return None
     known = {o.var for o in statement.loops} - {node.loop.var}
@@ -65,7 +65,7 @@ def early_end(
     def around(statements: Sequence[Statement]) -> list[Expr]:
         """Conditions that hold for all of some statements or none, throughout the loop."""
         found = conditions_around(statements, known, program.depth)
-        return [g for g in found if written.isdisjoint(_read_by([g]))]
+        return [g for g in found if written.isdisjoint(buffers_read(g))]
 
     whole = around(under)
     if any(not any(g.same(h) for h in whole) for g in around(deciding)):
@@ -92,8 +92,4 @@ def _anew(node: ArrayStatement, private: Callable[[Buffer], bool], read: Collect
 
 
 def _read(node: ArrayStatement) -> set[Buffer]:
-    return _read_by(node.statement.exprs())
-
-
-def _read_by(exprs: Iterable[Expr]) -> set[Buffer]:
-    return {load.buffer for e in exprs for load in loads(e)}
+    return buffers_read(*node.statement.exprs())

@@ -95,7 +95,7 @@ def _matrices(node: ArrayStatement) -> bool:
     match node.statement.update:
         case ("add" | "sub", Binary(op="mul", lhs=a, rhs=b)):
             axes = {loop.var for loop in node.axes}
-            kept = {v for i in node.statement.store.indices for v in free_vars(i)} & axes
+            kept = free_vars(*node.statement.store.indices) & axes
             mine, other = free_vars(a) & axes, free_vars(b) & axes
             return bool(kept & mine - other and kept & other - mine and mine & other - kept)
         case _:
@@ -132,7 +132,7 @@ def _ranges(node: ArrayStatement, span: Span, boxes: Mapping[Loop, Box], target:
 def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
     """The price of an array statement's elements; in a sum of products only results are moved."""
     statement = node.statement
-    used = {v for i in statement.store.indices for v in free_vars(i)}
+    used = free_vars(*statement.store.indices)
     inner = {loop.var for loop in node.axes} - used
     kept = reduced = 1.0
     for loop in node.axes:
@@ -169,5 +169,5 @@ def _factor(factor: Factor, axes: Iterable[Loop], boxes: Mapping[Loop, Box], tar
 
 def _touched(load: Load, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
     """How many elements a load reads over axes."""
-    used = {v for i in load.indices for v in free_vars(i)}
+    used = free_vars(*load.indices)
     return prod(extent(boxes.get(loop), target) for loop in axes if loop.var in used)

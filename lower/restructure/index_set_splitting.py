@@ -368,5 +368,5 @@ def _has_versions(nodes: Iterable[Node]) -> bool:
 
 def _elementwise(node: ArrayStatement) -> bool:
     """Whether a statement stores one value for each position of its axes, without sums or scans."""
-    stored = {v for i in node.statement.store.indices for v in free_vars(i)}
+    stored = free_vars(*node.statement.store.indices)
     return node.scan is None and all(loop.var in stored for loop in node.axes)

@@ -349,7 +349,7 @@ class InstructionForms(ABC):
 
     def _box(self, loop: Loop) -> Box | None:
         """The static bounds of a loop that may become an axis, which its own may lie within."""
-        if any(loop.var in free_vars(o.start) | free_vars(o.extent) for o in self.ranges):
+        if any(loop.var in free_vars(o.start, o.extent) for o in self.ranges):
             return None
         return self.boxes.get(loop) if loop not in self.forced else None
 

@@ -43,6 +43,7 @@ from ir.traverse import (
     bound_var,
     buffers_written,
     children,
+    conjuncts_of,
     free_vars,
     has_loads,
     map_expr,
@@ -56,7 +57,6 @@ from ir.traverse import (
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear
-from lower.nest.if_conversion import conjuncts
 
 STAGES = Form(
     "structure.stage_unrolling",
@@ -168,7 +168,7 @@ def _fixing(e: Binary) -> set[Var]:
         case "shl" | "shr" | "pow" | "floordiv" | "floormod":
             return free_vars(e.rhs)
         case "mul" | "bitand" | "bitor" | "bitxor" if not (isinstance(e.lhs, Const) or isinstance(e.rhs, Const)):
-            return free_vars(e.lhs) | free_vars(e.rhs) if free_vars(e.lhs) and free_vars(e.rhs) else set()
+            return free_vars(e.lhs, e.rhs) if free_vars(e.lhs) and free_vars(e.rhs) else set()
         case _:
             return set()
 
@@ -315,7 +315,7 @@ def _loop(loop: For, radix: int) -> Stmt:
         inside = inside.body
     if not isinstance(inside, If) or not (isinstance(inside.other, Seq) and not inside.other.stmts):
         return loop
-    for cond in conjuncts(inside.cond):
+    for cond in conjuncts_of(inside.cond):
         passed = _passed(cond, loop.var, radix)
         if len(passed) == 1:
             return substitute(loop.body, {loop.var: const(passed[0], loop.var.dtype)})

@@ -16,11 +16,10 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Statement
 from ir.floats import Floats
 from ir.nodes import Binary, Expr, Load, Select, Unary, const
-from ir.traverse import factors, free_vars
+from ir.traverse import factors, free_vars, has_loads
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.array.padded_reads import PaddedRead, Use, read_price, uses
-from lower.array.views import reads_data
 from lower.nest.nodes import ArrayStatement, Node
 
 MERGED = Form(
@@ -64,7 +63,7 @@ def _one_place(first: ArrayStatement, second: ArrayStatement) -> bool:
     a, b = first.statement, second.statement
     same = first.axes == second.axes and a.loops == b.loops and a.buffer == b.buffer
     axes = {loop.var for loop in first.axes}
-    own = axes and axes <= {v for i in a.store.indices for v in free_vars(i)}
+    own = axes and axes <= free_vars(*a.store.indices)
     plain = first.scan is None and second.scan is None
     return bool(same and own and plain and all(map(Expr.same, a.store.indices, b.store.indices)))
 
@@ -88,7 +87,7 @@ def _together(
         return outside(second, load)
 
     if own:
-        hidden = not any(map(reads_data, own)) and vanishes(term, leaves, lambda e: finite(second, e))
+        hidden = not any(map(has_loads, own)) and vanishes(term, leaves, lambda e: finite(second, e))
         if not hidden or cheaper("pass of its own", target.store, _choice(second, own, leaves, target)):
             return None
     chosen = Select(conjunction(own), term, const(0, term.dtype)) if own else term

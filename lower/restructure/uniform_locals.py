@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer
-from ir.traverse import free_vars, loads
+from ir.traverse import buffers_read, free_vars
 from lower.analysis.freedoms import Form
 from lower.nest.nodes import ArrayStatement, Node, SequentialLoop, Versions, inner_statements
 from lower.nest.normalize import Program, read_by_bounds
@@ -75,7 +75,7 @@ def _varying(
         exprs = (*s.store.indices, s.store.value, *s.guards, *(e for o in own for e in (o.start, o.extent)))
         for e in exprs:
             names |= {v.name for v in free_vars(e)}
-            for b in {load.buffer for load in loads(e)}:
+            for b in buffers_read(e):
                 copies = s.loops[: program.depth.get(b, 0)]
                 names |= {o.var.name for o in copies if o not in uniform.get(b, ())}
     return max((k + 1 for k, o in enumerate(loops) if o.var.name in names), default=0)

@@ -129,7 +129,7 @@ def _own_elements(
     """Whether a statement, in all steps alike, stores one element for each position of its axes, and reads of what the
     loop stores those at the same places. A local has `copies` for the iterations of loops."""
     statement = node.statement
-    stored = {v for i in statement.store.indices for v in free_vars(i)} | {o.var for o in copies}
+    stored = free_vars(*statement.store.indices) | {o.var for o in copies}
     if loop.var in stored or not {o.var for o in node.axes} <= stored:
         return False
     return all(load.indices in places.get(load.buffer, (load.indices,)) for load in statement.operands())

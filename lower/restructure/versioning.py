@@ -17,7 +17,7 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Idle, Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, const
 from ir.presburger import sets as presburger
-from ir.traverse import loads
+from ir.traverse import buffers_read, loads
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.value_ranges import Bounds, holds, kept
 from lower.array.reduce import neutral_number
@@ -66,7 +66,7 @@ def assumptions(
                     known = idle.get(position, u.instances)
                     idle[position] = presburger.within_budget(lambda u=u, k=known: u.instances.union(k), known)
                     conditions += u.conditions
-        needed = {load.buffer for c in conditions for load in loads(c)}
+        needed = buffers_read(*conditions)
         if needed:  # what keeps the bounds of these may speak of all
             yield Assumption(bounds, idle)
 

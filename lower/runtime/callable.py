@@ -184,10 +184,11 @@ class Kernel(Shown):
 
     def _configured(self) -> Any:
         """The configuration that a call runs under."""
-        return self._on_device() if self._elsewhere else self.context()
+        return self.on_device() if self._elsewhere else self.context()
 
     @contextmanager
-    def _on_device(self) -> Generator[None]:
+    def on_device(self) -> Generator[None]:
+        """The JAX configuration under which it runs on its device."""
         with self.context(), jax.default_device(self.device):
             yield
 

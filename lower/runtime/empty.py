@@ -13,10 +13,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from ir.errors import InterpretError
-from ir.nodes import Alloc, Assert, Assume, Buffer, Expr, For, Load, PrimFunc, Seq, Var, const
+from ir.nodes import Alloc, Assert, Assume, Buffer, Expr, For, PrimFunc, Seq, Var, const
 from ir.program.blocks import lower_blocks
 from ir.semantics.machine import Machine
-from ir.traverse import free_vars, has_loads, map_expr, map_stmt, walk
+from ir.traverse import free_vars, has_loads, walk, with_buffers
 from lower.analysis.linear_forms import linear
 
 
@@ -64,11 +64,7 @@ def _with_extents(func: PrimFunc) -> PrimFunc:
     def buffer(b: Buffer) -> Buffer:
         return replace(b, shape=tuple(map(extent, b.shape)))
 
-    def expr(e: Expr) -> Expr:
-        return map_expr(e, lambda part: replace(part, buffer=buffer(part.buffer)) if isinstance(part, Load) else part)
-
-    params = tuple(buffer(p) if isinstance(p, Buffer) else p for p in func.params)
-    return replace(func, params=params, body=map_stmt(func.body, expr, on_buffer=buffer))
+    return with_buffers(func, buffer)
 
 
 def _extents(func: PrimFunc) -> Iterator[Expr]:

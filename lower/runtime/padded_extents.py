@@ -23,7 +23,6 @@ from ir.nodes import (
     For,
     If,
     Let,
-    Load,
     PrimFunc,
     Seq,
     Stmt,
@@ -35,7 +34,7 @@ from ir.nodes import (
 from ir.presburger.facts import facts_at, proven
 from ir.program.blocks import lower_blocks
 from ir.program.edit import with_unique_names
-from ir.traverse import free_vars, loads, map_expr, map_stmt, stmt_children, stmt_exprs, walk
+from ir.traverse import free_vars, loads, stmt_children, stmt_exprs, walk, with_buffers
 from lower.analysis.linear_forms import linear
 
 Dim = tuple[str, int]  # a buffer's name and the number of a dimension
@@ -165,11 +164,7 @@ def _resized(
         body = _guarded(Binary("lt", s.var, s.extent), s.body) if guarded else s.body
         return replace(s, extent=const(loops[s.var.name], s.extent.dtype), body=body)
 
-    def expr(e: Expr) -> Expr:
-        return map_expr(e, lambda x: replace(x, buffer=buffer(x.buffer)) if isinstance(x, Load) else x)
-
-    params = tuple(buffer(p) if isinstance(p, Buffer) else p for p in func.params)
-    return replace(func, params=params, body=map_stmt(func.body, expr, stmt, buffer))
+    return with_buffers(func, buffer, stmt=stmt)
 
 
 def _guarded(cond: Expr, body: Stmt) -> Stmt:

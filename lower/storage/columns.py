@@ -69,7 +69,7 @@ def _split(program: Program, buffer: Buffer, users: Sequence[Statement]) -> None
     stored = {numbers_at(s.store.indices, at) for s in users if s.buffer == buffer}
     out = [_copy(program, buffer, part, k, into=True) for (k,), part in parts.items()]
     back = [_copy(program, buffer, part, k, into=False) for (k,), part in parts.items() if (k,) in stored]
-    program.statements[:] = [replace(s, position=n) for n, s in enumerate((*out, *changed, *back))]
+    program.renumber((*out, *changed, *back))
 
 
 def _copy(program: Program, buffer: Buffer, part: Buffer, number: int, into: bool) -> Statement:

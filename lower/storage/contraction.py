@@ -18,7 +18,7 @@ from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Var
 from ir.traverse import free_vars, substitute_expr
 from lower.analysis.freedoms import Form
-from lower.analysis.linear_forms import Linear, linear
+from lower.analysis.linear_forms import Linear, linear, same_range
 from lower.nest.nodes import ArrayStatement, Box, Node, SequentialLoop, inner_statements, relocated_node
 from lower.nest.normalize import mapped, read_by_bounds
 
@@ -105,7 +105,7 @@ def _part(fill: ArrayStatement, around: Loop, boxes: Mapping[Loop, Box], target:
     for axis in fill.axes:
         own = boxes.get(axis)
         captured = any(o.var == around.var for o in statement.loops if o is not axis)
-        if captured or box is None or own is None or not own.exact or not _alike(own, box):
+        if captured or box is None or own is None or not own.exact or not same_range(own, box):
             continue
         sizes = [
             linear(e) for e, i in zip(statement.buffer.shape, statement.store.indices, strict=True) if i != axis.var
@@ -121,10 +121,6 @@ def _part(fill: ArrayStatement, around: Loop, boxes: Mapping[Loop, Box], target:
         new = mapped(statement, partial(substitute_expr, values={axis.var: around.var}))
         return ArrayStatement(replace(new, loops=(*outer, around, *axes)), axes)
     return None
-
-
-def _alike(a: Box, b: Box) -> bool:
-    return a.low.equals(b.low) and a.extent.equals(b.extent)
 
 
 def _needless(nodes: Sequence[Node], array: Buffer) -> tuple[int, ...]:
@@ -147,9 +143,7 @@ def _needless(nodes: Sequence[Node], array: Buffer) -> tuple[int, ...]:
 def _steps(places: Sequence[tuple[Linear, ...]], dimension: int, var: Var) -> bool:
     """Whether a dimension has a place for each value of a variable, at all accesses the same."""
     first = places[0][dimension]
-    return free_vars(var) == {v for t in first.terms for v in free_vars(t)} and all(
-        p[dimension].equals(first) for p in places
-    )
+    return free_vars(var) == free_vars(*first.terms) and all(p[dimension].equals(first) for p in places)
 
 
 def _buffers(node: Node) -> set[Buffer]:

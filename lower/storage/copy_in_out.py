@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, const
-from ir.traverse import has_loads, loads
+from ir.traverse import has_loads, reads
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, number, to_expr, unbounded
 from lower.nest.nodes import (
@@ -99,7 +99,7 @@ class Tiler:
         indices = [linear(i) for i in first.store.indices]
         if first.buffer != tile or first.guards or first.update or users[0].scan or len(indices) != len(own):
             return False
-        if any(load.buffer == tile for load in loads(first.store.value)):
+        if reads(tile, first.store.value):
             return False
         by_var = {v: d for d, i in enumerate(indices) for v in own if i.equals(atom(v) + i.const)}
         if by_var.keys() != own.keys() or len(set(by_var.values())) < len(indices):

@@ -92,7 +92,7 @@ def _uses(
     ranks = {v: k for k, v in enumerate(dict.fromkeys([*leading, *axes]))} if leading else dict.fromkeys(axes, 0)
     steps = prod(extent(boxes.get(o), target) for o in statement.loops if o not in node.axes)
     sizes = {loop.var: extent(boxes.get(loop), target) for loop in node.axes}
-    kept = {v for i in store.indices for v in free_vars(i)}
+    kept = free_vars(*store.indices)
     for places, used in (_places(indices, ranks, kept) for indices in dict.fromkeys(found)):
         if used:
             yield places, steps * prod(sizes[v] for v in used)

@@ -33,7 +33,7 @@ def inline_values(program: Program) -> None:
     for local in set(program.depth) - {b for s in found for b in s.buffers()}:
         if any(local in s.buffers() for s in program.statements):
             del program.depth[local]
-    program.statements[:] = [replace(s, position=k) for k, s in enumerate(found)]
+    program.renumber(found)
 
 
 def inlined(

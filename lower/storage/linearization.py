@@ -15,7 +15,7 @@ from ir.dtypes import DType
 from ir.fold import folded
 from ir.nodes import Binary, Buffer, Const, Expr
 from ir.program.calls import of_dtype
-from ir.traverse import loads
+from ir.traverse import is_const, loads
 from lower.analysis.freedoms import Form
 from lower.nest.normalize import Program, read_by_bounds, relocate
 
@@ -55,7 +55,7 @@ def _quotients(shape: Sequence[Expr], indices: Sequence[Expr]) -> Iterator[tuple
         match _group(index, shape[d]):
             case Binary(op="floordiv" | "truncdiv" as op, lhs=position, rhs=Const(value=count) as size) if count > 0:
                 rest = Binary("floormod" if op == "floordiv" else "truncmod", position, size)
-                found = [k for k, i in enumerate(indices) if i.same(rest) and _is(shape[k], int(count))]
+                found = [k for k, i in enumerate(indices) if i.same(rest) and is_const(shape[k], int(count))]
                 plain = index.same(_group(index, shape[d]))
                 if len(found) == 1 and (plain or _fits(shape[d], int(count), index.dtype)):
                     yield d, found[0]
@@ -77,10 +77,6 @@ def _group(index: Expr, extent: Expr) -> Expr:
 def _fits(blocks: Expr, size: int, dtype: DType) -> bool:
     """Whether the number of elements in all blocks is one of a dtype."""
     return isinstance(blocks, Const) and blocks.value * size <= dtype.max
-
-
-def _is(extent: Expr, count: int) -> bool:
-    return isinstance(extent, Const) and extent.value == count
 
 
 def _order(rank: int, pairs: dict[int, int]) -> list[int]:

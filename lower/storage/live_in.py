@@ -20,9 +20,8 @@ from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import free_vars, loads, map_expr, node_count, substitute_expr
+from ir.traverse import conjuncts_of, free_vars, loads, map_expr, node_count, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, least, linear, number, tidy, to_expr, unbounded
-from lower.nest.if_conversion import conjuncts
 from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, extreme, loop_over, loops_over
 from lower.storage.skewed_storage import Skewed
 
@@ -123,7 +122,7 @@ def _simpler(e: Expr) -> Expr:
 
 def _known(cond: Expr) -> Iterator[tuple[Var, Expr]]:
     """Variables that have only one value where a condition holds."""
-    for part in conjuncts(cond):
+    for part in conjuncts_of(cond):
         if isinstance(part, Binary) and part.op == "eq" and part.lhs.dtype.is_signed:
             form = linear(part.lhs) - linear(part.rhs)
             match list(form.terms.items()):

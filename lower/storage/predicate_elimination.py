@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Unary, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import loads, walk_expr
+from ir.traverse import reads, walk_expr
 from lower.analysis.linear_forms import linear, to_expr
 from lower.nest.nodes import Fresh
 from lower.storage.live_in import Borders, whole
@@ -93,7 +93,7 @@ def _tame(s: Statement) -> bool:
     of what they are made of."""
     if not s.buffer.dtype.is_float:
         return True
-    return all(_is_tame(e) for e in walk_expr(s.store.value) if any(x.buffer == s.buffer for x in loads(e)))
+    return all(_is_tame(e) for e in walk_expr(s.store.value) if reads(s.buffer, e))
 
 
 def _is_tame(e: Expr) -> bool:

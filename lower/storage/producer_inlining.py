@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from math import prod
 
-from msgspec.structs import replace
-
 from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.nodes import Buffer, Const
 from ir.traverse import free_vars, loads, node_count
@@ -36,7 +34,7 @@ def inline_windows(program: Program) -> None:
         writer = writer_of(found, program.statements)
         assert writer is not None
         rest = [having(found, writer.store.value, s, program.policy) for s in program.statements if s is not writer]
-        program.statements[:] = [replace(s, position=k) for k, s in enumerate(rest)]
+        program.renumber(rest)
         del program.depth[found]
 
 
@@ -80,7 +78,7 @@ def _final(local: Buffer, program: Program, seen: int) -> list[Statement]:
 
 def _sums_windows(update: Statement, depth: int, writer: Statement, program: Program) -> bool:
     """Whether an update sums over few positions, along which what the local is made of moves as along other loops."""
-    kept = {v for i in update.store.indices for v in free_vars(i)}
+    kept = free_vars(*update.store.indices)
     if len(update.loops) != depth:
         return False
     held = program.depth.get(update.buffer)

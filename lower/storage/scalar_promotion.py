@@ -33,7 +33,7 @@ def work_in_place(program: Program) -> None:
         moved = {s.position: _moved(s, local, target, program.policy) for s in users}
         kept = [moved.get(s.position, s) for s in program.statements]
         kept = [s for s in kept if s.position not in moved or not s.store.value.same(Load(s.buffer, s.store.indices))]
-        program.statements[:] = [replace(s, position=k) for k, s in enumerate(kept)]
+        program.renumber(kept)
 
 
 def _target(local: Buffer, users: list[Statement], program: Program) -> Store | None:

@@ -89,7 +89,7 @@ def _in_nest(program: Program, nest: tuple[Loop, ...]) -> None:
     for variable, delay in found.items():
         if not _forgotten(variable, level, body, after, program):
             new.append(_final(delay, level, loop.var, last))
-    program.statements[:] = [replace(s, position=k) for k, s in enumerate((*before, *new, *after))]
+    program.renumber((*before, *new, *after))
     used = {b for s in program.statements for b in s.buffers()}
     for local in [b for b in program.depth if b not in used]:
         del program.depth[local]
@@ -171,7 +171,7 @@ def _delay(
         return _Delay(writer, other.at(value.indices, var, None), lag, places)
     if value.buffer == variable or program.depth.get(value.buffer, 0) > level or any(map(has_loads, value.indices)):
         return None
-    if var not in {v for i in value.indices for v in free_vars(i)}:
+    if var not in free_vars(*value.indices):
         return None
     makers = [s for s in body if s.buffer == value.buffer]
     if makers and not (len(makers) == 1 and _makes(makers[0], writer, value, level)):
@@ -182,8 +182,8 @@ def _delay(
 def _places(writer: Statement, level: int) -> tuple[Var | None, ...] | None:
     """The inner loop variables that index what a statement stores to, once each; None for other forms."""
     inner = [o.var for o in writer.loops[level + 1 :]]
-    names = {v for i in writer.store.indices for v in free_vars(i)}
-    bounds = {v for o in writer.loops[level + 1 :] for v in free_vars(o.start) | free_vars(o.extent)}
+    names = free_vars(*writer.store.indices)
+    bounds = {v for o in writer.loops[level + 1 :] for v in free_vars(o.start, o.extent)}
     if writer.loops[level].var in names | bounds or any(map(has_loads, writer.store.indices)):
         return None
     places = tuple(i if isinstance(i, Var) and i in inner else None for i in writer.store.indices)

@@ -72,7 +72,7 @@ def in_blocks(
     constant = all(a.extent.is_const and a.low.is_const for a in axes.values())
     if not constant or len({v.name for v in axes}) < len(present):
         return None
-    tied = {v for c in conditions for v in free_vars(c)}
+    tied = free_vars(*conditions)
     whole = operations.contraction(target, prod(a.extent.const for a in axes.values()))
     found: list[tuple[float, Blocks]] = []
     for axis in axes.values():

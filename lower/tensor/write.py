@@ -15,10 +15,10 @@ from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.nodes import Cast, Const, Expr, Load, Var
 from ir.program.calls import fresh
-from ir.traverse import free_vars, loads
+from ir.traverse import free_vars, is_const, loads
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
-from lower.analysis.linear_forms import Linear
+from lower.analysis.linear_forms import Linear, same_range
 from lower.array.reduce import einsum, in_floats, reduction
 from lower.array.values import Translator, Value, aligned, dtype_code, layout_order, literal, ordered, typed, union
 from lower.array.views import Axis
@@ -183,7 +183,7 @@ class SumWriter:
         free = list(reduced)
         for axis in known.order:
             if axis.var not in target:
-                same = next((a for a in free if a.low.equals(axis.low) and a.extent.equals(axis.extent)), None)
+                same = next((a for a in free if same_range(a, axis)), None)
                 if same is None:
                     name = fresh(axis.var.name, {a.var.name for a in self.order})
                     same = Axis(Var(name, axis.var.dtype), axis.low, axis.extent)
@@ -352,7 +352,7 @@ class SumWriter:
     def _is_one(self, term: Term) -> bool:
         """Whether a term is the number one, which a count is multiplied by."""
         expr = self.leaves[term.number] if term.op == "Leaf" and term.number < len(self.leaves) else None
-        return isinstance(expr, Const) and expr.value == 1
+        return is_const(expr, 1)
 
     def _varies(self, term: Term) -> bool:
         """Whether a term is a leaf that is more than a number that is written out."""

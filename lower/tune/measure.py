@@ -143,12 +143,12 @@ def kernel_call(name: str, kernel: Kernel, inputs: Inputs) -> Call:
     """A call of a kernel on arrays that are in place, without our checks of arguments; donated ones are copies."""
     arguments = in_place(kernel, inputs)
     if not kernel.donated:
-        return Call(name, lambda: kernel.jitted(**arguments), lambda: placed(kernel))
+        return Call(name, lambda: kernel.jitted(**arguments), kernel.on_device)
     given: dict[str, Any] = {}
 
     @contextmanager
     def supplied() -> Generator[None]:
-        with placed(kernel):
+        with kernel.on_device():
             given.update({n: jnp.copy(v) if isinstance(v, jax.Array) else v for n, v in arguments.items()})
             jax.block_until_ready(given)
             yield
@@ -156,17 +156,10 @@ def kernel_call(name: str, kernel: Kernel, inputs: Inputs) -> Call:
     return Call(name, lambda: kernel.jitted(**given), supplied)
 
 
-@contextmanager
-def placed(kernel: Kernel) -> Generator[None]:
-    """The JAX configuration under which a kernel runs."""
-    with kernel.context(), jax.default_device(kernel.device):
-        yield
-
-
 def in_place(kernel: Kernel, inputs: Inputs) -> dict[str, Any]:
     """Arguments of the jitted function, arrays moved to its device; static sizes stay numbers."""
     arguments = kernel.arguments([inputs[name] for name in kernel.params], {})
-    with placed(kernel):
+    with kernel.on_device():
         return {n: jax.device_put(v, kernel.device) if np.ndim(v) else v for n, v in arguments.items()}
 
 
@@ -247,7 +240,7 @@ class _Facts(Struct, frozen=True):
 
 def _compiled(kernel: Kernel, inputs: Inputs) -> _Facts:
     arguments = in_place(kernel, inputs)
-    with placed(kernel):
+    with kernel.on_device():
         kernel.jitted.clear_cache()  # else a kernel that ran before takes no time to compile
         lowered = kernel.jitted.lower(**arguments)
         began = time.perf_counter()

@@ -17,11 +17,7 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import If, PrimFunc, Store
 from ir.printing.printer import to_script
 from ir.traverse import walk
-
-
-def read(text: str) -> PrimFunc:
-    return parse("@T.prim_func\n" + text.strip()).funcs[0]
-
+from texts import read
 
 PARAMETER = """
 def f(A: T.Buffer((8, 4), "float32"), Y: T.Buffer((8, 4), "float32"), m: T.Buffer((1,), "float32")):

@@ -22,16 +22,13 @@ from ir.semantics.verify import verify
 from ir.testing.programs import programs
 from ir.traverse import stmt_children, stmt_exprs, walk, walk_expr
 from profiles import few
+from texts import read
 
 EVERY = (
     transforms.inline_lets(), transforms.common_subexpressions(), transforms.introduce_lets(),
     transforms.hoist_index_terms(),
 )  # fmt: skip
 NAMES = [step.name for step in EVERY]
-
-
-def read(body: str) -> PrimFunc:
-    return parse("@T.prim_func\n" + body.strip("\n")).funcs[0]
 
 
 def applied(func: PrimFunc, *steps: transforms.Step, exact: bool = False) -> PrimFunc:

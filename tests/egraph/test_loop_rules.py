@@ -18,12 +18,13 @@ from egraph_rules.engine.phases import Budget
 from egraph_rules.rules import FAMILIES, all_rules, merging, splitting
 from egraph_rules.rules.loops import around_gap
 from egraph_rules.rules.registry import active_rules
-from ir import PrimFunc, interpret, parse, to_script
+from ir import PrimFunc, interpret, to_script
 from ir.errors import RuleError
 from ir.nodes import Binary, For, If, Stmt, Store
 from ir.testing.programs import programs
 from ir.traverse import all_exprs, walk
 from profiles import few, some
+from texts import read
 
 # Prices that make each rule's form the cheapest, whatever the target.
 NO_INDEX_WORK = Target(
@@ -31,10 +32,6 @@ NO_INDEX_WORK = Target(
 )
 NO_MASKS = Target("no masks", mask=100.0, select=100.0, reduction_mask=100.0, kernel=0.0, loop=0.0, guarded=0.5)
 FEW_LOOPS = Target("few loops", loop=1000.0)
-
-
-def read(body: str) -> PrimFunc:
-    return parse("@T.prim_func\n" + body.strip("\n")).funcs[0]
 
 
 def best(func: PrimFunc, target: Target = CPU) -> PrimFunc:

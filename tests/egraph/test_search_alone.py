@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from compare import assert_refines
 from egraph_rules import optimize
 from egraph_rules.search.erase import erase
-from ir import PrimFunc, parse, to_script
+from ir import to_script
 from profiles import some
+from texts import read
 
 
 @dataclass(frozen=True)
@@ -499,10 +500,6 @@ def f(n_i: T.int32, n_j: T.int32, n_k: T.int32, n: T.int32, A: T.Buffer((n,), "f
 """,
     ),
 }
-
-
-def read(text: str) -> PrimFunc:
-    return parse("@T.prim_func\n" + text.strip("\n")).funcs[0]
 
 
 def cost(text: str) -> float:

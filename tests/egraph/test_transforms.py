@@ -20,10 +20,7 @@ from ir.schedule import Schedule, Trace
 from ir.testing.programs import program_texts
 from ir.traverse import walk
 from profiles import few
-
-
-def read(body: str) -> PrimFunc:
-    return parse("@T.prim_func\n" + body.strip("\n")).funcs[0]
+from texts import read
 
 
 def applied(func: PrimFunc, *steps: transforms.Step) -> PrimFunc:

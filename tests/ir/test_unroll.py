@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from compare import assert_refines
-from ir import parse, to_script
+from ir import to_script
 from ir.nodes import Alloc, Const, For, PrimFunc
 from ir.testing.programs import programs
 from ir.transform.loops.unroll import copies, with_unrolled
@@ -17,10 +17,7 @@ from ir.traverse import map_stmt, walk
 from lower import compile as lowered
 from lower import emit
 from profiles import few
-
-
-def read(body: str) -> PrimFunc:
-    return parse("@T.prim_func\n" + body.strip("\n")).funcs[0]
+from texts import read
 
 
 def marked(func: PrimFunc, chosen: st.DataObject | None = None) -> PrimFunc:

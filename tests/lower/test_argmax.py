@@ -3,16 +3,12 @@
 # ruff: noqa: E501
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
-from ir import PrimFunc, parse
-from lower.emission.function import emit_function
-from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, kernel_of, read
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)
@@ -22,15 +18,10 @@ STEPS = 'A: T.Buffer((6, 6), "int32"), M: T.Buffer((7, 6), "int32"), P: T.Buffer
 START = "M[0] = A[3]\nP[0] = 3\n"
 
 
-def read(params: str, body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
-    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
-
-
 def check(params: str, body: str) -> list[str]:
     """Compare with the interpreter on data with many equal values; returns the report of the lowering."""
     func = read(params, body)
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     for seed in range(6):
         rng = np.random.default_rng(seed)
         shapes = [tuple(int(d.value) for d in b.shape) for b in func.buffers]  # pyright: ignore[reportAttributeAccessIssue]

@@ -18,6 +18,7 @@ from lower.emission.function import emit_function
 from lower.restructure import reschedule
 from lower.restructure.blocking import width
 from lower.runtime.kernel import Kernel
+from lowered import kernel_of
 from profiles import few, some
 from symbolic import with_numbers_and_with_symbols
 
@@ -59,7 +60,7 @@ def inputs(func: PrimFunc, seed: int = 3) -> dict[str, np.ndarray]:
 
 
 def eager(func: PrimFunc) -> Kernel:
-    return Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    return kernel_of(func, EAGER)
 
 
 def agree(func: PrimFunc, tolerance: float = 1e-4) -> tuple[str, ...]:

@@ -18,10 +18,9 @@ from ir import PrimFunc, parse
 from ir.errors import LowerError
 from ir.semantics.interpret import interpret_with_undef
 from lower import compile
-from lower.emission.function import emit_function
 from lower.emission.in_place_conditional import BETWEEN, GIVEN
 from lower.runtime.kernel import Kernel
-from lowered import assert_agrees, read
+from lowered import assert_agrees, kernel_of, read
 from profiles import some
 
 MASKS = replace(CPU, name="masks", step=1e4, scalar=1e4)
@@ -93,7 +92,7 @@ def test_bounds_read_what_the_program_stored(name: str, target: Target) -> None:
     (func,) = parse(f'@T.prim_func\ndef f({VECTORS}, A: T.Buffer(({N}, {N}), "int32")):\n    {lines}\n').funcs
     rng = np.random.default_rng(3)
     inputs = {b.name: rng.integers(0, 7, (N, N) if b.name == "A" else N).astype("int32") for b in func.buffers}
-    kernel = Kernel(emit_function(func, target=target), jax.devices()[0])
+    kernel = kernel_of(func, target)
     for (values, undef), got in zip(interpret_with_undef(func, **inputs), kernel(**inputs), strict=True):
         np.testing.assert_array_equal(np.asarray(got)[~undef], values[~undef], err_msg=kernel.source)
 
@@ -112,7 +111,7 @@ def test_bounds_from_narrow_numbers_are_as_wide_as_they_are_written(head: str) -
     (func,) = parse(f"@T.prim_func\ndef f({params}):\n    {body}\n").funcs
     inputs = {"A": np.arange(8, dtype=np.int32), "U": np.arange(8, dtype=np.uint8)}
     inputs["V"] = inputs["U"][::-1].copy()
-    kernel = Kernel(emit_function(func), jax.devices()[0])
+    kernel = kernel_of(func)
     ((values, _),) = interpret_with_undef(func, **inputs)
     np.testing.assert_array_equal(np.asarray(kernel(**inputs)[0]), values, err_msg=kernel.source)
 

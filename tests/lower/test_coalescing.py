@@ -10,9 +10,7 @@ from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
 from ir import parse
-from lower.emission.function import emit_function
-from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, kernel_of
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4, mask=1e4)
@@ -76,7 +74,7 @@ def check(body: str) -> list[str]:
     """Compare with the interpreter, with steps and masks that are dear; returns the report of the lowering."""
     lines = "\n".join(f"    {line}" for line in body.split("\n"))
     (func,) = parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}\n").funcs
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     rng = np.random.default_rng(len(body))
     inputs = {b.name: rng.uniform(0.5, 1.5, [M] if b.name in "XZ" else [N]).astype("float32") for b in func.buffers}
     inputs["Y"] = rng.uniform(-1, 1, (M, 3)).astype("float32")
@@ -107,7 +105,7 @@ def f(P: T.Buffer(({N} + 1,), "int32"), X: T.Buffer(({M},), "float32"), S: T.Buf
         for k in T.serial(P[i], P[i + 1]):
             Z[k] = X[k] * S[i]
 """
-    k = Kernel(emit_function(parse(text).funcs[0], target=EAGER), jax.devices()[0])
+    k = kernel_of(parse(text).funcs[0], EAGER)
     assert "chosen(" in k.source
     rng = np.random.default_rng(0)
     x, s, z, weights = (jnp.asarray(rng.normal(size=n).astype(np.float32)) for n in (M, N, M, M))

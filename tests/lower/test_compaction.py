@@ -6,28 +6,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, GPU, Target
-from ir import PrimFunc, parse
+from ir import PrimFunc
 from ir.nodes import Const
 from ir.semantics.interpret import interpret_with_undef
-from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
+from lowered import kernel_of, read
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)
 ARRAYS = (
     'A: T.Buffer((30,), "int32"), B: T.Buffer((30,), "int32"), C: T.Buffer((31,), "int32"), n: T.Buffer((2,), "int32")'
 )
-
-
-def read(params: str, body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
-    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
 
 
 def inputs(func: PrimFunc, seed: int) -> dict[str, Any]:
@@ -43,7 +37,7 @@ def check(func: PrimFunc, given: Mapping[str, Any], kernel: Kernel) -> None:
 
 
 def compiled(func: PrimFunc, target: Target = EAGER) -> Kernel:
-    return Kernel(emit_function(func, target=target), jax.devices()[0])
+    return kernel_of(func, target)
 
 
 def has_loops(kernel: Kernel) -> bool:

@@ -13,9 +13,7 @@ from egraph_rules.cost.target import CPU, GPU, Target
 from ir import PrimFunc, parse
 from ir.semantics.inputs import random_inputs
 from lower import emit
-from lower.emission.function import emit_function
-from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, kernel_of
 
 ROWS, COLUMNS = 96, 160
 PARAMS = ", ".join(
@@ -80,7 +78,7 @@ KEPT = {  # statements after the mean, and how many barriers they need
 
 def check(func: PrimFunc, target: Target = CPU) -> str:
     """The source, after a comparison with the interpreter, which takes seconds."""
-    kernel = Kernel(emit_function(func, target=target), jax.devices()[0])
+    kernel = kernel_of(func, target)
     assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(0)), 1e-3)
     return kernel.source
 
@@ -123,7 +121,7 @@ def test_terms_in_common_take_no_memory() -> None:
 def test_what_stands_apart_can_be_differentiated() -> None:
     """A barrier has a derivative and can be mapped."""
     func = read(SQUARE + each("(X[r, c] - M[r]) / (1.0 + V[r])"))
-    kernel, plain = (Kernel(emit_function(func, target=t), jax.devices()[0]) for t in (CPU, replace(CPU, shared=0.0)))
+    kernel, plain = (kernel_of(func, t) for t in (CPU, replace(CPU, shared=0.0)))
     x, rest = np.random.default_rng(0).normal(size=(ROWS, COLUMNS)).astype("float32"), [np.zeros(ROWS, "float32")] * 4
     slopes = [jax.grad(lambda x, k=k: k(x, x * 0, *rest)[0].sum())(x) for k in (kernel, plain)]
     np.testing.assert_allclose(*slopes, rtol=1e-4, atol=1e-6)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,7 +16,7 @@ from ir import PrimFunc, parse
 from ir.semantics.interpret import interpret
 from lower.emission.function import emit_function
 from lower.restructure import reschedule
-from lower.runtime.kernel import Kernel
+from lowered import kernel_of
 from profiles import few, some
 
 # Puts off in short loops too, which the interpreter can run: products are cheap.
@@ -49,7 +48,7 @@ def inputs(func: PrimFunc, seed: int = 3) -> dict[str, np.ndarray]:
 
 
 def results(func: PrimFunc, given_: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     return tuple(np.asarray(r) for r in kernel(**given_))
 
 

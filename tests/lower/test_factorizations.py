@@ -10,9 +10,8 @@ import pytest
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from lower import compile, emit
-from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, kernel_of
 from profiles import some
 
 N = 18
@@ -224,7 +223,7 @@ def states(lower: bool, inside: slice) -> dict[str, np.ndarray]:
 
 
 def kernel(func: PrimFunc) -> Kernel:
-    return Kernel(emit_function(func, target=CPU), jax.devices()[0])
+    return kernel_of(func, CPU)
 
 
 def is_factor(k: Kernel) -> bool:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,11 +13,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
-from ir import PrimFunc, parse
+from ir import PrimFunc
 from ir.semantics.inputs import random_inputs
-from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, kernel_of, read
 from profiles import few, some
 
 EAGER = replace(CPU, name="eager", scalar=1e3)  # as if vectors were longer
@@ -28,17 +26,12 @@ LAST = 'p = T.alloc_buffer((1,), "float32")\nq = T.alloc_buffer((1,), "float32")
 ZERO = "p[0] = 0.0\nq[0] = 0.0\n"
 
 
-def read(params: str, body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
-    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
-
-
 def check(
     func: PrimFunc, tolerance: float = 1e-4, inputs: dict[str, np.ndarray] | None = None, target: Target = CPU
 ) -> Kernel:
     """The kernel, after a comparison with the interpreter."""
     inputs = random_inputs(func, np.random.default_rng(0)) if inputs is None else inputs
-    kernel = Kernel(emit_function(func, target=target), jax.devices()[0])
+    kernel = kernel_of(func, target)
     assert_agrees(func, kernel, inputs, tolerance)
     return kernel
 

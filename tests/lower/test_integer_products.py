@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -10,8 +9,7 @@ from msgspec.structs import replace
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from lower.emission.function import emit_function
-from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, kernel_of
 from profiles import some
 
 
@@ -28,7 +26,7 @@ def f(A: T.Buffer((3, {k}), "{dtype}"), B: T.Buffer(({k}, 4), "{dtype}"), C: T.B
 
 def source(func: PrimFunc, largest: bool = True) -> str:
     """Compare with the interpreter on the largest and smallest numbers, or small ones; returns the source."""
-    kernel = Kernel(emit_function(func), jax.devices()[0])
+    kernel = kernel_of(func)
     inputs: dict[str, np.ndarray] = {}
     for b in func.buffers[:2]:
         shape = [int(d.value) for d in b.shape]  # pyright: ignore[reportAttributeAccessIssue]
@@ -84,7 +82,7 @@ def f(A: T.Buffer((130, 120), "int32"), B: T.Buffer((120, 140), "int32"), C: T.B
         for k in range(120):
             C[i, j] = C[i, j] + A[i, k] * B[k, j]
 """).funcs[0]
-    kernel = Kernel(emit_function(func), jax.devices()[0])
+    kernel = kernel_of(func)
     assert "integer_einsum(120" in kernel.source
     rng = np.random.default_rng(largest)
     a, b = (rng.integers(-largest, largest + 1, shape).astype(np.int32) for shape in ((130, 120), (120, 140)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,9 +10,7 @@ from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc
-from lower.emission.function import emit_function
-from lower.runtime.kernel import Kernel
-from lowered import assert_agrees, read
+from lowered import assert_agrees, kernel_of, read
 from profiles import few
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any array statement is worth it
@@ -33,7 +30,7 @@ for i in T.serial(24):
 
 def check(func: PrimFunc) -> list[str]:
     """Compare with the interpreter, places of all kinds given; returns the report of the lowering."""
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     for seed in range(4):
         rng = np.random.default_rng(seed)
         shapes = [tuple(int(d.value) for d in b.shape) for b in func.buffers]  # pyright: ignore[reportAttributeAccessIssue]

@@ -18,7 +18,7 @@ from ir.semantics.inputs import random_inputs
 from ir.semantics.interpret import interpret
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
-from lowered import assert_agrees, unwrapped
+from lowered import assert_agrees, kernel_of, unwrapped
 from profiles import some
 
 # Any array statement is worth it, and scans are not.
@@ -90,7 +90,7 @@ def read(params: str, body: str) -> PrimFunc:
 def check(params: str, body: str, n: int, m: int) -> Kernel:
     """Compare with the interpreter."""
     func = specialize(read(params, body), {"n": n, "m": m})
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(n)), 1e-5)
     return kernel
 
@@ -269,7 +269,7 @@ def test_elements_that_no_step_stores_stay_what_they_were() -> None:
     inputs = random_inputs(func, np.random.default_rng(0))
     inputs["D"][31:] = np.nan  # the program does not read these
     inputs["D"][:, 25:] = np.inf
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     assert "all elements of one i + j," in "\n".join(kernel.report)
     (want,) = interpret(func, **inputs)
     np.testing.assert_allclose(np.asarray(kernel(**inputs)[0]), want, rtol=1e-5)
@@ -314,7 +314,7 @@ def test_borders_may_be_stored_in_the_loops_of_the_table(place: str) -> None:
 
 def test_sizes_may_be_symbolic() -> None:
     func = read(f"{WORDS}, {INTS}", COUNTED + EDIT)
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     assert "all elements of one i + j," in "\n".join(kernel.report)
     assert "D_skewed = D.at[" not in kernel.source, kernel.source
     for n, m in ((7, 10), (10, 4), (1, 1)):
@@ -384,7 +384,7 @@ def test_tables_in_a_loop_need_not_be_kept() -> None:
 @cache
 def warping() -> Callable[..., tuple[jax.Array]]:
     func = specialize(read(f"{LINES}, {FLOATS}", WARP), {"n": 4, "m": 5})
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     assert "all elements of one i + j," in "\n".join(kernel.report)
     scope: dict[str, Callable[..., tuple[jax.Array]]] = {}
     exec(kernel.source, scope)

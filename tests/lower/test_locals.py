@@ -3,7 +3,6 @@
 # ruff: noqa: E501, ISC004
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -13,12 +12,10 @@ from forced import assert_all_agree
 from ir import PrimFunc, parse
 from ir.semantics.inputs import random_inputs
 from ir.semantics.interpret import interpret_with_undef
-from lower.emission.function import emit_function
 from lower.nest.normalize import normalize
-from lower.runtime.kernel import Kernel
 from lower.storage.forward_substitution import worked_out_again
 from lower.storage.invariant_code_motion import hoist_invariants
-from lowered import unwrapped
+from lowered import kernel_of, unwrapped
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4)  # array statements are worth a lot
@@ -35,7 +32,7 @@ def check(func: PrimFunc) -> str:
     """Compare with the interpreter, for two targets; returns the source for the eager one."""
     inputs = random_inputs(func, np.random.default_rng(0))
     expected = interpret_with_undef(func, **inputs)
-    kernels = [Kernel(emit_function(func, target=target), jax.devices()[0]) for target in (CPU, EAGER)]
+    kernels = [kernel_of(func, target) for target in (CPU, EAGER)]
     for kernel in kernels:
         for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
             np.testing.assert_allclose(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,23 +9,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
-from ir import PrimFunc, parse
+from ir import PrimFunc
 from ir.errors import InterpretError
 from ir.semantics.inputs import random_inputs
 from ir.semantics.interpret import interpret_with_undef
-from lower.emission.function import emit_function
-from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, kernel_of, read
 from profiles import few
 from symbolic import with_numbers_and_with_symbols
 
 EAGER = replace(CPU, name="eager", scalar=1e4, launch=1.0)  # any array statement is worth it
 N = 5
-
-
-def read(params: str, body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
-    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
 
 
 def check(func: PrimFunc, seed: int = 0) -> list[str]:
@@ -35,7 +27,7 @@ def check(func: PrimFunc, seed: int = 0) -> list[str]:
     for name, value in inputs.items():
         if np.ndim(value) == 2 and value.shape[0] == value.shape[1] and value.dtype.kind == "f":
             inputs[name] = (value / 4 + 4 * np.eye(len(value))).astype(value.dtype)
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     assert_agrees(func, kernel, inputs, 2e-3)
     return kernel.report
 
@@ -182,7 +174,7 @@ def small(func: PrimFunc) -> None:
     except InterpretError:  # a sum that leaves its width promises nothing
         return
     for same, sizes in with_numbers_and_with_symbols(func):
-        kernel = Kernel(emit_function(same, target=EAGER), jax.devices()[0])
+        kernel = kernel_of(same, EAGER)
         for (values, _), got in zip(expected, kernel(**inputs, **sizes), strict=True):
             np.testing.assert_array_equal(values, np.asarray(got), err_msg=kernel.source)
 

@@ -3,7 +3,6 @@
 # ruff: noqa: E501
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -12,9 +11,7 @@ from egraph_rules.cost.target import CPU, GPU, Target
 from ir import PrimFunc
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.semantics.interpret import interpret_with_undef
-from lower.emission.function import emit_function
-from lower.runtime.kernel import Kernel
-from lowered import agreeing_source, read, unwrapped
+from lowered import agreeing_source, kernel_of, read, unwrapped
 
 EAGER = replace(CPU, name="eager", step=1e4, scalar=1e4)  # loops cost a lot
 INTEGERS = (
@@ -33,7 +30,7 @@ def check(func: PrimFunc, inputs: Inputs, *targets: Target) -> None:
     """Compare with the interpreter."""
     expected = interpret_with_undef(func, **inputs)
     for target in targets or (CPU, EAGER):
-        kernel = Kernel(emit_function(func, target=target), jax.devices()[0])
+        kernel = kernel_of(func, target)
         for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
             found = np.asarray(got)[~undef]
             np.testing.assert_allclose(found, values[~undef], rtol=1e-4, atol=1e-4, err_msg=kernel.source)

@@ -6,17 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir import PrimFunc, interpret, parse
+from ir import interpret, parse
 from ir.semantics.inputs import random_inputs
 from lower import compile
+from lowered import read
 from profiles import some
 
 MATRIX = 'X: T.Buffer((6, 9), "{0}"), M: T.Buffer((6,), "{0}")'
-
-
-def read(params: str, body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
-    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
 
 
 def source(params: str, body: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,8 +11,7 @@ from msgspec.structs import replace
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc
 from ir.errors import InterpretError
-from lower.emission.function import emit_function
-from lower.runtime.kernel import Kernel
+from lowered import kernel_of
 from profiles import few
 from tests.lowered import assert_agrees, read
 
@@ -49,7 +47,7 @@ def agree(func: PrimFunc, seed: int = 0) -> str:
         for b in func.buffers[:1]
     }
     rest = {b.name: np.zeros((5, 30) if b.name == "P" else 5, b.dtype.numpy) for b in func.buffers[1:]}
-    plain, eager = (Kernel(emit_function(func, target=target), jax.devices()[0]) for target in (CPU, EAGER))
+    plain, eager = (kernel_of(func, target) for target in (CPU, EAGER))
     try:
         for kernel in (plain, eager):
             assert_agrees(func, kernel, {**given, **rest})

@@ -18,7 +18,7 @@ from ir.errors import InterpretError
 from ir.semantics.inputs import random_inputs
 from ir.semantics.interpret import interpret, interpret_with_undef
 from lower.emission.function import emit_function
-from lower.runtime.kernel import Kernel
+from lowered import kernel_of, read
 from profiles import few, some
 from symbolic import with_numbers_and_with_symbols
 
@@ -32,16 +32,11 @@ VECTORS = ", ".join(f'{name}: T.Buffer((20,), "float32")' for name in "AB")
 TABLES = ", ".join(f'{name}: T.Buffer((6, 9), "float32")' for name in "AB")
 
 
-def read(params: str, body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
-    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
-
-
 def check(func: PrimFunc, tolerance: float = 1e-4, target: Target = EAGER) -> list[str]:
     """Compare with the interpreter; returns the report of the lowering."""
     inputs = random_inputs(func, np.random.default_rng(0))
     expected = interpret_with_undef(func, **inputs)
-    kernel = Kernel(emit_function(func, target=target), jax.devices()[0])
+    kernel = kernel_of(func, target)
     for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
         want, have = values[~undef], np.asarray(got)[~undef]
         np.testing.assert_allclose(have, want, rtol=tolerance, atol=tolerance, err_msg=kernel.source)
@@ -267,7 +262,7 @@ def test_what_an_accumulator_held_is_not_read_where_nothing_is_added() -> None:
     params += "y: T.Buffer((8, 32), 'float32'), Y: T.Buffer((32, 32), 'float32')"
     body = "for i in range(32):\n    for j in range(8):\n        if m[i] > 0:\n            s[j] = s[j] + a[i]\n"
     body += "            for k in range(32):\n                y[j, k] = y[j, k] + s[j] * Y[i, k]"
-    kernel = Kernel(emit_function(read(params, body), target=EAGER), jax.devices()[0])
+    kernel = kernel_of(read(params, body), EAGER)
     assert scans(kernel.report) == 1
     ones, nothing = np.ones((32, 32), np.float32), np.zeros(32, np.int32)
     held = np.full(8, np.nan, np.float32)
@@ -283,7 +278,7 @@ def test_distances_from_integers_at_the_end_of_their_type(op: str, by: str) -> N
     a = np.full(20, np.iinfo(np.int32).max if op == "min" else np.iinfo(np.int32).min, np.int32)
     a[[0, 9]] = 5, 2
     want = interpret(func, A=a, B=np.zeros(20, np.int32))[0]
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     assert scans(list(kernel.report)) == 1
     np.testing.assert_array_equal(kernel(A=a)[0], want)
     away = read(
@@ -391,7 +386,7 @@ def small(func: PrimFunc) -> None:
     except InterpretError:  # a sum that leaves its width promises nothing
         return
     for same, sizes in with_numbers_and_with_symbols(func):
-        kernel = Kernel(emit_function(same, target=EAGER), jax.devices()[0])
+        kernel = kernel_of(same, EAGER)
         for (values, undef), got in zip(expected, kernel(**inputs, **sizes), strict=True):
             np.testing.assert_array_equal(values[~undef], np.asarray(got)[~undef], err_msg=kernel.source)
 

@@ -16,20 +16,14 @@ from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
 from forced import alternatives
-from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.nodes import Buffer, Const
 from ir.semantics.interpret import interpret_with_undef
-from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
+from lowered import kernel_of, read
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)
-
-
-def read(params: str, body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
-    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
 
 
 def shape(buffer: Buffer) -> tuple[int, ...]:
@@ -53,7 +47,7 @@ def compare(kernel: Kernel, inputs: Mapping[str, Any]) -> bool:
 
 
 def compiled(params: str, body: str, target: Target = EAGER) -> Kernel:
-    return Kernel(emit_function(read(params, body), target=target), jax.devices()[0])
+    return kernel_of(read(params, body), target)
 
 
 def has_loops(kernel: Kernel) -> bool:
@@ -216,9 +210,7 @@ def test_near_misses_stay_right(params: str, body: str) -> None:
 def test_prices_decide() -> None:
     params, body = RANGES["product with a vector"]
     steps_are_free = replace(CPU, name="other", scalar=0.1, step=0.0)
-    loops, ranges = (
-        Kernel(emit_function(read(params, body), target=t), jax.devices()[0]) for t in (steps_are_free, CPU)
-    )
+    loops, ranges = (kernel_of(read(params, body), t) for t in (steps_are_free, CPU))
     assert has_loops(loops) and not has_loops(ranges), (loops.report, ranges.report)
 
 

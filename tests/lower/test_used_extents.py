@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 
@@ -10,11 +9,9 @@ from egraph_rules.cost.target import CPU
 from ir import parse
 from ir.nodes import Const
 from ir.semantics.inputs import random_inputs
-from lower.emission.function import emit_function
 from lower.nest.normalize import normalize
-from lower.runtime.kernel import Kernel
 from lower.storage.used_extents import trimmed
-from lowered import assert_agrees
+from lowered import assert_agrees, kernel_of
 
 HEAD = "@T.prim_func\ndef f({params}):\n{body}"
 # By what is used: parameters, a body, and the shape of the local that is left.
@@ -83,4 +80,4 @@ def test_locals_are_as_large_as_what_is_used_of_them(name: str) -> None:
     local = next(b for b in program.depth if b.name == "H")
     assert tuple(n.value for n in local.shape if isinstance(n, Const)) == shape
     inputs = random_inputs(func, np.random.default_rng(0))
-    assert_agrees(func, Kernel(emit_function(func, target=CPU), jax.devices()[0]), inputs)
+    assert_agrees(func, kernel_of(func, CPU), inputs)

@@ -21,9 +21,9 @@ from ir import PrimFunc, parse
 from ir.nodes import binary
 from ir.semantics.interpret import interpret_with_undef
 from ir.traverse import results_of
-from lower.emission.function import emit_function
 from lower.nest.silent_stores import LAWS
 from lower.runtime.kernel import Kernel
+from lowered import kernel_of
 from profiles import few, some
 
 DEAR = replace(CPU, name="dear", launch=1.0, step=0.0, load=20.0, store=20.0)  # several steps go in a pass early
@@ -69,7 +69,7 @@ def steps(value: str, n: int = N) -> str:
 
 
 def kernel(func: PrimFunc, target: Target = CPU) -> Kernel:
-    return Kernel(emit_function(func, target=target), jax.devices()[0])
+    return kernel_of(func, target)
 
 
 def check(func: PrimFunc, *several: dict[str, Any], target: Target = CPU) -> Kernel:

@@ -14,9 +14,8 @@ from ir import PrimFunc, parse, specialize
 from ir.semantics.inputs import random_inputs
 from ir.semantics.interpret import interpret_with_undef
 from lower import emit
-from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
-from lowered import assert_agrees, unwrapped
+from lowered import assert_agrees, kernel_of, unwrapped
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4, launch=50.0, gather=0.0)  # any array statement is worth it
@@ -31,7 +30,7 @@ def read(params: str, body: str) -> PrimFunc:
 def check(func: PrimFunc, seed: int = 0) -> Kernel:
     """Compare with the interpreter."""
     inputs = random_inputs(func, np.random.default_rng(seed))
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     assert_agrees(func, kernel, inputs, 1e-4)
     return kernel
 
@@ -290,7 +289,7 @@ for i in T.serial(1, n):
         D[i, j] = T.min(T.min(D[i - 1, j], D[i, j - 1]) + 1, D[i - 1, j - 1] + T.Select(a[i] % 3 == b[j] % 3, 0, 1))
 """
     func = read(params, body)
-    compiled = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    compiled = kernel_of(func, EAGER)
     assert is_wavefront(compiled, "i + j"), compiled.source
     for n, m in ((7, 10), (10, 4), (2, 2)):
         fixed = specialize(func, {"n": n, "m": m})
@@ -407,7 +406,7 @@ for i in T.serial(9):
     func = read('A: T.Buffer((9, 9), "float32")', body)
     given = np.random.default_rng(0).uniform(-1, 1, (9, 9)).astype(np.float32)
     given[np.tril_indices(9, -1)] = np.nan
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = kernel_of(func, EAGER)
     assert is_wavefront(kernel, "i + j"), kernel.source
     ((want, _),) = interpret_with_undef(func, given)
     np.testing.assert_allclose(np.asarray(kernel(given)[0]), want, rtol=1e-5)

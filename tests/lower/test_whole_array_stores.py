@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -10,9 +9,7 @@ from msgspec.structs import replace
 from egraph_rules.cost.target import CPU, GPU, Target
 from ir.nodes import PrimFunc
 from ir.semantics.inputs import random_inputs
-from lower.emission.function import emit_function
-from lower.runtime.kernel import Kernel
-from lowered import assert_agrees, read, unwrapped
+from lowered import assert_agrees, kernel_of, read, unwrapped
 from profiles import some
 
 SMALL = replace(CPU, name="one pass", one_pass=1, step=0.0)
@@ -50,7 +47,7 @@ PASSES = {  # how many stores go through all of an array, and how many masks the
 
 def check(func: PrimFunc, target: Target) -> str:
     """The source, after a comparison with the interpreter on borders that are not finite."""
-    kernel = Kernel(emit_function(func, target=target), jax.devices()[0])
+    kernel = kernel_of(func, target)
     assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(0)), 1e-4)
     return kernel.source
 
@@ -74,7 +71,7 @@ def test_elements_that_are_kept_may_be_anything() -> None:
     func = read(PARAMS, HEAT)
     inputs = random_inputs(func, np.random.default_rng(0))
     inputs["A"][0, 0] = inputs["B"][19, 23] = np.nan
-    kernel = Kernel(emit_function(func, target=SMALL), jax.devices()[0])
+    kernel = kernel_of(func, SMALL)
     a, b = (np.asarray(x) for x in kernel(**inputs))
     assert np.isnan(a[0, 0]) and np.isnan(a).sum() == 1
     assert np.isnan(b[19, 23]) and np.isnan(b).sum() == 1

@@ -30,7 +30,7 @@ from ir.script.plain.library.selected import alike, beside
 from ir.script.plain.program import Again, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.tuples import check_no_list, stands_for_list
-from ir.traverse import free_vars, has_loads, loads
+from ir.traverse import free_vars, has_loads, loads, reads
 
 _SUMS = {"sum": "add", "mean": "add", "prod": "mul", "min": "min", "max": "max", "any": "or", "all": "and"}
 _STARTS = {"prod": 1, "all": True}  # of nothing; that of others is 0
@@ -208,7 +208,7 @@ class ArrayStores(Struct):
         place = self.read.place(target, indices)
         own = [load for load in loads(expr) if load.buffer == target.buffer]
         if any(map(has_loads, place)):  # data says where, so that one place may be there twice
-            if any(load.buffer == target.buffer for index in place for load in loads(index)):
+            if reads(target.buffer, *place):
                 message = f"the places to be stored to are read from {target.buffer.name} itself"
                 raise self.read.error("unsupported", message, node, "copy them first, as in places = A.copy()")
             return bool(own)

@@ -50,18 +50,18 @@ from ir.presburger.facts import entry_facts
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
 from ir.program.edit import ROOT, block_path, blocks_of, names_in, nest, refuse, replace_buffer
-from ir.transform.storage.padding import grid
+from ir.transform.storage.padding import grid, own_names
 from ir.traverse import (
     all_exprs,
     buffers_written,
     free_vars,
     has_loads,
+    is_fixed,
     shape_vars,
     stmt_children,
     substitute,
     substitute_expr,
     walk,
-    walk_expr,
 )
 
 
@@ -179,7 +179,7 @@ def _items(stmt: Stmt, local: list[Buffer]) -> Iterator[Stmt]:
         case Alloc(buffer=buffer, body=body):
             local.append(buffer)
             yield from _items(body, local)
-        case Let(var=var, value=value, body=body) if not any(isinstance(e, (Load, Undef)) for e in walk_expr(value)):
+        case Let(var=var, value=value, body=body) if is_fixed(value):
             yield from _items(substitute(body, {var: value}), local)
         case Block(name=name, axes=(), init=None, predicate=predicate, body=body) if name == ROOT:
             yield from _items(body if predicate.same(TRUE) else If(predicate, body, SKIP), local)
@@ -422,7 +422,7 @@ class _Teller:
 
     def _model(self, buffer: Buffer) -> tuple[list[str], list[tuple[Expr, tuple[Var, ...]]]]:
         """Names for the indices of a buffer, and conditions on them, after how the stage stores to it."""
-        names = [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))]
+        names = own_names(buffer)
         guards: list[tuple[Expr, tuple[Var, ...]]] = []
         for event in events(self.stage):
             if event.store is None or event.store.buffer != buffer:

@@ -11,8 +11,8 @@ from ir.naming import fresh
 from ir.nodes import Binary, Const, Expr, For, PrimFunc, Var, const
 from ir.presburger.facts import facts_at
 from ir.program.edit import Changed, loop_path, names_in, plus, refuse, times, with_body
-from ir.transform.loops.ranges import check_defined, check_range, check_steady, count, is_number, loop_at, nested
-from ir.traverse import free_vars, substitute
+from ir.transform.loops.ranges import check_defined, check_range, check_steady, count, loop_at, nested
+from ir.traverse import free_vars, is_const, substitute
 
 
 def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
@@ -60,8 +60,8 @@ def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
 
 
 def _modulo(value: Expr, extent: Expr) -> Expr:
-    return const(0, value.dtype) if is_number(extent, 1) else Binary("floormod", value, extent)
+    return const(0, value.dtype) if is_const(extent, 1) else Binary("floormod", value, extent)
 
 
 def _quotient(value: Expr, extent: Expr) -> Expr:
-    return value if is_number(extent, 1) else Binary("floordiv", value, extent)
+    return value if is_const(extent, 1) else Binary("floordiv", value, extent)

@@ -90,7 +90,3 @@ def count(loop: For, known: isl.Set) -> Expr:
     """The number of iterations: two extents below zero would have a positive product."""
     zero = const(0, loop.extent.dtype)
     return loop.extent if proven(Binary("ge", loop.extent, zero), known) else Binary("max", loop.extent, zero)
-
-
-def is_number(expr: Expr, value: int) -> bool:
-    return isinstance(expr, Const) and expr.value == value

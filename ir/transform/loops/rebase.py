@@ -6,11 +6,12 @@ from msgspec.structs import replace
 
 from ir.analysis.defined import is_defined
 from ir.naming import fresh
-from ir.nodes import Binary, Const, Expr, PrimFunc, const
+from ir.nodes import Expr, PrimFunc, const
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
+from ir.program.calls import minus
 from ir.program.edit import Changed, loop_path, names_in, plus, refuse, scope_of, with_body
-from ir.transform.loops.ranges import check_range, check_steady, is_number, literal, loop_at
+from ir.transform.loops.ranges import check_range, check_steady, literal, loop_at
 from ir.traverse import free_vars, substitute
 
 
@@ -35,8 +36,4 @@ def rebase(func: PrimFunc, loop: str, start: int | Expr) -> Changed:
 
 
 def _difference(left: Expr, right: Expr) -> Expr:
-    if isinstance(left, Const) and isinstance(right, Const):
-        return const(int(left.value) - int(right.value), left.dtype)
-    if is_number(right, 0):
-        return left
-    return const(0, left.dtype) if left.same(right) else Binary("sub", left, right)
+    return const(0, left.dtype) if left.same(right) else minus(left, right)

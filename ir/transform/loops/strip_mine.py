@@ -13,8 +13,8 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, guarded, proven
 from ir.printing.printer import to_script
 from ir.program.edit import Changed, loop_path, names_in, nest, plus, refuse, times, with_body
-from ir.transform.loops.ranges import check_range, check_steady, is_number, literal, loop_at
-from ir.traverse import free_vars, has_loads, substitute
+from ir.transform.loops.ranges import check_range, check_steady, literal, loop_at
+from ir.traverse import free_vars, has_loads, is_const, substitute
 
 _MAX_PARTS = 16  # more loops than that are a mistake
 
@@ -45,7 +45,7 @@ def split(func: PrimFunc, loop: str, factors: Sequence[int | Expr | None]) -> Ch
     parts = [replace(old.var, name=fresh(loop + suffix, taken)) for suffix in suffixes]
     index: Expr = const(0, old.var.dtype)
     for var, extent in zip(parts, extents, strict=True):
-        index = plus(times(extent, index) if not is_number(index, 0) else index, var)
+        index = plus(times(extent, index) if not is_const(index, 0) else index, var)
     zero = const(0, old.var.dtype)
     loops = [
         For(v, zero, n, old.body, old.kind if k == 0 else "serial", old.annotations if k == 0 else (), old.span)
@@ -68,7 +68,7 @@ def _independent_below(loop: For) -> list[For]:
     found: list[For] = []
     stmt = loop.body
     while isinstance(stmt, For):
-        used = {v for e in (stmt.start, stmt.extent) for v in free_vars(e)}
+        used = free_vars(stmt.start, stmt.extent)
         if loop.var in used or has_loads(stmt.start) or has_loads(stmt.extent):
             break
         found.append(stmt)
@@ -107,7 +107,7 @@ def _factors(loop: For, factors: Sequence[int | Expr | None], known: isl.Set) ->
 
 
 def _ceildiv(extent: Expr, divisor: Expr) -> Expr:
-    if is_number(divisor, 1):
+    if is_const(divisor, 1):
         return extent
     if isinstance(extent, Const) and isinstance(divisor, Const):
         return const(-(-int(extent.value) // int(divisor.value)), extent.dtype)

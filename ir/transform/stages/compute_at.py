@@ -43,7 +43,6 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
-    Const,
     Evaluate,
     Expr,
     For,
@@ -81,6 +80,7 @@ from ir.traverse import (
     bound_var,
     free_vars,
     has_loads,
+    is_const,
     map_expr,
     map_stmt,
     stmt_children,
@@ -228,7 +228,7 @@ def _followed(placed: _Placed, loop: str, below: tuple[Stmt, ...]) -> Changed | 
     stage, rest = seq(*body.stmts[: placed.stage]), seq(*body.stmts[placed.stage :])
     taken = names_in(new)
     copies = {x.var: replace(x.var, name=fresh(x.var.name, taken)) for x in loops}
-    first = tuple(x.var if _is_zero(x.start) else Binary("sub", x.var, x.start) for x in loops)
+    first = tuple(x.var if is_const(x.start, 0) else Binary("sub", x.var, x.start) for x in loops)
     wide = {b: replace(b, shape=(*(x.extent for x in loops), *b.shape)) for b in buffers}
     for old, buffer in wide.items():
         stage, rest = (replace_buffer(s, old, buffer, lambda indices: (*first, *indices)) for s in (stage, rest))
@@ -263,10 +263,6 @@ def _indices_of(stmt: Stmt, buffers: set[Buffer], values: dict[Var, Expr], scope
                 yield index
     for child in stmt_children(stmt):
         yield from _indices_of(child, buffers, values, scope)
-
-
-def _is_zero(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value == 0
 
 
 def _placed(func: PrimFunc, block: str, loop: str, compact: bool, sizes: Mapping[Var, Expr]) -> _Placed:

@@ -84,7 +84,7 @@ def _inlined(func: PrimFunc, block: str) -> Changed:
 
 def _refuse_bound(path: Sequence[Stmt], store: Store) -> None:
     """Refuse values made of names that hold what was loaded, where that load cannot stand for the name."""
-    used = {v for e in (*store.indices, store.value) for v in free_vars(e)}
+    used = free_vars(*store.indices, store.value)
     for k, let in enumerate(path):
         if not isinstance(let, Let) or not has_loads(let.value):
             continue

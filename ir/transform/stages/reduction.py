@@ -36,8 +36,10 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, proven
+from ir.program.calls import of_dtype
 from ir.program.edit import (
     Changed,
+    beside,
     block_path,
     folded,
     loop_path,
@@ -49,9 +51,9 @@ from ir.program.edit import (
     scope_of,
     with_body,
 )
-from ir.transform.stages.restrict import as_dtype
 from ir.traverse import (
     all_exprs,
+    buffers_read,
     buffers_written,
     free_vars,
     has_loads,
@@ -167,7 +169,7 @@ class _Init(Struct, frozen=True, eq=False):
             if not (is_defined(loop.start, known) and is_defined(loop.extent, known)):
                 message = f"the range of loop {loop.var.name} may divide by zero where it is not evaluated now"
                 refuse("undefined-range", message, loop.span, help="assume that the divisor is not zero with T.assume")
-        buffers = buffers_written(self.stmt) | {x.buffer for e in all_exprs(self.stmt) for x in loads(e)}
+        buffers = buffers_written(self.stmt) | buffers_read(*all_exprs(self.stmt))
         for stmt in self.path:
             if isinstance(stmt, Alloc) and stmt.buffer in buffers:
                 message = f"the initialisation uses {stmt.buffer.name}, which each iteration allocates anew"
@@ -187,24 +189,20 @@ class _Init(Struct, frozen=True, eq=False):
         """The loop with nothing but the statements that come before the initialisation in its body."""
         new: Stmt = SKIP
         for parent, child in zip(reversed(self.path[:-1]), reversed(self.path[1:]), strict=True):
-            new = seq(*_before(parent, child), new) if isinstance(parent, Seq) else replace_at((parent, child), new)
+            new = seq(*beside(parent, child)[0], new) if isinstance(parent, Seq) else replace_at((parent, child), new)
         return new
 
     def without_passed(self, end: Stmt) -> Stmt:
         """The loop with `end` at the end of the path, and without the statements that come before it."""
         for parent, child in zip(reversed(self.path[:-1]), reversed(self.path[1:]), strict=True):
             if isinstance(parent, Seq):
-                rest = parent.stmts[len(_before(parent, child)) + 1 :]
+                rest = parent.stmts[len(beside(parent, child)[0]) + 1 :]
                 end = seq(end, *rest)
             elif isinstance(parent, Block):
                 end = replace(parent, init=None, body=end)
             else:
                 end = replace_at((parent, child), end)
         return end
-
-
-def _before(parent: Seq, child: Stmt) -> tuple[Stmt, ...]:
-    return parent.stmts[: next(k for k, s in enumerate(parent.stmts) if s is child)]
 
 
 def _around(path: tuple[Stmt, ...]) -> tuple[tuple[Expr, ...], dict[Var, Expr]]:
@@ -377,4 +375,4 @@ def _only(domain: isl.Set, loop: For, names: set[str], scope: Mapping[str, Expr]
     usual = start is not None and not {v.name for v in free_vars(loop.start)} & names
     if start is not None and usual and line.params().is_subset(low.eq_set(start)):
         return loop.start
-    return as_dtype(readback.expression(low.coalesce(), scope, line.params()), loop.var.dtype)
+    return of_dtype(readback.expression(low.coalesce(), scope, line.params()), loop.var.dtype)

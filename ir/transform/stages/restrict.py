@@ -15,14 +15,11 @@ from msgspec.structs import replace
 
 from ir.analysis.legality import Event
 from ir.bounds.ranges import Context, between, fold, range_of
-from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
     TRUE,
     Alloc,
     Block,
-    Cast,
-    Const,
     Expr,
     For,
     If,
@@ -39,8 +36,9 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.printing.intervals import extent_of
+from ir.program.calls import of_dtype
 from ir.program.edit import plus
-from ir.traverse import node_count, stmt_children, substitute, substitute_expr, walk_expr
+from ir.traverse import is_const, node_count, stmt_children, substitute, substitute_expr, walk_expr
 
 
 class Kept(Struct, frozen=True, eq=False):
@@ -189,8 +187,8 @@ class Restriction(Struct):
 
     def _scanning(self, loop: For, found: Scan, inside: isl.Set) -> Stmt:
         """`loop` over a range; from zero where its first value is simple to add."""
-        first, extent = as_dtype(found.first, loop.var.dtype), as_dtype(found.extent, loop.var.dtype)
-        if isinstance(extent, Const) and extent.value == 1:
+        first, extent = of_dtype(found.first, loop.var.dtype), of_dtype(found.extent, loop.var.dtype)
+        if is_const(extent, 1):
             self._set(loop.var, self._shortest(loop.var, first, inside))
             return self._visit(loop.body, inside)
         var = self.name(loop.var)
@@ -261,8 +259,8 @@ def _by_constraints(line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Con
             lowers.append(isl.PwAff.from_aff(bound.ceil()).project_domain_on_params())
         if item.is_equality() or item.is_upper_bound(isl.dim_type.set, 0):
             uppers.append(isl.PwAff.from_aff(bound.floor()).project_domain_on_params())
-    lowers = _needed(lowers, context.known, upper=False)
-    uppers = _needed(uppers, context.known, upper=True)
+    lowers = pb.needed(lowers, context.known, upper=False)
+    uppers = pb.needed(uppers, context.known, upper=True)
     if not lowers or not uppers:
         return None
     first, last = reduce(lambda a, b: a.max(b), lowers), reduce(lambda a, b: a.min(b), uppers)
@@ -278,19 +276,9 @@ def _by_constraints(line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Con
     else:
         stop = fold("min", [context.read(u.add(one)) for u in uppers])
         wide = max((start.dtype, stop.dtype), key=lambda d: d.bits)
-        start, stop = as_dtype(start, wide), as_dtype(stop, wide)
+        start, stop = of_dtype(start, wide), of_dtype(stop, wide)
         extent = extent_of(start, stop)
     return Scan(start, extent, vanishes)
-
-
-def _needed(bounds: list[isl.PwAff], where: isl.Set, *, upper: bool) -> list[isl.PwAff]:
-    """Bounds without those that another implies everywhere."""
-    kept = list(bounds)
-    for bound in bounds:
-        others = [b for b in kept if b is not bound]
-        if any(where.is_subset(b.le_set(bound) if upper else b.ge_set(bound)) for b in others):
-            kept = others
-    return kept
 
 
 def _same_where(left: isl.Set, right: isl.Set, known: isl.Set) -> bool:
@@ -344,13 +332,6 @@ def is_simple(expr: Expr) -> bool:
 def _adds_well(first: Expr) -> bool:
     """Whether the first value of a loop is added in its body, so that the loop starts from zero."""
     return is_simple(first) and not any(getattr(e, "op", "") == "floordiv" for e in walk_expr(first))
-
-
-def as_dtype(expr: Expr, dtype: DType) -> Expr:
-    """An integer expression in another integer dtype that holds its values."""
-    if expr.dtype is dtype:
-        return expr
-    return const(int(expr.value), dtype) if isinstance(expr, Const) else Cast(dtype, expr)
 
 
 def renamed(stmt: Stmt, names: Mapping[Var, Var]) -> Stmt:

@@ -38,7 +38,7 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.program.blocks import lower_statement
-from ir.program.edit import Changed, loops_around, names_in, path_to, refuse, replace_at, scope_of
+from ir.program.edit import Changed, beside, loops_around, names_in, path_to, refuse, replace_at, scope_of
 from ir.transform.stages.compute_at import OPERATIONS, too_many_steps
 from ir.transform.stages.restrict import Kept, Restriction, renamed
 
@@ -158,7 +158,7 @@ def _check_moved(
     passed = list(meeting.between)
     for parent, child in pairwise(nest):
         if isinstance(parent, Seq):
-            passed += parent.stmts[next(k for k, s in enumerate(parent.stmts) if s is child) + 1 :]
+            passed += beside(parent, child)[1]
     for other in passed:
         found = conflict(other, stage, pb.forget(known, inner))
         if found is not None:

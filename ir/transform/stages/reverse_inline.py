@@ -27,7 +27,7 @@ from ir.nodes import SKIP, TRUE, Block, Buffer, Expr, For, If, Load, PrimFunc, S
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
-from ir.program.edit import Changed, block_path, forget_regions, path_to, refuse, replace_at, scope_of
+from ir.program.edit import Changed, beside, block_path, forget_regions, path_to, refuse, replace_at, scope_of
 from ir.transform.stages.solving import Inverse, bounded, event_of, refuse_undef, single_store
 from ir.traverse import (
     all_exprs,
@@ -256,7 +256,7 @@ class _Fusion(Struct, frozen=True, eq=False):
         passed = list(self.meeting.between)
         for parent, child in pairwise(self.here):
             if isinstance(parent, Seq):
-                passed += parent.stmts[next(k for k, s in enumerate(parent.stmts) if s is child) + 1 :]
+                passed += beside(parent, child)[1]
         for other in passed:
             found = conflict(other, stage, pb.forget(self.meeting.known, own))
             if found is not None:

@@ -47,6 +47,7 @@ from ir.presburger.indices import Tidy
 from ir.program.edit import (
     ROOT,
     Changed,
+    beside,
     block_path,
     blocks_of,
     find_buffer,
@@ -60,7 +61,7 @@ from ir.program.edit import (
     with_body,
 )
 from ir.traverse import (
-    conjunction,
+    conjuncts_of,
     free_vars,
     has_loads,
     map_stmt,
@@ -123,7 +124,7 @@ def _rewrite(func: PrimFunc, name: str, buffer: Buffer, reassociate: bool) -> tu
             outputs += made
         return func, outputs
     event, indices = found[0]
-    used = set[Var]().union(*(free_vars(i) for i in indices))
+    used = free_vars(*indices)
     outer = next((loop for loop in event.loops if loop.var in used), None)
     if outer is None:
         return func, []
@@ -433,7 +434,7 @@ def _one_iteration(loop: For) -> Stmt:
         inner = inner.body
     if not isinstance(inner, If) or inner.other != SKIP or not _is_positive(loop.extent):
         return loop
-    tests = list(conjunction(inner.cond))
+    tests = list(conjuncts_of(inner.cond))
     start = Binary("eq", loop.var, loop.start)
     others = [t for t in tests if not t.same(start)]
     if len(others) == len(tests):
@@ -472,8 +473,8 @@ def _beside(path: tuple[Stmt, ...], *, before: bool) -> Stmt:
     for stmt in reversed(path[:-1]):
         (child,) = _child(stmt, path)
         if isinstance(stmt, Seq):
-            place = next(k for k, s in enumerate(stmt.stmts) if s is child)
-            result = seq(*stmt.stmts[:place], result) if before else seq(result, *stmt.stmts[place + 1 :])
+            earlier, later = beside(stmt, child)
+            result = seq(*earlier, result) if before else seq(result, *later)
         elif result != SKIP:
             result = _named(replace_at((stmt, child), result), _SUFFIX[before])
     return result

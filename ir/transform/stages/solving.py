@@ -11,8 +11,8 @@ from ir.analysis.legality import Event, domain_of, events
 from ir.nodes import Block, Expr, Load, PrimFunc, Seq, Stmt, Store, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
+from ir.program.calls import of_dtype
 from ir.program.edit import ROOT, Changed, path_to, refuse, replace_at
-from ir.transform.stages.restrict import as_dtype
 from ir.traverse import all_exprs, has_undef, walk
 
 _OPERATIONS = 4_000_000  # all questions of one step; those of hand-written programs need some thousand
@@ -110,7 +110,7 @@ class Inverse(Struct, frozen=True, eq=False):
         """A variable, where the element has the coordinates `at`."""
         for index, value in zip(self.indices, at, strict=True):
             if index.same(var):
-                return as_dtype(value, var.dtype)
+                return of_dtype(value, var.dtype)
         function = self.solved(var)
         if function is None:
             return None
@@ -120,7 +120,7 @@ class Inverse(Struct, frozen=True, eq=False):
         order = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(self.coordinates))  # in which terms are written
         for k, coordinate in enumerate(self.coordinates):
             order = order.set_dim_name(isl.dim_type.param, k, coordinate.name)
-        return as_dtype(
+        return of_dtype(
             readback.expression(function.align_params(order), names, self.image.align_params(order)), var.dtype
         )
 

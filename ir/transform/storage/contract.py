@@ -19,7 +19,6 @@ from ir.nodes import (
     Block,
     Buffer,
     CallStmt,
-    Const,
     Evaluate,
     Expr,
     For,
@@ -37,13 +36,15 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import learned, proven
+from ir.program.calls import of_dtype
 from ir.program.edit import forget_regions
-from ir.transform.stages.restrict import as_dtype, equals, is_simple
+from ir.transform.stages.restrict import equals, is_simple
 from ir.traverse import (
     buffers_accessed,
     free_vars,
     has_kind,
     has_loads,
+    is_const,
     map_expr,
     map_stmt,
     node_count,
@@ -141,7 +142,7 @@ def _tested(store: Store, axes: Sequence[_Axis | None], known: isl.Set) -> Stmt:
     tests: list[Expr] = []
     for index, axis in zip(store.indices, axes, strict=True):
         if axis is not None:
-            first, extent = as_dtype(axis.first, index.dtype), as_dtype(axis.extent, index.dtype)
+            first, extent = of_dtype(axis.first, index.dtype), of_dtype(axis.extent, index.dtype)
             bounds = Binary("ge", index, first), Binary("lt", index, folded(Binary("add", first, extent)))
             tests += [test for test in bounds if not proven(test, known)]
     return If(conjunction(tests), store, SKIP) if tests else store
@@ -183,7 +184,7 @@ def _axis(
         top = readback.coordinate(dims, 0, upper=True)
         if top is None or top.n_piece() != 1:
             return None
-        extent = as_dtype(readback.expression(top, scope, known), old.dtype)
+        extent = of_dtype(readback.expression(top, scope, known), old.dtype)
     whole = pb.affine(old)
     value = pb.affine(extent)
     if whole is None or value is None or known.is_subset(value.ge_set(whole)):
@@ -257,8 +258,8 @@ class _Rewriter(Struct, frozen=True, eq=False):
 
     @staticmethod
     def _index(index: Expr, axis: _Axis, known: isl.Set, values: Mapping[Var, Expr]) -> Expr:
-        first = as_dtype(axis.first, index.dtype)
-        if isinstance(first, Const) and first.value == 0:
+        first = of_dtype(axis.first, index.dtype)
+        if is_const(first, 0):
             return index
         place = pb.affine(substitute_expr(index, values))
         if place is not None:
@@ -270,7 +271,7 @@ class _Rewriter(Struct, frozen=True, eq=False):
         place = pb.affine(index)
         if place is not None:
             names = {v.name: v for e in (index, first) for v in free_vars(e)}
-            short = as_dtype(readback.expression(place.sub(axis.low), names), index.dtype)
+            short = of_dtype(readback.expression(place.sub(axis.low), names), index.dtype)
             if node_count(short) <= node_count(index):
                 return short
         return Binary("sub", index, first)

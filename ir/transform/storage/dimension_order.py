@@ -149,6 +149,6 @@ def _told_apart(func: PrimFunc, index_map: IndexMap) -> IndexMap:
 
 def _check_names(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> None:
     sizes = {*func.scalars, *shape_vars(func)}
-    for var in {v for r in index_map.results for v in free_vars(r)} - set(index_map.params) - sizes:
+    for var in free_vars(*index_map.results) - set(index_map.params) - sizes:
         message = f"the index map of {buffer.name} depends on `{var.name}`, which is no scalar of {func.name}"
         refuse("index-map", message, func.span, help="use the indices, numbers and scalar parameters")

@@ -186,6 +186,11 @@ def assumption(buffer: Buffer, geometry: Geometry, fill: Filler, names: Sequence
     return nest(loops, Assume(claim if inside.same(FALSE) else inside | claim))
 
 
+def own_names(buffer: Buffer) -> list[str]:
+    """Names for the indices of a buffer, after its own."""
+    return [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))]
+
+
 def grid(buffer: Buffer, names: Sequence[str], taken: set[str]) -> tuple[list[For], tuple[Expr, ...]]:
     """Empty loops over all elements of a buffer in storage order, and the indices."""
     loops: list[For] = []
@@ -197,7 +202,7 @@ def grid(buffer: Buffer, names: Sequence[str], taken: set[str]) -> tuple[list[Fo
 
 def filled(buffer: Buffer, value: Expr, taken: set[str]) -> Stmt:
     """Store a value to all elements of a buffer."""
-    loops, places = grid(buffer, [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))], taken)
+    loops, places = grid(buffer, own_names(buffer), taken)
     return nest(loops, Store(buffer, places, value))
 
 

@@ -13,7 +13,7 @@ from ir.nodes import FALSE, SKIP, TRUE, Assume, Binary, Buffer, Const, Expr, For
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.edit import nest
-from ir.transform.storage.padding import grid
+from ir.transform.storage.padding import grid, own_names
 
 
 class Part(Struct, frozen=True):
@@ -33,7 +33,7 @@ class Part(Struct, frozen=True):
 
         Loops get names that are not `taken`. It may take many steps of isl: see `sets.within_budget`.
         """
-        names = [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))]
+        names = own_names(buffer)
         loops, indices = grid(buffer, names, set(taken))
         for loop in loops:
             known = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).must)

@@ -13,13 +13,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.naming import fresh
-from ir.nodes import Alloc, Buffer, CallStmt, Const, Expr, Let, Load, Module, PrimFunc, Stmt, Store, Var, seq
+from ir.nodes import Alloc, Buffer, CallStmt, Expr, Let, Load, Module, PrimFunc, Stmt, Store, Var, seq
 from ir.program.calls import calls_in, plus
 from ir.program.edit import names_in, nest
 from ir.sections import Section, passed
 from ir.transform.calls.specialize import specialized
-from ir.transform.storage.padding import grid
-from ir.traverse import has_loads, map_stmt, results_of
+from ir.transform.storage.padding import grid, own_names
+from ir.traverse import has_loads, is_const, map_stmt, results_of
 
 Axes = tuple[int, ...]  # of a buffer: those that a map is of, where a section keeps these and drops others
 Taken = Callable[[Buffer, Section], bool]
@@ -33,10 +33,7 @@ def kept(section: Section) -> Axes:
 def covers(section: Section, axes: Axes) -> bool:
     """Whether a section takes all of some axes of its buffer."""
     ranges = ((section.ranges[a], section.buffer.shape[a]) for a in axes)
-    return all(
-        extent is not None and extent.same(full) and isinstance(start, Const) and start.value == 0
-        for (start, extent), full in ranges
-    )
+    return all(extent is not None and extent.same(full) and is_const(start, 0) for (start, extent), full in ranges)
 
 
 def calls_of(module: Module, name: str) -> Iterator[tuple[PrimFunc, CallStmt]]:
@@ -170,7 +167,7 @@ def _once(start: Expr, names: list[tuple[Var, Expr]], taken: set[str]) -> Expr:
 
 def _copied(copy: Buffer, section: Section, starts: list[Expr], taken: set[str], *, inward: bool) -> Stmt:
     """The loops that copy a section into a buffer, or back."""
-    loops, places = grid(copy, [f"{copy.name.lower()}{k}" for k in range(len(copy.shape))], taken)
+    loops, places = grid(copy, own_names(copy), taken)
     left = iter(places)
     there = tuple(
         start if extent is None else plus(next(left), start)

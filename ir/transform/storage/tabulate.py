@@ -52,6 +52,7 @@ from ir.traverse import (
     bound_var,
     children,
     free_vars,
+    is_const,
     loads,
     stmt_exprs,
     substitute_expr,
@@ -116,7 +117,7 @@ class _Table(Struct, frozen=True):
 
 
 def _offset(op: Literal["add", "sub"], place: Expr, first: Expr) -> Expr:
-    return place if isinstance(first, Const) and first.value == 0 else shortened(Binary(op, place, first))
+    return place if is_const(first, 0) else shortened(Binary(op, place, first))
 
 
 class _Visitor:

@@ -11,15 +11,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from compare import assert_refines
-from ir import parse
 from ir.analysis.legality import check_order, events
 from ir.nodes import Expr, For, PrimFunc, Stmt, Var, const, seq
 from ir.presburger import sets as presburger
 from ir.traverse import substitute
-
-
-def read(body: str) -> PrimFunc:
-    return parse("@T.prim_func\n" + body.strip("\n")).funcs[0]
+from texts import read
 
 
 def chain(stmt: Stmt) -> tuple[list[For], Stmt]:

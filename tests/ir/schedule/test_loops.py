@@ -15,10 +15,7 @@ from ir.nodes import Block, For, PrimFunc, Var
 from ir.schedule import Schedule
 from ir.traverse import walk
 from renamed import assert_same_up_to_names
-
-
-def read(body: str) -> PrimFunc:
-    return parse("@T.prim_func\n" + body.strip("\n")).funcs[0]
+from texts import read
 
 
 def result(func: PrimFunc, *steps) -> PrimFunc:

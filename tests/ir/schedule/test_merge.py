@@ -14,10 +14,7 @@ from ir.nodes import For, PrimFunc
 from ir.schedule import Schedule
 from ir.traverse import walk
 from renamed import assert_same_up_to_names
-
-
-def read(body: str) -> PrimFunc:
-    return parse("@T.prim_func\n" + body.strip("\n")).funcs[0]
+from texts import read
 
 
 def merged(func: PrimFunc, *loops: str) -> PrimFunc:

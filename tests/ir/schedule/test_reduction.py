@@ -13,10 +13,7 @@ from ir.errors import ScheduleError
 from ir.nodes import Block, For, PrimFunc
 from ir.schedule import Schedule
 from ir.traverse import walk
-
-
-def read(body: str) -> PrimFunc:
-    return parse("@T.prim_func\n" + body.strip("\n")).funcs[0]
+from texts import read
 
 
 def decomposed(func: PrimFunc, block: str, loop: str) -> PrimFunc:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ir.errors import suggest
 from ir.script.plain.frames import Named, Value
+from ir.script.plain.syntax.cells import is_none
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -70,11 +71,6 @@ def only(read: Evaluator, node: ast.Call, name: str, function: object = None) ->
 def keyword(node: ast.Call, name: str) -> ast.expr | None:
     """An argument that is given by name, and not `None`."""
     return next((k.value for k in node.keywords if k.arg == name and not is_none(k.value)), None)
-
-
-def is_none(node: ast.expr) -> bool:
-    """Whether `None` is written there."""
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def without_usual(node: ast.Call, function: object, names: Iterable[str]) -> ast.Call:

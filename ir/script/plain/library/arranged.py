@@ -27,8 +27,9 @@ from ir.script.plain.arrays import (
     viewed,
 )
 from ir.script.plain.frames import Named, Value
-from ir.script.plain.library.arguments import ABSENT, is_none
+from ir.script.plain.library.arguments import ABSENT
 from ir.script.plain.promotion import Number
+from ir.script.plain.syntax.cells import is_none
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator

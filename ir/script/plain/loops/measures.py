@@ -39,7 +39,7 @@ from ir.nodes import (
     const,
 )
 from ir.presburger.opaque import Opaque
-from ir.traverse import buffers_written, map_expr, walk, walk_expr
+from ir.traverse import buffers_written, is_const, map_expr, walk, walk_expr
 
 _MAX_PATHS = 40
 _MAX_SIDES = 8  # comparisons that are tried
@@ -481,7 +481,7 @@ def _sides(part: Expr) -> list[Expr]:
         return [v for v in (a, b) if not isinstance(v, Const)]
     if part.op not in ("lt", "le", "gt", "ge", "eq", "ne") or not a.dtype.is_integer:
         return []
-    if isinstance(b, Const) and b.value == 0:
+    if is_const(b, 0):
         return [a, Binary("max", a, Unary("neg", a))] if a.dtype.is_signed and part.op in ("eq", "ne") else [a]
     low, high = (a, b) if part.op in ("lt", "le", "ne") else (b, a)
     if not a.dtype.is_signed:

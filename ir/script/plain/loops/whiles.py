@@ -17,6 +17,7 @@ from ir.script.plain.loops.iterables import Items
 from ir.script.plain.loops.measures import Measure, measure
 from ir.script.plain.program import Again, Key
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
+from ir.script.plain.syntax.cells import names_of
 from ir.traverse import ANY_STEPS, map_expr
 
 _MAX_TRIED = 20_000  # steps of a counter for each of which a condition is looked at
@@ -30,7 +31,7 @@ class Whiles(Struct, frozen=True):
 
     def decided(self, ending: Ending) -> bool:
         """Whether the condition of a loop is known before its first step."""
-        names = {n.id for n in ast.walk(ending.test) if isinstance(n, ast.Name)}
+        names = names_of(ending.test)
         cells = [c for name in names if isinstance(c := self.read.frame.bindings.get(name), Cell)]
         if not all(self._known(cell) for cell in cells):
             return False
@@ -97,7 +98,7 @@ class Whiles(Struct, frozen=True):
         if not isinstance(cell, Cell) or type(start) is not int:
             return None
         after, frame.held = frame.held, dict(entry)
-        changing = {n.id for n in ast.walk(ending.test) if isinstance(n, ast.Name)} - {name}
+        changing = names_of(ending.test) - {name}
         others = [c for n in changing if isinstance(c := frame.bindings.get(n), Cell)]
         found = None
         if all(c.key in after and after[c.key] is entry.get(c.key) for c in others):

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.cells import all_names, is_none
 from ir.script.scope import Source
 
 _TRUTHS = (ast.Compare, ast.BoolOp)
@@ -29,9 +30,7 @@ def with_truths(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
     if not names:
         return node
     node = copy.deepcopy(node)
-    taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {
-        a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)
-    }
+    taken = all_names(node)
     truths = {name: fresh(f"{name}_given", taken) for name in sorted(names)}
     starts = {name: _start(name, _values(node, name)) for name in names}
     return _Truths(truths, starts, source).whole(node)
@@ -46,10 +45,10 @@ def _absent(node: ast.FunctionDef) -> set[str]:
     closed |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
     stored = {n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} - closed
     values = {name: _values(node, name) for name in stored}
-    found = {name for name in stored if any(map(_is_none, values[name]))}
+    found = {name for name in stored if any(map(is_none, values[name]))}
     while more := {n for n in stored - found if any(isinstance(v, ast.Name) and v.id in found for v in values[n])}:
         found |= more
-    return {name for name in found if any(not _is_none(v) for v in values[name]) or _unpacked(parts, name)}
+    return {name for name in found if any(not is_none(v) for v in values[name]) or _unpacked(parts, name)}
 
 
 def _values(node: ast.FunctionDef, name: str) -> list[ast.expr]:
@@ -72,16 +71,12 @@ def _unpacked(parts: Iterable[ast.AST], name: str) -> bool:
 
 def _start(name: str, values: list[ast.expr]) -> ast.expr:
     """What stands for a number that there is not: it must be of the kind of those that come."""
-    others = [v for v in values if not _is_none(v)]
+    others = [v for v in values if not is_none(v)]
     sizes = {len(v.elts) if isinstance(v, ast.Tuple) else 0 for v in others}
     if others and len(sizes) == 1 and 0 not in sizes:
         return ast.Tuple([ast.Constant(0) for _ in range(sizes.pop())], ast.Load())
     truths = [isinstance(v, _TRUTHS) or (isinstance(v, ast.Constant) and isinstance(v.value, bool)) for v in others]
     return ast.Constant(False if others and all(truths) else 0)
-
-
-def _is_none(value: ast.AST) -> bool:
-    return isinstance(value, ast.Constant) and value.value is None
 
 
 class _Truths(ast.NodeTransformer):
@@ -136,7 +131,7 @@ class _Truths(ast.NodeTransformer):
         return [node]
 
     def _assigned(self, node: ast.Assign, name: str, value: ast.expr) -> list[ast.stmt]:
-        if _is_none(value):
+        if is_none(value):
             start = copy.deepcopy(self.starts[name])
             return [at_place(ast.Assign(node.targets, start), node), self._set(name, False, node)]
         if isinstance(value, ast.Name) and value.id in self.truths:
@@ -167,11 +162,11 @@ class _Truths(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         match node:
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.Eq()], comparators=[other]) if (
-                name in self.truths and _is_none(other)
+                name in self.truths and is_none(other)
             ):
                 return at_place(ast.UnaryOp(ast.Not(), ast.Name(self.truths[name], ast.Load())), node)
             case ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot() | ast.NotEq()], comparators=[other]) if (
-                name in self.truths and _is_none(other)
+                name in self.truths and is_none(other)
             ):
                 return at_place(ast.Name(self.truths[name], ast.Load()), node)
             case _:
@@ -186,7 +181,7 @@ def _failing(node: ast.AST) -> list[ast.AST]:
         case ast.UnaryOp(operand=operand):
             return [operand]
         case ast.Compare(left=left, ops=ops, comparators=others):
-            of_none = len(others) == 1 and (_is_none(others[0]) or _is_none(left))
+            of_none = len(others) == 1 and (is_none(others[0]) or is_none(left))
             ordered = all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in ops)
             return [left, *others] if of_none or ordered else []
         case ast.BoolOp(values=values):

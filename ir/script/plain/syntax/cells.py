@@ -177,6 +177,21 @@ def assigned_by(node: ast.stmt) -> list[str]:
             return []
 
 
+def names_of(node: ast.AST) -> set[str]:
+    """All names of variables in a piece of syntax."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def all_names(function: ast.FunctionDef) -> set[str]:
+    """All names of variables of a function, its parameters included."""
+    return names_of(function) | {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+
+
+def is_none(node: ast.AST) -> bool:
+    """Whether a piece of syntax is `None`."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def names_in(target: ast.expr) -> list[str]:
     """Plain names that an assignment to `target` binds."""
     if isinstance(target, ast.Name):

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.cells import names_of
 from ir.script.plain.syntax.lists import names_of_lists
 
 CHANGING = ("append", "extend", "insert", "pop", "clear")
@@ -43,7 +44,7 @@ def apart(node: ast.FunctionDef) -> ast.FunctionDef:
                 known = [n.id for n in names if isinstance(n, ast.Name)]
                 if not len(known) == len(names) == len(values):
                     return False
-                read = [{n.id for n in ast.walk(v) if isinstance(n, ast.Name)} for v in values]
+                read = [names_of(v) for v in values]
                 apart = all(read[k].isdisjoint(known[:k]) for k in range(len(values)))
                 return apart and any(
                     isinstance(v, (ast.List, ast.Tuple)) or (isinstance(v, ast.Constant) and v.value is None)

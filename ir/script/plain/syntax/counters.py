@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.cells import all_names
 from ir.script.plain.syntax.counted import CHANGING, apart, is_filled, lists_of, method
 from ir.script.plain.syntax.lists import Listed
 from ir.script.scope import Source
@@ -92,9 +93,7 @@ def with_counters(node: ast.FunctionDef, source: Source, wanted: Collection[str]
     if not lists.counted | lists.joined:
         return node
     node = copy.deepcopy(node)
-    taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {
-        a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)
-    }
+    taken = all_names(node)
     sizes = {name: fresh(f"{name}_size", taken) for name in sorted(lists.counted)}
     counters = _Counters(sizes, lists.items, lists.joined - lists.counted, source, lambda name: fresh(name, taken))
     node.body = counters.statements(node.body)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ir.naming import unused
 from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.cells import names_of
 from ir.script.scope import Source
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -61,7 +62,7 @@ class _Parts(ast.NodeTransformer):
     """Gives each item of a tuple that changes a name of its own."""
 
     def __init__(self, node: ast.FunctionDef, lengths: dict[str, int]) -> None:
-        taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        taken = names_of(node)
         self.names = {name: [unused(f"{name}_{k}", taken) for k in range(n)] for name, n in lengths.items()}
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:

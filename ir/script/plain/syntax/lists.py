@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from ir.script.plain.syntax.cells import names_of
+
 
 class Listed(ast.expr):
     """A list that an array is made of. Those that one name may stand for share a `group`, and the dtype of items."""
@@ -145,7 +147,7 @@ def _held(value: ast.expr, names: dict[str, _Name]) -> set[str]:
         case ast.Name(id=name):
             return {name}
         case ast.ListComp(elt=ast.Name() | ast.Subscript() as item) if not copies(item):
-            parts = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+            parts = names_of(value)
             own = isinstance(item, ast.Name) and item.id in names and any(map(is_list, names[item.id].values))
             return {n for n in parts if of_lists(n)} | ({item.id} if own and isinstance(item, ast.Name) else set())
         case _ if copies(value):
