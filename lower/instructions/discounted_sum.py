@@ -40,10 +40,8 @@ def discounted_sum(
     ):
         return None
     found = line(store.value, own)
-    if found is None or found[0] is None or found[1] is None:
-        return None
-    factor, term = found
-    if any(load.buffer == store.buffer for e in found if e is not None for load in loads(e)):
+    factor, term = (None, None) if found is None else found
+    if factor is None or term is None or any(x.buffer == store.buffer for e in (factor, term) for x in loads(e)):
         return None
     if not _decays(factor, loop) or loop.var in depends_on(factor, statement.loops, depth):
         return None

@@ -336,11 +336,6 @@ class Forms(InstructionForms):
             return None
         return (*wave.before, SequentialLoop(wave.time, body, wave.reason), *wave.after)
 
-    def _position(self) -> int:
-        """A position that no statement has."""
-        self.added += 1
-        return len(self.program.statements) + self.added
-
     def _flattened(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
     ) -> tuple[Node, ...] | None:

@@ -103,6 +103,11 @@ class InstructionForms(ABC):
         self.anti_self = own_reads(deps)
         self.assuming = False  # whether the data are known to be within bounds, or not to be
 
+    def _position(self) -> int:
+        """A position that no statement has."""
+        self.added += 1
+        return len(self.program.statements) + self.added
+
     def forced_in(self, statements: Iterable[Statement], ranges: Collection[Loop] | None = None) -> set[Loop]:
         """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
         ranges = self.ranges if ranges is None else ranges
