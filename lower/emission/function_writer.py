@@ -60,6 +60,7 @@ from lower.program.build import (
     subscript,
     with_state,
 )
+from lower.program.loop_functions import made_of_parts
 from lower.program.nodes import (
     Assign,
     Conditional,
@@ -85,10 +86,9 @@ from lower.program.passes import (
 from lower.program.register_rotation import Handed
 from lower.program.registers import Step
 from lower.restructure.early_ends import EarlyEnd, early_end
-from lower.restructure.loop_functions import is_one_function, made_of_parts
 from lower.restructure.plan import own_locals
 from lower.restructure.statement_fusion import merged
-from lower.restructure.unrolling import steps_described, together
+from lower.restructure.unrolling import is_one_function, steps_described, together
 from lower.storage.array_expansion import conditions_around
 
 _MOST_STEPS = 1 << 20  # that derivatives take of a loop, also where it runs fewer: each keeps what it computed

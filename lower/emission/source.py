@@ -21,6 +21,7 @@ from lower.instructions.scans import HELPERS
 from lower.instructions.segmented_reduction import IN_RANGES, REDUCE_RANGES, REDUCE_ROWS
 from lower.instructions.sliding_windows import WINDOWS
 from lower.program.build import call, code, dotted
+from lower.program.loop_functions import AS_FUNCTION
 from lower.program.nodes import (
     Function,
     JaxExpr,
@@ -37,7 +38,6 @@ from lower.program.nodes import (
 )
 from lower.program.passes import WINDOW_STARTS
 from lower.program.print_jax import print_jax
-from lower.restructure.loop_functions import AS_FUNCTION
 from lower.tensor.exact import INTEGER_EINSUM
 
 WIDTH = 120  # of source lines

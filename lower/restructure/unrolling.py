@@ -2,7 +2,8 @@
 
 A step of a loop goes through all of its arrays; where elements do not look at each other, as in Horner's rule, steps
 that are compiled as one keep each element in a register. Where a step is dear however little it does (on a GPU, whose
-loops ask the host after each step), several of any loop are.
+loops ask the host after each step), several of any loop are. A loop of short steps may be a function as a whole
+(`lower.program.loop_functions`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,12 @@ PARTIAL_UNROLLING = Form(
     "structure.partial_unrolling",
     "for i in n: S(i)  =  for j in n / k: S(k * j); ...; S(k * j + k - 1)",
     "the steps are the same and in the same order",
+)
+
+LOOP_FUNCTIONS = Form(
+    "structure.loop_function",
+    "for k: s  =  f(), where f is compiled as one function and for k: s is what it does",
+    "the operations are the same",
 )
 
 FACTORS = (2, 4, 8, 16)  # of steps that are compiled as one
@@ -133,3 +140,25 @@ def _own_elements(
     if loop.var in stored or not {o.var for o in node.axes} <= stored:
         return False
     return all(load.indices in places.get(load.buffer, (load.indices,)) for load in statement.operands())
+
+
+def is_one_function(node: SequentialLoop, boxes: Mapping[Loop, Box], target: Target, policy: Policy) -> bool:
+    """Whether a loop is better compiled as one function on a target: all that a step does at once is short.
+
+    Operations that are compiled together may be rounded once, which strict floats do not allow."""
+    takes = policy.takes(LOOP_FUNCTIONS) and not policy.exact
+    return takes and 0 < _longest(node.body, boxes, target) <= target.function
+
+
+def _longest(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target) -> float:
+    """How many elements the longest of some statements has; infinity if one is no plain statement."""
+    longest = 0.0
+    for node in nodes:
+        match node:
+            case SequentialLoop(body=body):
+                longest = max(longest, _longest(body, boxes, target))
+            case ArrayStatement(scan=None, statement=s) if s.tile is None:
+                longest = max(longest, prod((extent(boxes.get(o), target) for o in node.axes), start=1.0))
+            case _:
+                return float("inf")
+    return longest

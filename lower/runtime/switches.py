@@ -43,8 +43,8 @@ from lower.nest.tiles import INSTANCES
 from lower.pallas.choice import PALLAS
 from lower.restructure.blocking import BLOCKING
 from lower.restructure.coalescing import COALESCING
+from lower.restructure.independent_steps import INDEPENDENT_STEPS
 from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING
-from lower.restructure.loop_functions import LOOP_FUNCTIONS
 from lower.restructure.loop_reversal import LOOP_REVERSAL
 from lower.restructure.plan import PLANNING
 from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS
@@ -52,7 +52,7 @@ from lower.restructure.stage_unrolling import STAGES
 from lower.restructure.statement_fusion import MERGED
 from lower.restructure.strip_mining import STRIP_MINING
 from lower.restructure.uniform_locals import UNIFORM_LOCALS
-from lower.restructure.unrolling import FULL_UNROLLING, PARTIAL_UNROLLING
+from lower.restructure.unrolling import FULL_UNROLLING, LOOP_FUNCTIONS, PARTIAL_UNROLLING
 from lower.restructure.versioning import VERSIONING
 from lower.restructure.wavefront import SKEWING
 from lower.storage.columns import COLUMNS
@@ -74,7 +74,7 @@ from lower.tensor.search import EINSUM
 STRUCTURE = (
     PLANNING, UPDATES, EXTREMES, PRIVATIZATION, IF_CONVERSION, EXISTENCE, STEADY_CONDITIONS, ELEMENT_READS, RESIDUES,
     BEST_OF_GROUPS, SILENT_STORES, PERMUTATION, SPLITTING_AT_STEPS, INDEX_SET_SPLITTING, BLOCKING, STRIP_MINING,
-    SKEWING, COALESCING, FULL_UNROLLING, PARTIAL_UNROLLING, LOOP_FUNCTIONS, STAGES,
+    SKEWING, INDEPENDENT_STEPS, COALESCING, FULL_UNROLLING, PARTIAL_UNROLLING, LOOP_FUNCTIONS, STAGES,
     VERSIONING, MERGED, FORWARD_SUBSTITUTION, PRODUCER_INLINING, CODE_MOTION, DELICM, PAST_VALUES, CONTRACTION,
     UNIFORM_LOCALS, COLUMNS, COPY_IN_OUT, TRANSPOSED_COPY, DIMENSION_ORDER, LOOP_REVERSAL, DELINEARIZATION,
     LINEARIZATION, USED_EXTENTS,

@@ -15,7 +15,7 @@ from ir.semantics.inputs import random_inputs
 from ir.semantics.interpret import interpret_with_undef
 from lower import emit
 from lower.runtime.kernel import Kernel
-from lowered import assert_agrees, kernel_of, unwrapped
+from lowered import assert_agrees, kernel_of, small_numbers, unwrapped
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4, launch=50.0, gather=0.0)  # any array statement is worth it
@@ -433,3 +433,23 @@ for t in T.serial(1, 5):
     body = body if dtype.startswith("int") else body.replace(", 1) // 2", ", 1.0) * 0.5").replace("= 2", "= 2.0")
     kernel = check(read(f'A: T.Buffer((5, 8), "{dtype}"), B: T.Buffer((5, 8), "{dtype}")', body))
     assert "lax.dynamic_update_slice" in kernel.source
+
+
+ECHOES = {
+    "an echo": (True, "for t in T.serial(60):\n    Y[t] = X[t]\n    if t >= 17:\n        Y[t] = Y[t] + Y[t - 17] // 2"),
+    "two delays": (True, "for t in T.serial(20, 60):\n    Y[t] = X[t] + Y[t - 20] // 2 - Y[t - 11]"),
+    "backwards": (True, "for t in T.serial(45):\n    Y[t] = X[t] - Y[t + 13] + Y[44 - t] * 0"),
+    "a buffer that goes around": (True, "for t in T.serial(60):\n    Y[t % 12] = Y[t % 12] // 2 + X[t]"),
+    "the step before": (False, "for t in T.serial(20, 60):\n    Y[t] = X[t] + Y[t - 20] // 2 - Y[t - 1] // 3"),
+    "a place that data say": (False, "for t in T.serial(20, 60):\n    Y[t] = Y[t - 20] // 2 + Y[X[t] % 60]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ECHOES)
+def test_steps_that_wait_for_distant_ones_are_taken_together(name: str) -> None:
+    together, body = ECHOES[name]
+    func = read('X: T.Buffer((60,), "int32"), Y: T.Buffer((60,), "int32")', body)
+    for target in (CPU, EAGER):
+        kernel = kernel_of(func, target)
+        assert_agrees(func, kernel, small_numbers(func, 1))
+    assert together or "_strip" not in kernel.source

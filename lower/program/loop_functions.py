@@ -10,22 +10,10 @@ nor communication, which arrays on several devices need. So what is within the l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import prod
+from collections.abc import Collection, Sequence
 
-from egraph_rules.cost.target import Target
-from ir.analysis.dependence import Loop
-from lower.analysis.freedoms import Form, Policy
-from lower.nest.element_prices import extent
-from lower.nest.nodes import ArrayStatement, Box, Node, SequentialLoop
 from lower.program.nodes import Attribute, Call, Function, Infix, JaxExpr, JaxNode, JaxStmt, Name, path_of, walk
 from lower.program.primitives import JAX
-
-LOOP_FUNCTIONS = Form(
-    "structure.loop_function",
-    "for k: s  =  f(), where f is compiled as one function and for k: s is what it does",
-    "the operations are the same",
-)
 
 AS_FUNCTION = '''
 def is_function(program):
@@ -117,25 +105,3 @@ def _is_part(node: JaxNode, own: Collection[str]) -> bool:
             return False
         case _:
             return True
-
-
-def is_one_function(node: SequentialLoop, boxes: Mapping[Loop, Box], target: Target, policy: Policy) -> bool:
-    """Whether a loop is better compiled as one function on a target: all that a step does at once is short.
-
-    Operations that are compiled together may be rounded once, which strict floats do not allow."""
-    takes = policy.takes(LOOP_FUNCTIONS) and not policy.exact
-    return takes and 0 < _longest(node.body, boxes, target) <= target.function
-
-
-def _longest(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target) -> float:
-    """How many elements the longest of some statements has; infinity if one is no plain statement."""
-    longest = 0.0
-    for node in nodes:
-        match node:
-            case SequentialLoop(body=body):
-                longest = max(longest, _longest(body, boxes, target))
-            case ArrayStatement(scan=None, statement=s) if s.tile is None:
-                longest = max(longest, prod((extent(boxes.get(o), target) for o in node.axes), start=1.0))
-            case _:
-                return float("inf")
-    return longest
