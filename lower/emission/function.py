@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU, Target
+from egraph_rules.rules.registry import registered_rules
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
@@ -132,7 +133,7 @@ _KEPT = 6  # functions: a search prices a few, and compares each of them with th
 
 def _written(func: PrimFunc, checks: bool, target: Target, policy: Policy) -> tuple[FunctionWriter, Piece]:
     """A function as written for a target, and what wrote it; one of the latest is not written again."""
-    key = (id(func), checks, target, policy.floats, policy.precision, policy.without)
+    key = (id(func), checks, target, policy.floats, policy.precision, policy.without, registered_rules())
     usual = settled()
     known = _LATEST.get(key) if usual else None
     if known is None:

@@ -83,7 +83,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if all modules were too large to be searched with the bodies of callees in the places of calls, and none of
     these paid to be joined."""
     monkeypatch.setattr(program, "INLINED", 0)
-    monkeypatch.setattr(program, "joined", lambda entry, pays, apart: entry)
+    monkeypatch.setattr(program, "joined", lambda entry, pays, guarded, apart: entry)
 
 
 def searched(text: str) -> ModuleResult:
