@@ -3504,6 +3504,688 @@ def jump_flood(sx, sy):
     return (sx, sy, d(sx, sy))
 
 
+def yin_difference(x):
+    W, M = 1024, 400
+    i = jnp.arange(M)[:, None] + jnp.arange(W)[None]
+    d = jnp.sum((x[:W][None] - x[i]) ** 2, 1)
+    s = jnp.cumsum(d)
+    t = jnp.arange(M)
+    return d, jnp.where((t > 0) & (s > 0), d * t / s, 1.0)
+
+
+def mel_filterbank(P, f):
+    k = jnp.arange(257.0)[:, None]
+    up = (k - f[None, :-2]) / (f[1:-1] - f[:-2])
+    down = (f[None, 2:] - k) / (f[2:] - f[1:-1])
+    return jnp.log(P @ jnp.maximum(0.0, jnp.minimum(up, down)) + 1e-6)
+
+
+def bollinger(P):
+    w = jnp.stack([P[:, k : k + 981] for k in range(20)])
+    m = w.mean(0)
+    s = jnp.sqrt(((w - m) ** 2).mean(0))
+    return m + 2 * s, m - 2 * s
+
+
+def stochastic_oscillator(H, L, C):
+    hi = lax.reduce_window(H, -jnp.inf, lax.max, (1, 14), (1, 1), [(0, 0), (13, 0)])
+    lo = lax.reduce_window(L, jnp.inf, lax.min, (1, 14), (1, 1), [(0, 0), (13, 0)])
+    return jnp.where(hi > lo, 100.0 * (C - lo) / jnp.where(hi > lo, hi - lo, 1), 50.0)
+
+
+def ohlc_bars(P, V):
+    p, v = P.reshape(400, 60), V.reshape(400, 60)
+    s = v.sum(1)
+    return jnp.stack([p[:, 0], p.max(1), p.min(1), p[:, -1], s, (p * v).sum(1) / (s + 1)], 1)
+
+
+def swap_curve(r):
+    def step(s, x):
+        z = (1 - 0.5 * x * s) / (1 + 0.5 * x)
+        return s + z, z
+
+    return lax.scan(step, jnp.zeros(64), r.T)[1].T
+
+
+def risk_covariance(R):
+    w = 0.06 * 0.94 ** jnp.arange(499, -1, -1, dtype=jnp.float32)
+    return (R * w[:, None]).T @ R
+
+
+def heston(Z):
+    def step(c, z):
+        v, S = c
+        w = jnp.maximum(v, 0)
+        e = jnp.sqrt(w * 0.01)
+        S = S * jnp.exp(-0.005 * w + e * z[:, 0])
+        v = v + 0.015 * (0.04 - w) + 0.3 * e * (-0.7 * z[:, 0] + 0.714 * z[:, 1])
+        return (v, S), None
+
+    (_, S), _ = lax.scan(step, (jnp.full(2000, 0.04), jnp.full(2000, 100.0)), Z)
+    return S, jnp.mean(jnp.maximum(S - 100, 0))[None]
+
+
+def trinomial_american(K):
+    j = jnp.arange(257)
+    pay = K[:, None] - 100 * jnp.exp(0.03 * (j - 128.0))[None]
+
+    def step(s, V):
+        c = 0.999 * (0.17 * V[:, :-2] + 0.66 * V[:, 1:-1] + 0.17 * V[:, 2:])
+        n = V.at[:, 1:-1].set(jnp.maximum(pay[:, 1:-1], c))
+        return jnp.where((j > s) & (j < 256 - s), n, V)
+
+    return lax.fori_loop(0, 128, step, jnp.maximum(pay, 0))
+
+
+def bounce_back_stream(F, S, ex, ey, opp):
+    def one(f, q):
+        y = (jnp.arange(128)[:, None] - ey[q] + 128) % 128
+        x = (jnp.arange(128)[None] - ex[q] + 128) % 128
+        return jnp.where(S[y, x] == 1, F[opp[q]], f[y, x])
+
+    return jax.vmap(one)(F, jnp.arange(9))
+
+
+def neighbour_forces(X, nbr, cnt):
+    d = X[:, None] - X[nbr]
+    r = 0.01 + (d * d).sum(-1)
+    f = jnp.where(jnp.arange(32)[None] < cnt[:, None], 1 / (r * r) - 0.5 / r, 0)
+    return (d * f[..., None]).sum(1)
+
+
+def structure_factor(r, k):
+    p = k @ r.T
+    return (jnp.cos(p).sum(1) ** 2 + jnp.sin(p).sum(1) ** 2) / 500
+
+
+def kuramoto(w, th):
+    def step(th, _):
+        d = w + 0.008 * jnp.sum(jnp.sin(th[None] - th[:, None]), 1)
+        th = th + 0.05 * d
+        return th, jnp.sqrt(jnp.cos(th).sum() ** 2 + jnp.sin(th).sum() ** 2) / 256
+
+    return lax.scan(step, th, None, 50)
+
+
+def spiking_network(W, I):
+    def step(c, i):
+        v, s, n = c
+        v = 0.9 * v + i + W @ s
+        f = v > 1
+        return (jnp.where(f, 0, v), f.astype(jnp.float32), n + f), None
+
+    (v, _, n), _ = lax.scan(step, (jnp.zeros(200), jnp.zeros(200), jnp.zeros(200, jnp.int32)), I)
+    return v, n
+
+
+def metapopulation(M, beta, S, E, I):
+    def step(_, c):
+        S, E, I, p = c
+        new = beta * S * (M @ I) * 0.1
+        sick = 0.02 * E
+        I = I + sick - 0.01 * I
+        return S - new, E + new - sick, I, jnp.maximum(p, I)
+
+    return lax.fori_loop(0, 200, step, (S, E, I, jnp.zeros(100)))
+
+
+def wireworld(G):
+    def step(_, G):
+        h = jnp.pad((G == 1).astype(jnp.int32), 1)
+        r = h[:-2] + h[1:-1] + h[2:]
+        n = r[:, :-2] + r[:, 1:-1] + r[:, 2:]
+        return jnp.where(G == 1, 2, jnp.where(G == 2, 3, jnp.where(G == 3, jnp.where((n == 1) | (n == 2), 1, 3), 0)))
+
+    return lax.fori_loop(0, 40, step, G)
+
+
+def longest_match(s):
+    i = jnp.arange(1024)[:, None, None]
+    d = jnp.arange(1, 33)[None, :, None]
+    k = jnp.arange(16)[None, None]
+    eq = (s[jnp.minimum(i + k, 1023)] == s[jnp.clip(i - d + k, 0, 1023)]) & (i + k < 1024)
+    m = jnp.where(i[..., 0] >= d[..., 0], jnp.cumprod(eq.astype(jnp.int32), 2).sum(2), 0)
+    n = m.max(1)
+    return n, jnp.where(n > 0, jnp.argmax(m, 1) + 1, 0)
+
+
+def move_to_front(x):
+    k = jnp.arange(64)
+
+    def step(t, v):
+        at = jnp.argmax(t == v)
+        return jnp.where(k == 0, v, jnp.where(k <= at, jnp.roll(t, 1), t)), at
+
+    return lax.scan(step, k, x)[1]
+
+
+def totients():
+    j = jnp.arange(2000)
+
+    def step(p, phi):
+        return jnp.where((phi[p] == p) & (j % p == 0) & (j >= p), phi // p * (p - 1), phi)
+
+    return lax.fori_loop(2, 2000, step, j)
+
+
+def divisor_sums():
+    n = jnp.arange(3000)
+    d = jnp.arange(1, 1500)
+    s = jnp.sum(jnp.where((n[:, None] % d == 0) & (n[:, None] > d), d, 0), 1)
+    return s, jnp.sum((s == n)[1:])[None]
+
+
+def partition_numbers():
+
+    def step(k, p):
+        def inner(j, p):
+            return p.at[j].set((p[j] + p[j - k]) % 1000003)
+
+        return lax.fori_loop(k, 400, inner, p)
+
+    return lax.fori_loop(1, 400, step, jnp.zeros(400, jnp.int32).at[0].set(1))
+
+
+def stirling():
+    k = jnp.arange(128)
+
+    def step(row, _):
+        new = (jnp.concatenate([jnp.zeros(1, jnp.int32), row[:-1]]) + k * row) % 1000003
+        new = new.at[0].set(0)
+        return new, new
+
+    first = jnp.zeros(128, jnp.int32).at[0].set(1)
+    return jnp.concatenate([first[None], lax.scan(step, first, None, 127)[1]])
+
+
+def digit_sums(x):
+    s, v = 0, x
+    for _ in range(10):
+        s, v = s + v % 10, v // 10
+    return s, jnp.where(x > 0, 1 + (x - 1) % 9, 0)
+
+
+def mertens():
+    j = jnp.arange(2000)
+
+    def step(i, mu):
+        return jnp.where((j % i == 0) & (j >= 2 * i), mu - mu[i], mu)
+
+    mu = lax.fori_loop(1, 1000, step, jnp.zeros(2000, jnp.int32).at[1].set(1))
+    return mu, jnp.cumsum(mu)
+
+
+def closest_pair(P):
+    d = ((P[:, None] - P[None]) ** 2).sum(-1)
+    i = jnp.arange(1000)
+    d = jnp.where(i[None] > i[:, None], d, 1e30).reshape(-1)
+    k = jnp.argmin(d)
+    return d[k][None], jnp.stack([k // 1000, k % 1000])
+
+
+def segment_crossings(S):
+    a, b, c, d = S.T
+
+    def cross(x0, y0, x1, y1, x, y):
+        return (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)
+
+    A, B, C, D = (v[:, None] for v in (a, b, c, d))
+    t = (cross(A, B, C, D, a, b) * cross(A, B, C, D, c, d) < 0) & (
+        cross(a, b, c, d, A, B) * cross(a, b, c, d, C, D) < 0
+    )
+    return jnp.sum(t & ~jnp.eye(400, dtype=bool), 1)
+
+
+def point_to_segments(P, S):
+    u = S[:, 2:] - S[:, :2]
+    w = P[:, None] - S[None, :, :2]
+    t = jnp.clip((w * u).sum(-1) / ((u * u).sum(-1) + 1e-6), 0, 1)
+    d = ((w - t[..., None] * u) ** 2).sum(-1)
+    return d.min(1), jnp.argmin(d, 1)
+
+
+def bspline_basis(u, t):
+    u = u[:, None]
+    B = ((u >= t[:23]) & (u < t[1:24])).astype(jnp.float32)
+    for p in range(1, 4):
+        n = 23 - p
+        B = (u - t[:n]) / (t[p : n + p] - t[:n]) * B[:, :-1] + (t[p + 1 : n + p + 1] - u) / (
+            t[p + 1 : n + p + 1] - t[1 : n + 1]
+        ) * B[:, 1:]
+    return B
+
+
+def slab_tests(O, D, L, H):
+    a = (L[None] - O[:, None]) / D[:, None]
+    c = (H[None] - O[:, None]) / D[:, None]
+    lo = jnp.maximum(jnp.minimum(a, c).max(-1), 0)
+    hi = jnp.maximum(a, c).min(-1)
+    t = jnp.where(lo <= hi, lo, 1e30)
+    k = jnp.argmin(t, 1)
+    m = t.min(1)
+    return jnp.where(m < 1e30, k, -1), m
+
+
+def gaussian_pyramid(A, w):
+    def down(A):
+        p = jnp.pad(A, 2, mode="edge")
+        n = A.shape[0] // 2
+        r = sum(w[u] * p[u : u + 2 * n : 2] for u in range(5))
+        return sum(w[v] * r[:, v : v + 2 * n : 2] for v in range(5))
+
+    B = down(A)
+    return B, down(B)
+
+
+def sharpen_bytes(A):
+    a = A.astype(jnp.int32)
+    v = 5 * a[1:-1, 1:-1] - a[:-2, 1:-1] - a[2:, 1:-1] - a[1:-1, :-2] - a[1:-1, 2:]
+    return A.at[1:-1, 1:-1].set(jnp.clip(v, 0, 255).astype(jnp.uint8))
+
+
+def adaptive_threshold(A):
+    def box(x):
+        x = lax.reduce_window(x, 0.0, lax.add, (15, 1), (1, 1), [(7, 7), (0, 0)])
+        return lax.reduce_window(x, 0.0, lax.add, (1, 15), (1, 1), [(0, 0), (7, 7)])
+
+    return (box(A) / box(jnp.ones_like(A)) + 0.1 < A).astype(jnp.int32)
+
+
+def guided_filter(I, p):
+    def box(x):
+        n, m = x.shape
+        x = sum(x[u : u + n - 4] for u in range(5))
+        return sum(x[:, v : v + m - 4] for v in range(5)) / 25
+
+    mi, mp = box(I), box(p)
+    a = (box(I * p) - mi * mp) / (box(I * I) - mi * mi + 0.1)
+    b = mp - a * mi
+    return box(a) * I[4:156, 4:156] + box(b)
+
+
+def template_ssd(A, P):
+    w = lax.conv_general_dilated_patches(A[None, None], (16, 16), (1, 1), "VALID")[0]
+    D = ((w - P.reshape(-1)[:, None, None]) ** 2).sum(0)
+    k = jnp.argmin(D)
+    return D, jnp.stack([k // 81, k % 81])
+
+
+def poisson_blend(B, L, M):
+    def step(_, F):
+        n = 0.25 * (F[:-2, 1:-1] + F[2:, 1:-1] + F[1:-1, :-2] + F[1:-1, 2:] - L[1:-1, 1:-1])
+        return F.at[1:-1, 1:-1].set(jnp.where(M[1:-1, 1:-1] == 1, n, F[1:-1, 1:-1]))
+
+    return lax.fori_loop(0, 60, step, B)
+
+
+def orientation_histogram(A):
+    gx = A[1:-1, 2:] - A[1:-1, :-2]
+    gy = A[2:, 1:-1] - A[:-2, 1:-1]
+    o = (gx > 0).astype(jnp.int32) + 2 * (gy > 0) + 4 * (jnp.abs(gx) > jnp.abs(gy))
+    m = jnp.sqrt(gx * gx + gy * gy)
+    h = jnp.where(o[..., None] == jnp.arange(8), m[..., None], 0)
+    return h.reshape(16, 8, 16, 8, 8).sum((1, 3))
+
+
+def infonce(A, B):
+    a = A / jnp.linalg.norm(A, axis=1, keepdims=True)
+    b = B / jnp.linalg.norm(B, axis=1, keepdims=True)
+    S = a @ b.T * 10
+    return jnp.mean(jax.nn.logsumexp(S, 1) - jnp.diag(S))[None]
+
+
+def decision_stump(X, y, w, t):
+    e = jnp.where((X[:, None] > t[None, :, None]) != (y > 0), w, 0).sum(-1)
+    k = jnp.argmin(e)
+    return jnp.stack([e.reshape(-1)[k], (k // 40).astype(jnp.float32), t[k % 40]])
+
+
+def split_gains(x, g):
+    G = jax.vmap(lambda c: jnp.zeros(32).at[c].add(g), 1)(x)
+    N = jax.vmap(lambda c: jnp.zeros(32).at[c].add(1.0), 1)(x)
+    gl, nl = jnp.cumsum(G, 1)[:, :-1], jnp.cumsum(N, 1)[:, :-1]
+    gt, nt = G.sum(1, keepdims=True), N.sum(1, keepdims=True)
+    return gl**2 / (nl + 1) + (gt - gl) ** 2 / (nt - nl + 1)
+
+
+def knn_vote(X, Y, c):
+    D = ((Y[:, None] - X[None]) ** 2).sum(-1)
+    _, at = lax.top_k(-D, 5)
+    votes = jax.nn.one_hot(c[at], 10, dtype=jnp.int32).sum(1)
+    return jnp.argmax(votes, 1)
+
+
+def perceptron(X, y):
+    def step(c, xy):
+        w, n = c
+        x, t = xy
+        m = (w @ x) * t <= 0
+        return (jnp.where(m, w + t * x, w), n + m), None
+
+    return lax.scan(step, (jnp.zeros(32), jnp.zeros((), jnp.int32)), (X, y))[0]
+
+
+def rating_sgd(u, v, r, P, Q):
+    def step(c, z):
+        P, Q = c
+        u, v, r = z
+        p, q = P[u], Q[v]
+        e = r - p @ q
+        return (P.at[u].add(0.01 * (e * q - 0.02 * p)), Q.at[v].add(0.01 * (e * p - 0.02 * q))), None
+
+    return lax.scan(step, (P, Q), (u, v, r))[0]
+
+
+def mixture_responsibilities(X, mu, lv, lp):
+    q = (X[:, None] - mu) ** 2 * jnp.exp(-lv)
+    R = jax.nn.softmax(lp - 0.5 * (lv + q).sum(-1), 1)
+    return R, R.sum(0)
+
+
+def value_iteration(R, W):
+    def step(_, V):
+        p = jnp.pad(V, 1, constant_values=-1e30)
+        b = jnp.maximum(jnp.maximum(p[:-2, 1:-1], p[2:, 1:-1]), jnp.maximum(p[1:-1, :-2], p[1:-1, 2:]))
+        return jnp.where(W == 0, R + 0.95 * b, 0)
+
+    return lax.fori_loop(0, 100, step, jnp.zeros((40, 40)))
+
+
+def q_learning(s, a, r):
+    def step(Q, z):
+        s, s1, a, r = z
+        return Q.at[s, a].add(0.1 * (r + 0.9 * Q[s1].max() - Q[s, a])), None
+
+    return lax.scan(step, jnp.zeros((50, 4)), (s[:-1], s[1:], a, r))[0]
+
+
+def bandit_ucb(X):
+    def step(c, z):
+        n, s, tot = c
+        x, t = z
+        k = jnp.argmax(s / n + jnp.sqrt(2 * jnp.log(t) / n))
+        return (n.at[k].add(1), s.at[k].add(x[k]), tot + x[k]), None
+
+    c, _ = lax.scan(step, (jnp.ones(16), jnp.full(16, 0.5), 0.0), (X, jnp.arange(2.0, 1002.0)))
+    return c[0], c[2][None]
+
+
+def systematic_resampling(w, u):
+    c = jnp.cumsum(w)
+    return jnp.searchsorted(c, (jnp.arange(1024) + u[0]) / 1024 * c[-1]).astype(jnp.int32)
+
+
+def sessions(user, time):
+    b = (user[1:] != user[:-1]) | (time[1:] - time[:-1] > 30)
+    sid = jnp.concatenate([jnp.zeros(1, jnp.int32), jnp.cumsum(b.astype(jnp.int32))])
+    return sid, jnp.zeros(5000, jnp.int32).at[sid].add(1)
+
+
+def percentile_ranks(x):
+    s = jnp.sort(x)
+    lo, hi = jnp.searchsorted(s, x), jnp.searchsorted(s, x, side="right")
+    return (lo + 0.5 * (hi - lo)) / 600
+
+
+def _slots(k):
+    h = jnp.arange(4, dtype=jnp.uint32)
+    return ((k[:, None] * jnp.uint32(2654435761) + h * (k[:, None] ^ jnp.uint32(40503))) >> 19).astype(jnp.int32)
+
+
+def bloom_filter(keys, asked):
+    bits = jnp.zeros(8192, jnp.int32).at[_slots(keys)].set(1)
+    return bits[_slots(asked)].min(1)
+
+
+def hyperloglog(h):
+    b = (h >> 24).astype(jnp.int32)
+    rho = lax.clz((h << 8) | jnp.uint32(128)).astype(jnp.int32) + 1
+    M = jnp.zeros(256, jnp.int32).at[b].max(rho)
+    return M, jnp.sum(jnp.exp2(-M.astype(jnp.float32)))[None]
+
+
+def radix_pass(x):
+    return x[jnp.argsort(x % 16, stable=True)]
+
+
+def overlap_depth(start, stop):
+    d = jnp.zeros(1025, jnp.int32).at[start].add(1).at[stop].add(-1)
+    d = jnp.cumsum(d)[:1024]
+    return d, d.max()[None]
+
+
+def gate_on_statevector(re, im):
+    r, i = re.reshape(-1, 2, 32), im.reshape(-1, 2, 32)
+    R = 0.6 * r + jnp.stack([-0.8 * i[:, 1], -0.8 * i[:, 0]], 1)
+    I = 0.6 * i + jnp.stack([0.8 * r[:, 1], 0.8 * r[:, 0]], 1)
+    return R.reshape(-1), I.reshape(-1)
+
+
+def qubit_rotations(c, s, psi):
+    for q in range(12):
+        p = psi.reshape(-1, 2, 1 << q)
+        psi = jnp.stack([c[q] * p[:, 0] - s[q] * p[:, 1], c[q] * p[:, 1] + s[q] * p[:, 0]], 1).reshape(-1)
+    return psi
+
+
+def euler_hll(U):
+    def step(_, U):
+        u = U[1] / U[0]
+        p = 0.4 * (U[2] - 0.5 * U[1] * u)
+        a = jnp.sqrt(1.4 * p / U[0])
+        F = jnp.stack([U[1], U[1] * u + p, u * (U[2] + p)])
+        lo = jnp.minimum(jnp.minimum((u - a)[:-1], (u - a)[1:]), 0)
+        hi = jnp.maximum(jnp.maximum((u + a)[:-1], (u + a)[1:]), 0)
+        f = (hi * F[:, :-1] - lo * F[:, 1:] + lo * hi * (U[:, 1:] - U[:, :-1])) / (hi - lo)
+        return U.at[:, 1:-1].add(-0.1 * (f[:, 1:] - f[:, :-1]))
+
+    return lax.fori_loop(0, 30, step, U)
+
+
+def semi_lagrangian(q, u, v):
+    i = jnp.arange(128.0)
+    x = jnp.clip(i[:, None] - u, 0, 126.99)
+    y = jnp.clip(i[None] - v, 0, 126.99)
+    a, b = x.astype(jnp.int32), y.astype(jnp.int32)
+    fx, fy = x - a, y - b
+    return (1 - fx) * ((1 - fy) * q[a, b] + fy * q[a, b + 1]) + fx * ((1 - fy) * q[a + 1, b] + fy * q[a + 1, b + 1])
+
+
+def back_projection(S, c, s):
+    i = jnp.arange(64.0) - 32
+
+    def one(S, c, s):
+        t = i[:, None] * c + i[None] * s + 48
+        k = jnp.floor(t).astype(jnp.int32)
+        f = t - k
+        kk = jnp.clip(k, 0, 94)
+        return jnp.where((k >= 0) & (k < 95), (1 - f) * S[kk] + f * S[kk + 1], 0)
+
+    return jax.vmap(one)(S, c, s).sum(0)
+
+
+def lms_filter(x, d):
+    p = jnp.pad(x, (15, 0))
+
+    def step(w, z):
+        t, d = z
+        v = lax.dynamic_slice(p, (t,), (16,))[::-1]
+        e = d - w @ v
+        return w + 0.01 * e * v, e
+
+    return lax.scan(step, jnp.zeros(16), (jnp.arange(2000), d))
+
+
+def hamming_decode(c):
+    s = (
+        (c[:, 0] ^ c[:, 2] ^ c[:, 4] ^ c[:, 6])
+        + 2 * (c[:, 1] ^ c[:, 2] ^ c[:, 5] ^ c[:, 6])
+        + 4 * (c[:, 3] ^ c[:, 4] ^ c[:, 5] ^ c[:, 6])
+    )
+    f = jnp.where(s[:, None] == jnp.arange(1, 8), 1 - c, c)
+    return f[:, jnp.array([2, 4, 5, 6])], jnp.sum(s > 0)[None]
+
+
+def levinson_durbin(r):
+    a = jnp.zeros((64, 17)).at[:, 0].set(1)
+    err = r[:, 0]
+    for m in range(1, 17):
+        g = -(a[:, :m] * r[:, m:0:-1]).sum(1) / err
+        a = a.at[:, 1 : m + 1].add(g[:, None] * a[:, m - 1 :: -1][:, :m] if m > 0 else 0)
+        err = err * (1 - g * g)
+    return a, err
+
+
+def adpcm_decode(code, step, move):
+    def body(c, k):
+        at, v = c
+        d = step[at] * (2 * (k % 8) + 1) // 8
+        v = jnp.where(k >= 8, jnp.maximum(v - d, -32768), jnp.minimum(v + d, 32767))
+        return (jnp.clip(at + move[k], 0, 88), v), v
+
+    z = jnp.zeros(32, jnp.int32)
+    return lax.scan(body, (z, z), code.T)[1].T
+
+
+def compressor(x):
+    def step(e, x):
+        a = jnp.abs(x)
+        e = jnp.where(a > e, 0.6 * e + 0.4 * a, 0.995 * e + 0.005 * a)
+        return e, jnp.where(e > 0.5, x * jnp.sqrt(0.5 / e), x)
+
+    return lax.scan(step, jnp.zeros(16), x.T)[1].T
+
+
+def allpass_reverb(x):
+    D, n = 113, 37
+    p = jnp.pad(x, ((0, 0), (0, D * n - 4096))).reshape(8, n, D)
+
+    def step(c, x):
+        x0, y0 = c
+        y = -0.7 * x + x0 + 0.7 * y0
+        return (x, y), y
+
+    z = jnp.zeros((8, D))
+    y = lax.scan(step, (z, z), jnp.moveaxis(p, 1, 0))[1]
+    return jnp.moveaxis(y, 0, 1).reshape(8, -1)[:, :4096]
+
+
+def plucked_string(n):
+    def step(c, _):
+        y, last = c
+
+        def one(prev, cur):
+            return cur, 0.498 * (cur + prev)
+
+        new = 0.498 * (y + jnp.concatenate([last[None], y[:-1]]))
+        return (new, y[-1]), new
+
+    # blocks of 100: y[t] depends on y[t-100], y[t-101]
+    y1 = jnp.concatenate([jnp.zeros(1), 0.498 * (n[1:] + n[:-1])])
+
+    def block(c, _):
+        y, last = c
+        new = 0.498 * (y + jnp.concatenate([last[None], y[:-1]]))
+        return (new, y[-1]), new
+
+    rest = lax.scan(block, (y1, n[-1]), None, 38)[1]
+    return jnp.concatenate([n, y1, rest.reshape(-1)])
+
+
+def hessenberg(A):
+    i = jnp.arange(48)
+
+    def step(k, A):
+        v = jnp.where(i > k, A[:, k], 0)
+        s = jnp.sqrt((v * v).sum())
+        v = v.at[k + 1].add(jnp.where(A[k + 1, k] > 0, s, -s))
+        n = (v * v).sum() + 1e-12
+        A = A - 2 * jnp.outer(v, v @ A) / n
+        return A - 2 * jnp.outer(A @ v, v) / n
+
+    return lax.fori_loop(0, 46, step, A)
+
+
+def lanczos(A, b):
+    def step(c, _):
+        q, p, last = c
+        w = A @ q - last * p
+        al = w @ q
+        w = w - al * q
+        be = jnp.sqrt(w @ w)
+        return (w / be, q, be), (al, be)
+
+    return lax.scan(step, (b / jnp.linalg.norm(b), jnp.zeros(200), 0.0), None, 20)[1]
+
+
+def jacobi_rotations(A):
+    for p in range(5):
+        for q in range(p + 1, 6):
+            tau = (A[:, q, q] - A[:, p, p]) / (2 * A[:, p, q])
+            t = jnp.where(tau >= 0, 1.0, -1.0) / (jnp.abs(tau) + jnp.sqrt(1 + tau * tau))
+            c = 1 / jnp.sqrt(1 + t * t)
+            s = t * c
+            c, s = c[:, None], s[:, None]
+            x, y = A[:, p], A[:, q]
+            A = A.at[:, p].set(c * x - s * y).at[:, q].set(s * x + c * y)
+            x, y = A[:, :, p], A[:, :, q]
+            A = A.at[:, :, p].set(c * x - s * y).at[:, :, q].set(s * x + c * y)
+    return A
+
+
+def cholesky_update(L, x):
+    i = jnp.arange(64)
+
+    def step(k, c):
+        L, x = c
+        r = jnp.sqrt(L[k, k] ** 2 + x[k] ** 2)
+        co, s = r / L[k, k], x[k] / L[k, k]
+        col = jnp.where(i > k, (L[:, k] + s * x) / co, jnp.where(i == k, r, L[:, k]))
+        x = jnp.where(i > k, co * x - s * col, x)
+        return L.at[:, k].set(col), x
+
+    return lax.fori_loop(0, 64, step, (L, x))
+
+
+def permanent(A):
+    m = jnp.arange(1024)
+    b = ((m[:, None] >> jnp.arange(10)) & 1).astype(jnp.float32)
+    return jnp.sum(jnp.prod(b @ A.T, 1) * (1 - 2 * (b.sum(1) % 2)))[None]
+
+
+def strassen(A, B):
+    return A @ B
+
+
+def sinks_attention(Q, K, V):
+    i, j = jnp.arange(256)[:, None], jnp.arange(256)[None]
+    S = jnp.where((j <= i) & ((j < 4) | (i - j < 64)), Q @ K.T, -1e30)
+    return jax.nn.softmax(S, -1) @ V
+
+
+def top_two_gate(L):
+    v, a = lax.top_k(L, 2)
+    p = 1 / (1 + jnp.exp(v[:, 1] - v[:, 0]))
+    G = jax.nn.one_hot(a[:, 0], 16) * p[:, None] + jax.nn.one_hot(a[:, 1], 16) * (1 - p)[:, None]
+    return G, G.sum(0)
+
+
+def masked_token_loss(L, y):
+    nll = jax.nn.logsumexp(L, 1) - jnp.take_along_axis(L, jnp.maximum(y, 0)[:, None], 1)[:, 0]
+    m = y != -1
+    return (jnp.sum(jnp.where(m, nll, 0)) / jnp.maximum(m.sum(), 1))[None]
+
+
+def crf_forward(E, A, length):
+    def step(f, z):
+        t, e = z
+        g = jax.nn.logsumexp(f[:, :, None] + A, 1) + e
+        return jnp.where((t < length)[:, None], g, f), None
+
+    f, _ = lax.scan(step, E[:, 0], (jnp.arange(1, 100), jnp.moveaxis(E[:, 1:], 1, 0)))
+    return jax.nn.logsumexp(f, 1)
+
+
 def _ints(draw: Draw, low: int, high: int, *shape: int) -> np.ndarray:
     return draw.rng.integers(low, high, shape).astype(np.int32)
 
@@ -3543,6 +4225,30 @@ def _chain(draw: Draw) -> Inputs:
     after[places[:-1]] = places[1:]
     after[places[-1]] = places[-1]
     return {"after": after}
+
+
+EX = (0, 1, 0, -1, 0, 1, -1, -1, 1)
+EY = (0, 0, 1, 0, -1, 1, 1, -1, -1)
+OPP = (0, 3, 4, 1, 2, 7, 8, 5, 6)
+
+
+def _iv(d):
+    a = d.rng.integers(0, 1000, 800)
+    return {"start": a.astype(np.int32), "stop": np.minimum(a + 1 + d.rng.integers(0, 60, 800), 1024).astype(np.int32)}
+
+
+def _ses(d):
+    n = 5000
+    return {
+        "user": np.sort(d.rng.integers(0, 200, n)).astype(np.int32),
+        "time": np.cumsum(d.rng.integers(0, 35, n)).astype(np.int32),
+    }
+
+
+def _euler(d):
+    rho = np.where(np.arange(402) < 201, 1.0, 0.5)
+    p = np.where(np.arange(402) < 201, 1.0, 0.4)
+    return {"U": np.stack([rho, 0 * rho, p / 0.4]).astype(np.float32)}
 
 
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
@@ -4247,6 +4953,118 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
         "q": draw.floats(8, 64),
     },
     "jump_flood": _seeds,
+    "yin_difference": lambda d: {"x": d.floats(2048)},
+    "mel_filterbank": lambda d: {"P": d.unit(200, 257), "f": (np.arange(42) * 6.1 + 0.3).astype(np.float32)},
+    "bollinger": lambda d: {"P": d.floats(64, 1000)},
+    "stochastic_oscillator": lambda d: (lambda c: {"H": c + d.unit(32, 800), "L": c - d.unit(32, 800), "C": c})(
+        d.floats(32, 800)
+    ),
+    "ohlc_bars": lambda d: {"P": d.floats(24000), "V": d.unit(24000)},
+    "swap_curve": lambda d: {"r": d.unit(64, 60) * 0.05},
+    "risk_covariance": lambda d: {"R": d.floats(500, 24)},
+    "heston": lambda d: {"Z": d.floats(100, 2000, 2)},
+    "trinomial_american": lambda d: {"K": d.unit(16) * 40 + 80},
+    "bounce_back_stream": lambda d: {
+        "F": d.unit(9, 128, 128),
+        "S": d.below(2, 128, 128),
+        "ex": np.array(EX, np.int32),
+        "ey": np.array(EY, np.int32),
+        "opp": np.array(OPP, np.int32),
+    },
+    "neighbour_forces": lambda d: {"X": d.floats(2000, 3), "nbr": d.below(2000, 2000, 32), "cnt": d.below(33, 2000)},
+    "structure_factor": lambda d: {"r": d.floats(500, 3), "k": d.floats(300, 3)},
+    "kuramoto": lambda d: {"w": d.floats(256), "th": d.floats(256)},
+    "spiking_network": lambda d: {"W": d.floats(200, 200) * 0.05, "I": d.unit(300, 200) * 0.3},
+    "metapopulation": lambda d: {
+        "M": d.unit(100, 100) * 0.02,
+        "beta": d.unit(100),
+        "S": d.unit(100),
+        "E": d.unit(100) * 0.01,
+        "I": d.unit(100) * 0.01,
+    },
+    "wireworld": lambda d: {"G": d.below(4, 96, 96)},
+    "longest_match": lambda d: {"s": d.below(3, 1024).astype(np.uint8)},
+    "move_to_front": lambda d: {"x": d.below(64, 1000)},
+    "totients": lambda d: {},
+    "divisor_sums": lambda d: {},
+    "partition_numbers": lambda d: {},
+    "stirling": lambda d: {},
+    "digit_sums": lambda d: {"x": d.below(2000000000, 20000)},
+    "mertens": lambda d: {},
+    "closest_pair": lambda d: {"P": d.floats(1000, 2)},
+    "segment_crossings": lambda d: {"S": d.unit(400, 4)},
+    "point_to_segments": lambda d: {"P": d.floats(600, 2), "S": d.floats(200, 4)},
+    "bspline_basis": lambda d: {"u": d.unit(2000) * 20, "t": np.arange(24, dtype=np.float32)},
+    "slab_tests": lambda d: (
+        lambda l: {"O": d.floats(500, 3) * 3, "D": d.floats(500, 3), "L": l, "H": l + d.unit(64, 3) + 0.5}
+    )(d.floats(64, 3) * 3),
+    "gaussian_pyramid": lambda d: {"A": d.floats(256, 256), "w": d.unit(5)},
+    "sharpen_bytes": lambda d: {"A": d.bytes(300, 400)},
+    "adaptive_threshold": lambda d: {"A": d.unit(200, 200)},
+    "guided_filter": lambda d: {"I": d.unit(160, 160), "p": d.unit(160, 160)},
+    "template_ssd": lambda d: {"A": d.unit(96, 96), "P": d.unit(16, 16)},
+    "poisson_blend": lambda d: {"B": d.unit(128, 128), "L": d.floats(128, 128) * 0.1, "M": d.below(2, 128, 128)},
+    "orientation_histogram": lambda d: {"A": d.unit(130, 130)},
+    "infonce": lambda d: {"A": d.floats(256, 64), "B": d.floats(256, 64)},
+    "decision_stump": lambda d: {"X": d.floats(16, 500), "y": d.floats(500), "w": d.unit(500), "t": d.floats(40)},
+    "split_gains": lambda d: {"x": d.below(32, 4000, 10), "g": d.floats(4000)},
+    "knn_vote": lambda d: {"X": d.floats(300, 16), "Y": d.floats(200, 16), "c": d.below(10, 300)},
+    "perceptron": lambda d: {"X": d.floats(1000, 32), "y": np.sign(d.floats(1000))},
+    "rating_sgd": lambda d: {
+        "u": d.below(100, 1500),
+        "v": d.below(80, 1500),
+        "r": d.unit(1500),
+        "P": d.floats(100, 8),
+        "Q": d.floats(80, 8),
+    },
+    "mixture_responsibilities": lambda d: {
+        "X": d.floats(1000, 8),
+        "mu": d.floats(12, 8),
+        "lv": d.floats(12, 8) * 0.2,
+        "lp": d.floats(12),
+    },
+    "value_iteration": lambda d: {"R": d.floats(40, 40), "W": (d.unit(40, 40) > 0.8).astype(np.int32)},
+    "q_learning": lambda d: {"s": d.below(50, 2001), "a": d.below(4, 2000), "r": d.floats(2000)},
+    "bandit_ucb": lambda d: {"X": d.unit(1000, 16)},
+    "systematic_resampling": lambda d: {"w": d.unit(1024), "u": d.unit(1)},
+    "sessions": _ses,
+    "percentile_ranks": lambda d: {"x": d.floats(600)},
+    "bloom_filter": lambda d: {"keys": d.words(500), "asked": d.words(2000)},
+    "hyperloglog": lambda d: {"h": d.words(10000)},
+    "radix_pass": lambda d: {"x": d.below(65536, 4096)},
+    "overlap_depth": _iv,
+    "gate_on_statevector": lambda d: {"re": d.floats(16384), "im": d.floats(16384)},
+    "qubit_rotations": lambda d: {"c": d.unit(12), "s": d.unit(12), "psi": d.floats(4096)},
+    "euler_hll": _euler,
+    "semi_lagrangian": lambda d: {"q": d.floats(128, 128), "u": d.floats(128, 128), "v": d.floats(128, 128)},
+    "back_projection": lambda d: {
+        "S": d.floats(60, 96),
+        "c": np.cos(np.arange(60) * np.pi / 60).astype(np.float32),
+        "s": np.sin(np.arange(60) * np.pi / 60).astype(np.float32),
+    },
+    "lms_filter": lambda d: {"x": d.floats(2000), "d": d.floats(2000)},
+    "hamming_decode": lambda d: {"c": d.below(2, 5000, 7)},
+    "levinson_durbin": lambda d: {
+        "r": (np.exp(-np.arange(17) / 4)[None] * (1 + 0.05 * d.unit(64, 17))).astype(np.float32)
+    },
+    "adpcm_decode": lambda d: {
+        "code": d.below(16, 32, 1000),
+        "step": (7 * 1.1 ** np.arange(89)).astype(np.int32),
+        "move": np.array([-1, -1, -1, -1, 2, 4, 6, 8] * 2, np.int32),
+    },
+    "compressor": lambda d: {"x": d.floats(16, 3000)},
+    "allpass_reverb": lambda d: {"x": d.floats(8, 4096)},
+    "plucked_string": lambda d: {"n": d.floats(100)},
+    "hessenberg": lambda d: {"A": d.floats(48, 48)},
+    "lanczos": lambda d: {"A": _spd(d, 200), "b": d.floats(200)},
+    "jacobi_rotations": lambda d: (lambda a: {"A": (a + a.transpose(0, 2, 1)).astype(np.float32)})(d.floats(64, 6, 6)),
+    "cholesky_update": lambda d: {"L": np.linalg.cholesky(_spd(d, 64)).astype(np.float32), "x": d.floats(64)},
+    "permanent": lambda d: {"A": d.unit(10, 10)},
+    "strassen": lambda d: {"A": d.floats(256, 256), "B": d.floats(256, 256)},
+    "sinks_attention": lambda d: {"Q": d.floats(256, 32), "K": d.floats(256, 32), "V": d.floats(256, 32)},
+    "top_two_gate": lambda d: {"L": d.floats(1024, 16)},
+    "masked_token_loss": lambda d: {"L": d.floats(300, 500), "y": _ints(d, -1, 500, 300)},
+    "crf_forward": lambda d: {"E": d.floats(16, 100, 12), "A": d.floats(12, 12), "length": _ints(d, 1, 101, 16)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -4681,4 +5499,79 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     focal_dice,
     kv_append,
     jump_flood,
+    yin_difference,
+    mel_filterbank,
+    bollinger,
+    stochastic_oscillator,
+    ohlc_bars,
+    swap_curve,
+    risk_covariance,
+    heston,
+    trinomial_american,
+    bounce_back_stream,
+    neighbour_forces,
+    structure_factor,
+    kuramoto,
+    spiking_network,
+    metapopulation,
+    wireworld,
+    longest_match,
+    move_to_front,
+    totients,
+    divisor_sums,
+    partition_numbers,
+    stirling,
+    digit_sums,
+    mertens,
+    closest_pair,
+    segment_crossings,
+    point_to_segments,
+    bspline_basis,
+    slab_tests,
+    gaussian_pyramid,
+    sharpen_bytes,
+    adaptive_threshold,
+    guided_filter,
+    template_ssd,
+    poisson_blend,
+    orientation_histogram,
+    infonce,
+    decision_stump,
+    split_gains,
+    knn_vote,
+    perceptron,
+    rating_sgd,
+    mixture_responsibilities,
+    value_iteration,
+    q_learning,
+    bandit_ucb,
+    systematic_resampling,
+    sessions,
+    percentile_ranks,
+    bloom_filter,
+    hyperloglog,
+    radix_pass,
+    overlap_depth,
+    gate_on_statevector,
+    qubit_rotations,
+    euler_hll,
+    semi_lagrangian,
+    back_projection,
+    lms_filter,
+    hamming_decode,
+    levinson_durbin,
+    adpcm_decode,
+    compressor,
+    allpass_reverb,
+    plucked_string,
+    hessenberg,
+    lanczos,
+    jacobi_rotations,
+    cholesky_update,
+    permanent,
+    strassen,
+    sinks_attention,
+    top_two_gate,
+    masked_token_loss,
+    crf_forward,
 )

@@ -6450,3 +6450,1498 @@ def jump_flood(sx: T.Buffer((64, 64), "int32"), sy: T.Buffer((64, 64), "int32"),
             sy[i, j] = ty[i, j]
     for i, j in T.grid(64, 64):
         D[i, j] = (sx[i, j] - i) * (sx[i, j] - i) + (sy[i, j] - j) * (sy[i, j] - j)
+
+
+@T.prim_func
+def yin_difference(x: T.Buffer((2048,), "float32"), d: T.Buffer((400,), "float32"), c: T.Buffer((400,), "float32")):
+    s = T.alloc_buffer((1,), "float32")
+    s[0] = 0.0
+    for t in range(400):
+        d[t] = 0.0
+        for i in range(1024):
+            d[t] = d[t] + (x[i] - x[i + t]) * (x[i] - x[i + t])
+        s[0] = s[0] + d[t]
+        c[t] = 1.0
+        if t > 0 and s[0] > 0.0:
+            c[t] = d[t] * T.cast(t, "float32") / s[0]
+
+
+@T.prim_func
+def mel_filterbank(
+    P: T.Buffer((200, 257), "float32"), f: T.Buffer((42,), "float32"), M: T.Buffer((200, 40), "float32")
+):
+    for t, m in T.grid(200, 40):
+        M[t, m] = 0.0
+        for k in range(257):
+            up = (T.cast(k, "float32") - f[m]) / (f[m + 1] - f[m])
+            down = (f[m + 2] - T.cast(k, "float32")) / (f[m + 2] - f[m + 1])
+            M[t, m] = M[t, m] + P[t, k] * T.max(0.0, T.min(up, down))
+        M[t, m] = T.log(M[t, m] + 1e-06)
+
+
+@T.prim_func
+def bollinger(P: T.Buffer((64, 1000), "float32"), U: T.Buffer((64, 981), "float32"), L: T.Buffer((64, 981), "float32")):
+    for a, t in T.grid(64, 981):
+        m = T.alloc_buffer((1,), "float32")
+        v = T.alloc_buffer((1,), "float32")
+        m[0] = 0.0
+        for k in range(20):
+            m[0] = m[0] + P[a, t + k]
+        m[0] = m[0] / 20.0
+        v[0] = 0.0
+        for k in range(20):
+            v[0] = v[0] + (P[a, t + k] - m[0]) * (P[a, t + k] - m[0])
+        U[a, t] = m[0] + 2.0 * T.sqrt(v[0] / 20.0)
+        L[a, t] = m[0] - 2.0 * T.sqrt(v[0] / 20.0)
+
+
+@T.prim_func
+def stochastic_oscillator(
+    H: T.Buffer((32, 800), "float32"),
+    L: T.Buffer((32, 800), "float32"),
+    C: T.Buffer((32, 800), "float32"),
+    K: T.Buffer((32, 800), "float32"),
+):
+    for a, t in T.grid(32, 800):
+        hi = T.alloc_buffer((1,), "float32")
+        lo = T.alloc_buffer((1,), "float32")
+        hi[0] = H[a, t]
+        lo[0] = L[a, t]
+        for k in range(14):
+            if t - k >= 0:
+                hi[0] = T.max(hi[0], H[a, t - k])
+                lo[0] = T.min(lo[0], L[a, t - k])
+        K[a, t] = 50.0
+        if hi[0] > lo[0]:
+            K[a, t] = 100.0 * (C[a, t] - lo[0]) / (hi[0] - lo[0])
+
+
+@T.prim_func
+def ohlc_bars(P: T.Buffer((24000,), "float32"), V: T.Buffer((24000,), "float32"), B: T.Buffer((400, 6), "float32")):
+    for b in range(400):
+        B[b, 0] = P[60 * b]
+        B[b, 1] = P[60 * b]
+        B[b, 2] = P[60 * b]
+        B[b, 4] = 0.0
+        B[b, 5] = 0.0
+        for k in range(60):
+            B[b, 1] = T.max(B[b, 1], P[60 * b + k])
+            B[b, 2] = T.min(B[b, 2], P[60 * b + k])
+            B[b, 4] = B[b, 4] + V[60 * b + k]
+            B[b, 5] = B[b, 5] + V[60 * b + k] * P[60 * b + k]
+        B[b, 3] = P[60 * b + 59]
+        B[b, 5] = B[b, 5] / (B[b, 4] + 1.0)
+
+
+@T.prim_func
+def swap_curve(r: T.Buffer((64, 60), "float32"), z: T.Buffer((64, 60), "float32")):
+    for c in range(64):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for i in range(60):
+            z[c, i] = (1.0 - 0.5 * r[c, i] * s[0]) / (1.0 + 0.5 * r[c, i])
+            s[0] = s[0] + z[c, i]
+
+
+@T.prim_func
+def risk_covariance(R: T.Buffer((500, 24), "float32"), S: T.Buffer((24, 24), "float32")):
+    for i, j in T.grid(24, 24):
+        S[i, j] = 0.0
+    for t in range(500):
+        for i, j in T.grid(24, 24):
+            S[i, j] = 0.94 * S[i, j] + 0.06 * R[t, i] * R[t, j]
+
+
+@T.prim_func
+def heston(Z: T.Buffer((100, 2000, 2), "float32"), S: T.Buffer((2000,), "float32"), p: T.Buffer((1,), "float32")):
+    v = T.alloc_buffer((2000,), "float32")
+    for i in range(2000):
+        v[i] = 0.04
+        S[i] = 100.0
+        for t in range(100):
+            w = T.max(v[i], 0.0)
+            e = T.sqrt(w * 0.01)
+            S[i] = S[i] * T.exp(-0.005 * w + e * Z[t, i, 0])
+            v[i] = v[i] + 0.015 * (0.04 - w) + 0.3 * e * (-0.7 * Z[t, i, 0] + 0.714 * Z[t, i, 1])
+    p[0] = 0.0
+    for i in range(2000):
+        p[0] = p[0] + T.max(S[i] - 100.0, 0.0) / 2000.0
+
+
+@T.prim_func
+def trinomial_american(K: T.Buffer((16,), "float32"), V: T.Buffer((16, 257), "float32")):
+    N = T.alloc_buffer((16, 257), "float32")
+    for k, j in T.grid(16, 257):
+        V[k, j] = T.max(K[k] - 100.0 * T.exp(0.03 * T.cast(j - 128, "float32")), 0.0)
+    for s in range(128):
+        for k, j in T.grid(16, 257):
+            N[k, j] = V[k, j]
+            if j > s and j < 256 - s:
+                N[k, j] = T.max(
+                    K[k] - 100.0 * T.exp(0.03 * T.cast(j - 128, "float32")),
+                    0.999 * (0.17 * V[k, j - 1] + 0.66 * V[k, j] + 0.17 * V[k, j + 1]),
+                )
+        for k, j in T.grid(16, 257):
+            V[k, j] = N[k, j]
+
+
+@T.prim_func
+def bounce_back_stream(
+    F: T.Buffer((9, 128, 128), "float32"),
+    S: T.Buffer((128, 128), "int32"),
+    ex: T.Buffer((9,), "int32"),
+    ey: T.Buffer((9,), "int32"),
+    opp: T.Buffer((9,), "int32"),
+    G: T.Buffer((9, 128, 128), "float32"),
+):
+    for q in range(9):
+        T.assume(ex[q] >= -1 and ex[q] <= 1 and ey[q] >= -1 and ey[q] <= 1 and opp[q] >= 0 and opp[q] < 9)
+    for q, y, x in T.grid(9, 128, 128):
+        if S[(y - ey[q] + 128) % 128, (x - ex[q] + 128) % 128] == 1:
+            G[q, y, x] = F[opp[q], y, x]
+        else:
+            G[q, y, x] = F[q, (y - ey[q] + 128) % 128, (x - ex[q] + 128) % 128]
+
+
+@T.prim_func
+def neighbour_forces(
+    X: T.Buffer((2000, 3), "float32"),
+    nbr: T.Buffer((2000, 32), "int32"),
+    cnt: T.Buffer((2000,), "int32"),
+    F: T.Buffer((2000, 3), "float32"),
+):
+    for i in range(2000):
+        T.assume(cnt[i] >= 0 and cnt[i] <= 32)
+        for d in range(3):
+            F[i, d] = 0.0
+        for k in range(32):
+            T.assume(nbr[i, k] >= 0 and nbr[i, k] < 2000)
+            if k < cnt[i]:
+                r = T.alloc_buffer((1,), "float32")
+                r[0] = 0.01
+                for d in range(3):
+                    r[0] = r[0] + (X[i, d] - X[nbr[i, k], d]) * (X[i, d] - X[nbr[i, k], d])
+                for d in range(3):
+                    F[i, d] = F[i, d] + (X[i, d] - X[nbr[i, k], d]) * (1.0 / (r[0] * r[0]) - 0.5 / r[0])
+
+
+@T.prim_func
+def structure_factor(
+    r: T.Buffer((500, 3), "float32"), k: T.Buffer((300, 3), "float32"), S: T.Buffer((300,), "float32")
+):
+    for q in range(300):
+        c = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        c[0] = 0.0
+        s[0] = 0.0
+        for j in range(500):
+            ph = k[q, 0] * r[j, 0] + k[q, 1] * r[j, 1] + k[q, 2] * r[j, 2]
+            c[0] = c[0] + T.cos(ph)
+            s[0] = s[0] + T.sin(ph)
+        S[q] = (c[0] * c[0] + s[0] * s[0]) / 500.0
+
+
+@T.prim_func
+def kuramoto(w: T.Buffer((256,), "float32"), th: T.Buffer((256,), "float32"), order: T.Buffer((50,), "float32")):
+    d = T.alloc_buffer((256,), "float32")
+    for t in range(50):
+        for i in range(256):
+            d[i] = w[i]
+            for j in range(256):
+                d[i] = d[i] + 0.008 * T.sin(th[j] - th[i])
+        for i in range(256):
+            th[i] = th[i] + 0.05 * d[i]
+        c = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        c[0] = 0.0
+        s[0] = 0.0
+        for i in range(256):
+            c[0] = c[0] + T.cos(th[i])
+            s[0] = s[0] + T.sin(th[i])
+        order[t] = T.sqrt(c[0] * c[0] + s[0] * s[0]) / 256.0
+
+
+@T.prim_func
+def spiking_network(
+    W: T.Buffer((200, 200), "float32"),
+    I: T.Buffer((300, 200), "float32"),
+    v: T.Buffer((200,), "float32"),
+    count: T.Buffer((200,), "int32"),
+):
+    s = T.alloc_buffer((200,), "float32")
+    for i in range(200):
+        v[i] = 0.0
+        s[i] = 0.0
+        count[i] = 0
+    u = T.alloc_buffer((200,), "float32")
+    for t in range(300):
+        for i in range(200):
+            u[i] = I[t, i]
+            for j in range(200):
+                u[i] = u[i] + W[i, j] * s[j]
+        for i in range(200):
+            v[i] = 0.9 * v[i] + u[i]
+            s[i] = 0.0
+            if v[i] > 1.0:
+                v[i] = 0.0
+                s[i] = 1.0
+                count[i] = count[i] + 1
+
+
+@T.prim_func
+def metapopulation(
+    M: T.Buffer((100, 100), "float32"),
+    beta: T.Buffer((100,), "float32"),
+    S: T.Buffer((100,), "float32"),
+    E: T.Buffer((100,), "float32"),
+    I: T.Buffer((100,), "float32"),
+    peak: T.Buffer((100,), "float32"),
+):
+    f = T.alloc_buffer((100,), "float32")
+    for p in range(100):
+        peak[p] = 0.0
+    for t in range(200):
+        for p in range(100):
+            f[p] = 0.0
+            for q in range(100):
+                f[p] = f[p] + M[p, q] * I[q]
+        for p in range(100):
+            new = beta[p] * S[p] * f[p] * 0.1
+            S[p] = S[p] - new
+            sick = 0.02 * E[p]
+            E[p] = E[p] + new - sick
+            I[p] = I[p] + sick - 0.01 * I[p]
+            peak[p] = T.max(peak[p], I[p])
+
+
+@T.prim_func
+def wireworld(G: T.Buffer((96, 96), "int32"), H: T.Buffer((96, 96), "int32")):
+    for t in range(40):
+        for i, j in T.grid(96, 96):
+            heads = T.alloc_buffer((1,), "int32")
+            heads[0] = 0
+            for u, v in T.grid(3, 3):
+                if i + u >= 1 and i + u < 97 and j + v >= 1 and j + v < 97:
+                    if G[i + u - 1, j + v - 1] == 1:
+                        heads[0] = heads[0] + 1
+            H[i, j] = 0
+            if G[i, j] == 1:
+                H[i, j] = 2
+            if G[i, j] == 2:
+                H[i, j] = 3
+            if G[i, j] == 3:
+                H[i, j] = 3
+                if heads[0] == 1 or heads[0] == 2:
+                    H[i, j] = 1
+        for i, j in T.grid(96, 96):
+            G[i, j] = H[i, j]
+
+
+@T.prim_func
+def longest_match(s: T.Buffer((1024,), "uint8"), n: T.Buffer((1024,), "int32"), off: T.Buffer((1024,), "int32")):
+    for i in range(1024):
+        n[i] = 0
+        off[i] = 0
+        for d in range(1, 33):
+            if i - d >= 0:
+                m = T.alloc_buffer((1,), "int32")
+                go = T.alloc_buffer((1,), "int32")
+                m[0] = 0
+                go[0] = 1
+                for k in range(16):
+                    if i + k < 1024:
+                        if go[0] == 1 and s[i + k] == s[i - d + k]:
+                            m[0] = m[0] + 1
+                        else:
+                            go[0] = 0
+                if m[0] > n[i]:
+                    n[i] = m[0]
+                    off[i] = d
+
+
+@T.prim_func
+def move_to_front(x: T.Buffer((1000,), "int32"), y: T.Buffer((1000,), "int32")):
+    table = T.alloc_buffer((64,), "int32")
+    for k in range(64):
+        table[k] = k
+    for t in range(1000):
+        T.assume(x[t] >= 0 and x[t] < 64)
+        at = T.alloc_buffer((1,), "int32")
+        at[0] = 0
+        for k in range(64):
+            if table[k] == x[t]:
+                at[0] = k
+        y[t] = at[0]
+        for k in range(63):
+            if 63 - k <= at[0]:
+                table[63 - k] = table[62 - k]
+        table[0] = x[t]
+
+
+@T.prim_func
+def totients(phi: T.Buffer((2000,), "int32")):
+    for i in range(2000):
+        phi[i] = i
+    for p in range(2, 2000):
+        if phi[p] == p:
+            for j in range(2000):
+                if j % p == 0 and j >= p:
+                    phi[j] = phi[j] // p * (p - 1)
+
+
+@T.prim_func
+def divisor_sums(s: T.Buffer((3000,), "int32"), perfect: T.Buffer((1,), "int32")):
+    for i in range(3000):
+        s[i] = 0
+    for d in range(1, 1500):
+        for m in range(2, 3000):
+            if d * m < 3000:
+                s[d * m] = s[d * m] + d
+    perfect[0] = 0
+    for i in range(1, 3000):
+        if s[i] == i:
+            perfect[0] = perfect[0] + 1
+
+
+@T.prim_func
+def partition_numbers(p: T.Buffer((400,), "int32")):
+    for i in range(400):
+        p[i] = 0
+    p[0] = 1
+    for k in range(1, 400):
+        for i in range(400):
+            if i >= k:
+                p[i] = (p[i] + p[i - k]) % 1000003
+
+
+@T.prim_func
+def stirling(S: T.Buffer((128, 128), "int32")):
+    for n, k in T.grid(128, 128):
+        S[n, k] = 0
+    S[0, 0] = 1
+    for n in range(1, 128):
+        for k in range(1, 128):
+            S[n, k] = (S[n - 1, k - 1] + k * S[n - 1, k]) % 1000003
+
+
+@T.prim_func
+def digit_sums(x: T.Buffer((20000,), "int32"), s: T.Buffer((20000,), "int32"), root: T.Buffer((20000,), "int32")):
+    for i in range(20000):
+        T.assume(x[i] >= 0)
+        v = T.alloc_buffer((1,), "int32")
+        v[0] = x[i]
+        s[i] = 0
+        for k in range(10):
+            s[i] = s[i] + v[0] % 10
+            v[0] = v[0] // 10
+        root[i] = 0
+        if x[i] > 0:
+            root[i] = 1 + (x[i] - 1) % 9
+
+
+@T.prim_func
+def mertens(mu: T.Buffer((2000,), "int32"), M: T.Buffer((2000,), "int32")):
+    for i in range(2000):
+        mu[i] = 0
+    mu[1] = 1
+    for i in range(1, 1000):
+        for j in range(2, 2000):
+            if i * j < 2000:
+                mu[i * j] = mu[i * j] - mu[i]
+    M[0] = 0
+    for i in range(1, 2000):
+        M[i] = M[i - 1] + mu[i]
+
+
+@T.prim_func
+def closest_pair(P: T.Buffer((1000, 2), "float32"), d: T.Buffer((1,), "float32"), a: T.Buffer((2,), "int32")):
+    d[0] = 1e30
+    a[0] = -1
+    a[1] = -1
+    for i in range(1000):
+        for j in range(1000):
+            if j > i:
+                q = (P[i, 0] - P[j, 0]) * (P[i, 0] - P[j, 0]) + (P[i, 1] - P[j, 1]) * (P[i, 1] - P[j, 1])
+                if q < d[0]:
+                    d[0] = q
+                    a[0] = i
+                    a[1] = j
+
+
+@T.prim_func
+def segment_crossings(S: T.Buffer((400, 4), "float32"), n: T.Buffer((400,), "int32")):
+    for i in range(400):
+        n[i] = 0
+        for j in range(400):
+            d1 = (S[i, 2] - S[i, 0]) * (S[j, 1] - S[i, 1]) - (S[i, 3] - S[i, 1]) * (S[j, 0] - S[i, 0])
+            d2 = (S[i, 2] - S[i, 0]) * (S[j, 3] - S[i, 1]) - (S[i, 3] - S[i, 1]) * (S[j, 2] - S[i, 0])
+            d3 = (S[j, 2] - S[j, 0]) * (S[i, 1] - S[j, 1]) - (S[j, 3] - S[j, 1]) * (S[i, 0] - S[j, 0])
+            d4 = (S[j, 2] - S[j, 0]) * (S[i, 3] - S[j, 1]) - (S[j, 3] - S[j, 1]) * (S[i, 2] - S[j, 0])
+            if i != j and d1 * d2 < 0.0 and d3 * d4 < 0.0:
+                n[i] = n[i] + 1
+
+
+@T.prim_func
+def point_to_segments(
+    P: T.Buffer((600, 2), "float32"),
+    S: T.Buffer((200, 4), "float32"),
+    d: T.Buffer((600,), "float32"),
+    w: T.Buffer((600,), "int32"),
+):
+    for i in range(600):
+        d[i] = 1e30
+        w[i] = -1
+        for s in range(200):
+            ux = S[s, 2] - S[s, 0]
+            uy = S[s, 3] - S[s, 1]
+            t = ((P[i, 0] - S[s, 0]) * ux + (P[i, 1] - S[s, 1]) * uy) / (ux * ux + uy * uy + 1e-06)
+            c = T.min(T.max(t, 0.0), 1.0)
+            dx = P[i, 0] - S[s, 0] - c * ux
+            dy = P[i, 1] - S[s, 1] - c * uy
+            if dx * dx + dy * dy < d[i]:
+                d[i] = dx * dx + dy * dy
+                w[i] = s
+
+
+@T.prim_func
+def bspline_basis(u: T.Buffer((2000,), "float32"), t: T.Buffer((24,), "float32"), N: T.Buffer((2000, 20), "float32")):
+    B = T.alloc_buffer((2000, 23), "float32")
+    for i, j in T.grid(2000, 23):
+        B[i, j] = 0.0
+        if u[i] >= t[j] and u[i] < t[j + 1]:
+            B[i, j] = 1.0
+    for p in range(1, 4):
+        for i, j in T.grid(2000, 22):
+            if j + p < 23:
+                B[i, j] = (u[i] - t[j]) / (t[j + p] - t[j]) * B[i, j] + (t[j + p + 1] - u[i]) / (
+                    t[j + p + 1] - t[j + 1]
+                ) * B[i, j + 1]
+    for i, j in T.grid(2000, 20):
+        N[i, j] = B[i, j]
+
+
+@T.prim_func
+def slab_tests(
+    O: T.Buffer((500, 3), "float32"),
+    D: T.Buffer((500, 3), "float32"),
+    L: T.Buffer((64, 3), "float32"),
+    H: T.Buffer((64, 3), "float32"),
+    hit: T.Buffer((500,), "int32"),
+    at: T.Buffer((500,), "float32"),
+):
+    for r in range(500):
+        hit[r] = -1
+        at[r] = 1e30
+        for b in range(64):
+            lo = T.alloc_buffer((1,), "float32")
+            hi = T.alloc_buffer((1,), "float32")
+            lo[0] = 0.0
+            hi[0] = 1e30
+            for d in range(3):
+                a = (L[b, d] - O[r, d]) / D[r, d]
+                c = (H[b, d] - O[r, d]) / D[r, d]
+                lo[0] = T.max(lo[0], T.min(a, c))
+                hi[0] = T.min(hi[0], T.max(a, c))
+            if lo[0] <= hi[0] and lo[0] < at[r]:
+                at[r] = lo[0]
+                hit[r] = b
+
+
+@T.prim_func
+def gaussian_pyramid(
+    A: T.Buffer((256, 256), "float32"),
+    w: T.Buffer((5,), "float32"),
+    B: T.Buffer((128, 128), "float32"),
+    C: T.Buffer((64, 64), "float32"),
+):
+    for i, j in T.grid(128, 128):
+        B[i, j] = 0.0
+        for u, v in T.grid(5, 5):
+            B[i, j] = (
+                B[i, j] + w[u] * w[v] * A[T.min(T.max(2 * i + u - 2, 0), 255), T.min(T.max(2 * j + v - 2, 0), 255)]
+            )
+    for i, j in T.grid(64, 64):
+        C[i, j] = 0.0
+        for u, v in T.grid(5, 5):
+            C[i, j] = (
+                C[i, j] + w[u] * w[v] * B[T.min(T.max(2 * i + u - 2, 0), 127), T.min(T.max(2 * j + v - 2, 0), 127)]
+            )
+
+
+@T.prim_func
+def sharpen_bytes(A: T.Buffer((300, 400), "uint8"), B: T.Buffer((300, 400), "uint8")):
+    for i, j in T.grid(300, 400):
+        if i > 0 and i < 299 and j > 0 and j < 399:
+            v = (
+                5 * T.cast(A[i, j], "int32")
+                - T.cast(A[i - 1, j], "int32")
+                - T.cast(A[i + 1, j], "int32")
+                - T.cast(A[i, j - 1], "int32")
+                - T.cast(A[i, j + 1], "int32")
+            )
+            B[i, j] = T.cast(T.min(T.max(v, 0), 255), "uint8")
+        else:
+            B[i, j] = A[i, j]
+
+
+@T.prim_func
+def adaptive_threshold(A: T.Buffer((200, 200), "float32"), B: T.Buffer((200, 200), "int32")):
+    for i, j in T.grid(200, 200):
+        s = T.alloc_buffer((1,), "float32")
+        n = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        n[0] = 0.0
+        for u, v in T.grid(15, 15):
+            if i + u >= 7 and i + u < 207 and j + v >= 7 and j + v < 207:
+                s[0] = s[0] + A[i + u - 7, j + v - 7]
+                n[0] = n[0] + 1.0
+        B[i, j] = 0
+        if A[i, j] > s[0] / n[0] + 0.1:
+            B[i, j] = 1
+
+
+@T.prim_func
+def guided_filter(
+    I: T.Buffer((160, 160), "float32"), p: T.Buffer((160, 160), "float32"), q: T.Buffer((152, 152), "float32")
+):
+    a = T.alloc_buffer((156, 156), "float32")
+    b = T.alloc_buffer((156, 156), "float32")
+    for i, j in T.grid(156, 156):
+        mi = T.alloc_buffer((1,), "float32")
+        mp = T.alloc_buffer((1,), "float32")
+        ip = T.alloc_buffer((1,), "float32")
+        ii = T.alloc_buffer((1,), "float32")
+        mi[0] = 0.0
+        mp[0] = 0.0
+        ip[0] = 0.0
+        ii[0] = 0.0
+        for u, v in T.grid(5, 5):
+            mi[0] = mi[0] + I[i + u, j + v] / 25.0
+            mp[0] = mp[0] + p[i + u, j + v] / 25.0
+            ip[0] = ip[0] + I[i + u, j + v] * p[i + u, j + v] / 25.0
+            ii[0] = ii[0] + I[i + u, j + v] * I[i + u, j + v] / 25.0
+        a[i, j] = (ip[0] - mi[0] * mp[0]) / (ii[0] - mi[0] * mi[0] + 0.1)
+        b[i, j] = mp[0] - a[i, j] * mi[0]
+    for i, j in T.grid(152, 152):
+        q[i, j] = 0.0
+        for u, v in T.grid(5, 5):
+            q[i, j] = q[i, j] + (a[i + u, j + v] * I[i + 4, j + 4] + b[i + u, j + v]) / 25.0
+
+
+@T.prim_func
+def template_ssd(
+    A: T.Buffer((96, 96), "float32"),
+    P: T.Buffer((16, 16), "float32"),
+    D: T.Buffer((81, 81), "float32"),
+    best: T.Buffer((2,), "int32"),
+):
+    low = T.alloc_buffer((1,), "float32")
+    low[0] = 1e30
+    best[0] = 0
+    best[1] = 0
+    for i, j in T.grid(81, 81):
+        D[i, j] = 0.0
+        for u, v in T.grid(16, 16):
+            D[i, j] = D[i, j] + (A[i + u, j + v] - P[u, v]) * (A[i + u, j + v] - P[u, v])
+    for i, j in T.grid(81, 81):
+        if D[i, j] < low[0]:
+            low[0] = D[i, j]
+            best[0] = i
+            best[1] = j
+
+
+@T.prim_func
+def poisson_blend(
+    B: T.Buffer((128, 128), "float32"),
+    L: T.Buffer((128, 128), "float32"),
+    M: T.Buffer((128, 128), "int32"),
+    F: T.Buffer((128, 128), "float32"),
+):
+    N = T.alloc_buffer((128, 128), "float32")
+    for i, j in T.grid(128, 128):
+        F[i, j] = B[i, j]
+        N[i, j] = B[i, j]
+    for t in range(60):
+        for i in range(1, 127):
+            for j in range(1, 127):
+                if M[i, j] == 1:
+                    N[i, j] = 0.25 * (F[i - 1, j] + F[i + 1, j] + F[i, j - 1] + F[i, j + 1] - L[i, j])
+        for i in range(1, 127):
+            for j in range(1, 127):
+                F[i, j] = N[i, j]
+
+
+@T.prim_func
+def orientation_histogram(A: T.Buffer((130, 130), "float32"), H: T.Buffer((16, 16, 8), "float32")):
+    for a, b, o in T.grid(16, 16, 8):
+        H[a, b, o] = 0.0
+    for i, j in T.grid(128, 128):
+        gx = A[i + 1, j + 2] - A[i + 1, j]
+        gy = A[i + 2, j + 1] - A[i, j + 1]
+        o = T.cast(gx > 0.0, "int32") + 2 * T.cast(gy > 0.0, "int32") + 4 * T.cast(T.abs(gx) > T.abs(gy), "int32")
+        H[i // 8, j // 8, o] = H[i // 8, j // 8, o] + T.sqrt(gx * gx + gy * gy)
+
+
+@T.prim_func
+def infonce(A: T.Buffer((256, 64), "float32"), B: T.Buffer((256, 64), "float32"), loss: T.Buffer((1,), "float32")):
+    S = T.alloc_buffer((256, 256), "float32")
+    na = T.alloc_buffer((256,), "float32")
+    nb = T.alloc_buffer((256,), "float32")
+    for i in range(256):
+        na[i] = 0.0
+        nb[i] = 0.0
+        for d in range(64):
+            na[i] = na[i] + A[i, d] * A[i, d]
+            nb[i] = nb[i] + B[i, d] * B[i, d]
+    for i, j in T.grid(256, 256):
+        S[i, j] = 0.0
+        for d in range(64):
+            S[i, j] = S[i, j] + A[i, d] * B[j, d]
+        S[i, j] = S[i, j] / (T.sqrt(na[i]) * T.sqrt(nb[j])) * 10.0
+    loss[0] = 0.0
+    for i in range(256):
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = S[i, 0]
+        for j in range(256):
+            m[0] = T.max(m[0], S[i, j])
+        z[0] = 0.0
+        for j in range(256):
+            z[0] = z[0] + T.exp(S[i, j] - m[0])
+        loss[0] = loss[0] + (m[0] + T.log(z[0]) - S[i, i]) / 256.0
+
+
+@T.prim_func
+def decision_stump(
+    X: T.Buffer((16, 500), "float32"),
+    y: T.Buffer((500,), "float32"),
+    w: T.Buffer((500,), "float32"),
+    t: T.Buffer((40,), "float32"),
+    best: T.Buffer((3,), "float32"),
+):
+    best[0] = 1e30
+    best[1] = 0.0
+    best[2] = 0.0
+    for f, k in T.grid(16, 40):
+        e = T.alloc_buffer((1,), "float32")
+        e[0] = 0.0
+        for i in range(500):
+            if (X[f, i] > t[k]) != (y[i] > 0.0):
+                e[0] = e[0] + w[i]
+        if e[0] < best[0]:
+            best[0] = e[0]
+            best[1] = T.cast(f, "float32")
+            best[2] = t[k]
+
+
+@T.prim_func
+def split_gains(x: T.Buffer((4000, 10), "int32"), g: T.Buffer((4000,), "float32"), gain: T.Buffer((10, 31), "float32")):
+    G = T.alloc_buffer((10, 32), "float32")
+    N = T.alloc_buffer((10, 32), "float32")
+    for f, b in T.grid(10, 32):
+        G[f, b] = 0.0
+        N[f, b] = 0.0
+    for i, f in T.grid(4000, 10):
+        T.assume(x[i, f] >= 0 and x[i, f] < 32)
+        G[f, x[i, f]] = G[f, x[i, f]] + g[i]
+        N[f, x[i, f]] = N[f, x[i, f]] + 1.0
+    for f in range(10):
+        gl = T.alloc_buffer((1,), "float32")
+        nl = T.alloc_buffer((1,), "float32")
+        gt = T.alloc_buffer((1,), "float32")
+        nt = T.alloc_buffer((1,), "float32")
+        gl[0] = 0.0
+        nl[0] = 0.0
+        gt[0] = 0.0
+        nt[0] = 0.0
+        for b in range(32):
+            gt[0] = gt[0] + G[f, b]
+            nt[0] = nt[0] + N[f, b]
+        for b in range(31):
+            gl[0] = gl[0] + G[f, b]
+            nl[0] = nl[0] + N[f, b]
+            gain[f, b] = gl[0] * gl[0] / (nl[0] + 1.0) + (gt[0] - gl[0]) * (gt[0] - gl[0]) / (nt[0] - nl[0] + 1.0)
+
+
+@T.prim_func
+def knn_vote(
+    X: T.Buffer((300, 16), "float32"),
+    Y: T.Buffer((200, 16), "float32"),
+    c: T.Buffer((300,), "int32"),
+    out: T.Buffer((200,), "int32"),
+):
+    D = T.alloc_buffer((200, 300), "float32")
+    votes = T.alloc_buffer((200, 10), "int32")
+    for q, i in T.grid(200, 300):
+        T.assume(c[i] >= 0 and c[i] < 10)
+        D[q, i] = 0.0
+        for d in range(16):
+            D[q, i] = D[q, i] + (X[i, d] - Y[q, d]) * (X[i, d] - Y[q, d])
+    for q, k in T.grid(200, 10):
+        votes[q, k] = 0
+    for q in range(200):
+        for r in range(5):
+            low = T.alloc_buffer((1,), "float32")
+            at = T.alloc_buffer((1,), "int32")
+            low[0] = 1e30
+            at[0] = 0
+            for i in range(300):
+                if D[q, i] < low[0]:
+                    low[0] = D[q, i]
+                    at[0] = i
+            D[q, at[0]] = 1e30
+            votes[q, c[at[0]]] = votes[q, c[at[0]]] + 1
+        most = T.alloc_buffer((1,), "int32")
+        most[0] = -1
+        for k in range(10):
+            if votes[q, k] > most[0]:
+                most[0] = votes[q, k]
+                out[q] = k
+
+
+@T.prim_func
+def perceptron(
+    X: T.Buffer((1000, 32), "float32"),
+    y: T.Buffer((1000,), "float32"),
+    w: T.Buffer((32,), "float32"),
+    miss: T.Buffer((1,), "int32"),
+):
+    miss[0] = 0
+    for d in range(32):
+        w[d] = 0.0
+    for i in range(1000):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for d in range(32):
+            s[0] = s[0] + w[d] * X[i, d]
+        if s[0] * y[i] <= 0.0:
+            miss[0] = miss[0] + 1
+            for d in range(32):
+                w[d] = w[d] + y[i] * X[i, d]
+
+
+@T.prim_func
+def rating_sgd(
+    u: T.Buffer((1500,), "int32"),
+    v: T.Buffer((1500,), "int32"),
+    r: T.Buffer((1500,), "float32"),
+    P: T.Buffer((100, 8), "float32"),
+    Q: T.Buffer((80, 8), "float32"),
+):
+    for k in range(1500):
+        T.assume(u[k] >= 0 and u[k] < 100 and v[k] >= 0 and v[k] < 80)
+        e = T.alloc_buffer((1,), "float32")
+        e[0] = r[k]
+        for d in range(8):
+            e[0] = e[0] - P[u[k], d] * Q[v[k], d]
+        for d in range(8):
+            p = P[u[k], d]
+            P[u[k], d] = P[u[k], d] + 0.01 * (e[0] * Q[v[k], d] - 0.02 * P[u[k], d])
+            Q[v[k], d] = Q[v[k], d] + 0.01 * (e[0] * p - 0.02 * Q[v[k], d])
+
+
+@T.prim_func
+def mixture_responsibilities(
+    X: T.Buffer((1000, 8), "float32"),
+    mu: T.Buffer((12, 8), "float32"),
+    lv: T.Buffer((12, 8), "float32"),
+    lp: T.Buffer((12,), "float32"),
+    R: T.Buffer((1000, 12), "float32"),
+    Nk: T.Buffer((12,), "float32"),
+):
+    for i in range(1000):
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        for k in range(12):
+            R[i, k] = lp[k]
+            for d in range(8):
+                R[i, k] = R[i, k] - 0.5 * (lv[k, d] + (X[i, d] - mu[k, d]) * (X[i, d] - mu[k, d]) * T.exp(-lv[k, d]))
+        m[0] = -1e30
+        for k in range(12):
+            m[0] = T.max(m[0], R[i, k])
+        z[0] = 0.0
+        for k in range(12):
+            R[i, k] = T.exp(R[i, k] - m[0])
+            z[0] = z[0] + R[i, k]
+        for k in range(12):
+            R[i, k] = R[i, k] / z[0]
+    for k in range(12):
+        Nk[k] = 0.0
+        for i in range(1000):
+            Nk[k] = Nk[k] + R[i, k]
+
+
+@T.prim_func
+def value_iteration(R: T.Buffer((40, 40), "float32"), W: T.Buffer((40, 40), "int32"), V: T.Buffer((40, 40), "float32")):
+    N = T.alloc_buffer((40, 40), "float32")
+    for i, j in T.grid(40, 40):
+        V[i, j] = 0.0
+    for t in range(100):
+        for i, j in T.grid(40, 40):
+            b = T.alloc_buffer((1,), "float32")
+            b[0] = -1e30
+            if i > 0:
+                b[0] = T.max(b[0], V[i - 1, j])
+            if i < 39:
+                b[0] = T.max(b[0], V[i + 1, j])
+            if j > 0:
+                b[0] = T.max(b[0], V[i, j - 1])
+            if j < 39:
+                b[0] = T.max(b[0], V[i, j + 1])
+            N[i, j] = 0.0
+            if W[i, j] == 0:
+                N[i, j] = R[i, j] + 0.95 * b[0]
+        for i, j in T.grid(40, 40):
+            V[i, j] = N[i, j]
+
+
+@T.prim_func
+def q_learning(
+    s: T.Buffer((2001,), "int32"),
+    a: T.Buffer((2000,), "int32"),
+    r: T.Buffer((2000,), "float32"),
+    Q: T.Buffer((50, 4), "float32"),
+):
+    for i, k in T.grid(50, 4):
+        Q[i, k] = 0.0
+    for t in range(2000):
+        T.assume(s[t] >= 0 and s[t] < 50 and s[t + 1] >= 0 and s[t + 1] < 50 and a[t] >= 0 and a[t] < 4)
+        m = T.alloc_buffer((1,), "float32")
+        m[0] = Q[s[t + 1], 0]
+        for k in range(1, 4):
+            m[0] = T.max(m[0], Q[s[t + 1], k])
+        Q[s[t], a[t]] = Q[s[t], a[t]] + 0.1 * (r[t] + 0.9 * m[0] - Q[s[t], a[t]])
+
+
+@T.prim_func
+def bandit_ucb(X: T.Buffer((1000, 16), "float32"), n: T.Buffer((16,), "float32"), total: T.Buffer((1,), "float32")):
+    s = T.alloc_buffer((16,), "float32")
+    for k in range(16):
+        n[k] = 1.0
+        s[k] = 0.5
+    total[0] = 0.0
+    for t in range(1000):
+        best = T.alloc_buffer((1,), "float32")
+        at = T.alloc_buffer((1,), "int32")
+        best[0] = -1e30
+        at[0] = 0
+        for k in range(16):
+            v = s[k] / n[k] + T.sqrt(2.0 * T.log(T.cast(t + 2, "float32")) / n[k])
+            if v > best[0]:
+                best[0] = v
+                at[0] = k
+        n[at[0]] = n[at[0]] + 1.0
+        s[at[0]] = s[at[0]] + X[t, at[0]]
+        total[0] = total[0] + X[t, at[0]]
+
+
+@T.prim_func
+def systematic_resampling(
+    w: T.Buffer((1024,), "float32"), u: T.Buffer((1,), "float32"), at: T.Buffer((1024,), "int32")
+):
+    c = T.alloc_buffer((1024,), "float32")
+    c[0] = w[0]
+    for i in range(1, 1024):
+        c[i] = c[i - 1] + w[i]
+    for i in range(1024):
+        at[i] = 0
+        for j in range(1024):
+            if c[j] < (T.cast(i, "float32") + u[0]) / 1024.0 * c[1023]:
+                at[i] = at[i] + 1
+
+
+@T.prim_func
+def sessions(
+    user: T.Buffer((5000,), "int32"),
+    time: T.Buffer((5000,), "int32"),
+    sid: T.Buffer((5000,), "int32"),
+    length: T.Buffer((5000,), "int32"),
+):
+    sid[0] = 0
+    for i in range(1, 5000):
+        T.assume(time[i] >= 0 and time[i] < 1000000 and time[i - 1] >= 0 and time[i - 1] < 1000000)
+        if user[i] != user[i - 1] or time[i] - time[i - 1] > 30:
+            sid[i] = sid[i - 1] + 1
+        else:
+            sid[i] = sid[i - 1]
+    for i in range(5000):
+        length[i] = 0
+    for i in range(5000):
+        length[sid[i]] = length[sid[i]] + 1
+
+
+@T.prim_func
+def percentile_ranks(x: T.Buffer((600,), "float32"), p: T.Buffer((600,), "float32")):
+    for i in range(600):
+        below = T.alloc_buffer((1,), "int32")
+        same = T.alloc_buffer((1,), "int32")
+        below[0] = 0
+        same[0] = 0
+        for j in range(600):
+            if x[j] < x[i]:
+                below[0] = below[0] + 1
+            if x[j] == x[i]:
+                same[0] = same[0] + 1
+        p[i] = (T.cast(below[0], "float32") + 0.5 * T.cast(same[0], "float32")) / 600.0
+
+
+@T.prim_func
+def bloom_filter(
+    keys: T.Buffer((500,), "uint32"), asked: T.Buffer((2000,), "uint32"), found: T.Buffer((2000,), "int32")
+):
+    bits = T.alloc_buffer((8192,), "int32")
+    for i in range(8192):
+        bits[i] = 0
+    for i, h in T.grid(500, 4):
+        bits[
+            T.cast((keys[i] * T.uint32(2654435761) + T.cast(h, "uint32") * (keys[i] ^ T.uint32(40503))) >> 19, "int32")
+        ] = 1
+    for q in range(2000):
+        found[q] = 1
+        for h in range(4):
+            if (
+                bits[
+                    T.cast(
+                        (asked[q] * T.uint32(2654435761) + T.cast(h, "uint32") * (asked[q] ^ T.uint32(40503))) >> 19,
+                        "int32",
+                    )
+                ]
+                == 0
+            ):
+                found[q] = 0
+
+
+@T.prim_func
+def hyperloglog(h: T.Buffer((10000,), "uint32"), M: T.Buffer((256,), "int32"), z: T.Buffer((1,), "float32")):
+    for i in range(256):
+        M[i] = 0
+    for i in range(10000):
+        b = T.cast(h[i] >> 24, "int32")
+        rho = T.clz((h[i] << 8) | T.uint32(128)) + 1
+        M[b] = T.max(M[b], T.cast(rho, "int32"))
+    z[0] = 0.0
+    for i in range(256):
+        z[0] = z[0] + T.exp2(-T.cast(M[i], "float32"))
+
+
+@T.prim_func
+def radix_pass(x: T.Buffer((4096,), "int32"), y: T.Buffer((4096,), "int32")):
+    n = T.alloc_buffer((16,), "int32")
+    at = T.alloc_buffer((16,), "int32")
+    for d in range(16):
+        n[d] = 0
+    for i in range(4096):
+        T.assume(x[i] >= 0 and x[i] < 65536)
+        n[x[i] % 16] = n[x[i] % 16] + 1
+    at[0] = 0
+    for d in range(1, 16):
+        at[d] = at[d - 1] + n[d - 1]
+    for i in range(4096):
+        y[at[x[i] % 16]] = x[i]
+        at[x[i] % 16] = at[x[i] % 16] + 1
+
+
+@T.prim_func
+def overlap_depth(
+    start: T.Buffer((800,), "int32"),
+    stop: T.Buffer((800,), "int32"),
+    depth: T.Buffer((1024,), "int32"),
+    most: T.Buffer((1,), "int32"),
+):
+    for t in range(1024):
+        depth[t] = 0
+    for i in range(800):
+        T.assume(start[i] >= 0 and start[i] < stop[i] and stop[i] <= 1024)
+        for t in range(start[i], stop[i]):
+            depth[t] = depth[t] + 1
+    most[0] = 0
+    for t in range(1024):
+        most[0] = T.max(most[0], depth[t])
+
+
+@T.prim_func
+def gate_on_statevector(
+    re: T.Buffer((16384,), "float32"),
+    im: T.Buffer((16384,), "float32"),
+    R: T.Buffer((16384,), "float32"),
+    I: T.Buffer((16384,), "float32"),
+):
+    for i in range(16384):
+        if (i >> 5) & 1 == 0:
+            R[i] = 0.6 * re[i] - 0.8 * im[i + 32]
+            I[i] = 0.6 * im[i] + 0.8 * re[i + 32]
+        else:
+            R[i] = 0.6 * re[i] - 0.8 * im[i - 32]
+            I[i] = 0.6 * im[i] + 0.8 * re[i - 32]
+
+
+@T.prim_func
+def qubit_rotations(c: T.Buffer((12,), "float32"), s: T.Buffer((12,), "float32"), psi: T.Buffer((4096,), "float32")):
+    n = T.alloc_buffer((4096,), "float32")
+    for q in range(12):
+        for i in range(4096):
+            b = (i >> q) & 1
+            n[i] = c[q] * psi[i] + T.if_then_else(b == 0, -s[q], s[q]) * psi[i ^ (1 << q)]
+        for i in range(4096):
+            psi[i] = n[i]
+
+
+@T.prim_func
+def euler_hll(U: T.Buffer((3, 402), "float32"), N: T.Buffer((3, 402), "float32")):
+    for t in range(30):
+        f = T.alloc_buffer((3, 401), "float32")
+        for i in range(401):
+            ul = U[1, i] / U[0, i]
+            ur = U[1, i + 1] / U[0, i + 1]
+            pl = 0.4 * (U[2, i] - 0.5 * U[1, i] * ul)
+            pr = 0.4 * (U[2, i + 1] - 0.5 * U[1, i + 1] * ur)
+            al = T.sqrt(1.4 * pl / U[0, i])
+            ar = T.sqrt(1.4 * pr / U[0, i + 1])
+            sl = T.min(T.min(ul - al, ur - ar), 0.0)
+            sr = T.max(T.max(ul + al, ur + ar), 0.0)
+            f[0, i] = (sr * U[1, i] - sl * U[1, i + 1] + sl * sr * (U[0, i + 1] - U[0, i])) / (sr - sl)
+            f[1, i] = (sr * (U[1, i] * ul + pl) - sl * (U[1, i + 1] * ur + pr) + sl * sr * (U[1, i + 1] - U[1, i])) / (
+                sr - sl
+            )
+            f[2, i] = (sr * ul * (U[2, i] + pl) - sl * ur * (U[2, i + 1] + pr) + sl * sr * (U[2, i + 1] - U[2, i])) / (
+                sr - sl
+            )
+        for k in range(3):
+            for i in range(402):
+                N[k, i] = U[k, i]
+            for i in range(1, 401):
+                N[k, i] = U[k, i] - 0.1 * (f[k, i] - f[k, i - 1])
+            for i in range(402):
+                U[k, i] = N[k, i]
+
+
+@T.prim_func
+def semi_lagrangian(
+    q: T.Buffer((128, 128), "float32"),
+    u: T.Buffer((128, 128), "float32"),
+    v: T.Buffer((128, 128), "float32"),
+    r: T.Buffer((128, 128), "float32"),
+):
+    for i, j in T.grid(128, 128):
+        x = T.min(T.max(T.cast(i, "float32") - u[i, j], 0.0), 126.99)
+        y = T.min(T.max(T.cast(j, "float32") - v[i, j], 0.0), 126.99)
+        a = T.cast(T.floor(x), "int32")
+        b = T.cast(T.floor(y), "int32")
+        fx = x - T.floor(x)
+        fy = y - T.floor(y)
+        r[i, j] = (1.0 - fx) * ((1.0 - fy) * q[a, b] + fy * q[a, b + 1]) + fx * (
+            (1.0 - fy) * q[a + 1, b] + fy * q[a + 1, b + 1]
+        )
+
+
+@T.prim_func
+def back_projection(
+    S: T.Buffer((60, 96), "float32"),
+    c: T.Buffer((60,), "float32"),
+    s: T.Buffer((60,), "float32"),
+    A: T.Buffer((64, 64), "float32"),
+):
+    for i, j in T.grid(64, 64):
+        A[i, j] = 0.0
+        for a in range(60):
+            t = T.cast(i - 32, "float32") * c[a] + T.cast(j - 32, "float32") * s[a] + 48.0
+            k = T.cast(T.floor(t), "int32")
+            if k >= 0 and k < 95:
+                f = t - T.floor(t)
+                A[i, j] = A[i, j] + (1.0 - f) * S[a, k] + f * S[a, k + 1]
+
+
+@T.prim_func
+def lms_filter(
+    x: T.Buffer((2000,), "float32"),
+    d: T.Buffer((2000,), "float32"),
+    w: T.Buffer((16,), "float32"),
+    e: T.Buffer((2000,), "float32"),
+):
+    for k in range(16):
+        w[k] = 0.0
+    for t in range(2000):
+        e[t] = d[t]
+        for k in range(16):
+            if t - k >= 0:
+                e[t] = e[t] - w[k] * x[t - k]
+        for k in range(16):
+            if t - k >= 0:
+                w[k] = w[k] + 0.01 * e[t] * x[t - k]
+
+
+@T.prim_func
+def hamming_decode(c: T.Buffer((5000, 7), "int32"), m: T.Buffer((5000, 4), "int32"), fixed: T.Buffer((1,), "int32")):
+    f = T.alloc_buffer((7,), "int32")
+    fixed[0] = 0
+    for i in range(5000):
+        s = (
+            (c[i, 0] ^ c[i, 2] ^ c[i, 4] ^ c[i, 6])
+            + 2 * (c[i, 1] ^ c[i, 2] ^ c[i, 5] ^ c[i, 6])
+            + 4 * (c[i, 3] ^ c[i, 4] ^ c[i, 5] ^ c[i, 6])
+        )
+        for k in range(7):
+            T.assume(c[i, k] >= 0 and c[i, k] <= 1)
+            f[k] = c[i, k]
+            if s == k + 1:
+                f[k] = 1 - c[i, k]
+        if s > 0:
+            fixed[0] = fixed[0] + 1
+        m[i, 0] = f[2]
+        m[i, 1] = f[4]
+        m[i, 2] = f[5]
+        m[i, 3] = f[6]
+
+
+@T.prim_func
+def levinson_durbin(
+    r: T.Buffer((64, 17), "float32"), a: T.Buffer((64, 17), "float32"), err: T.Buffer((64,), "float32")
+):
+    b = T.alloc_buffer((64, 17), "float32")
+    for c in range(64):
+        for k in range(17):
+            a[c, k] = 0.0
+        a[c, 0] = 1.0
+        err[c] = r[c, 0]
+        for m in range(1, 17):
+            g = T.alloc_buffer((1,), "float32")
+            g[0] = 0.0
+            for k in range(m):
+                g[0] = g[0] - a[c, k] * r[c, m - k]
+            g[0] = g[0] / err[c]
+            for k in range(17):
+                b[c, k] = a[c, k]
+            for k in range(1, m + 1):
+                a[c, k] = b[c, k] + g[0] * b[c, m - k]
+            err[c] = err[c] * (1.0 - g[0] * g[0])
+
+
+@T.prim_func
+def adpcm_decode(
+    code: T.Buffer((32, 1000), "int32"),
+    step: T.Buffer((89,), "int32"),
+    move: T.Buffer((16,), "int32"),
+    y: T.Buffer((32, 1000), "int32"),
+):
+    for c in range(32):
+        at = T.alloc_buffer((1,), "int32")
+        v = T.alloc_buffer((1,), "int32")
+        at[0] = 0
+        v[0] = 0
+        for t in range(1000):
+            T.assume(code[c, t] >= 0 and code[c, t] < 16)
+            T.assume(at[0] >= 0 and at[0] < 89)
+            T.assume(step[at[0]] >= 0 and step[at[0]] < 40000 and move[code[c, t]] >= -2 and move[code[c, t]] < 9)
+            d = step[at[0]] * (2 * (code[c, t] % 8) + 1) // 8
+            if code[c, t] >= 8:
+                v[0] = T.max(v[0] - d, -32768)
+            else:
+                v[0] = T.min(v[0] + d, 32767)
+            y[c, t] = v[0]
+            at[0] = T.min(T.max(at[0] + move[code[c, t]], 0), 88)
+
+
+@T.prim_func
+def compressor(x: T.Buffer((16, 3000), "float32"), y: T.Buffer((16, 3000), "float32")):
+    for c in range(16):
+        e = T.alloc_buffer((1,), "float32")
+        e[0] = 0.0
+        for t in range(3000):
+            a = T.abs(x[c, t])
+            if a > e[0]:
+                e[0] = 0.6 * e[0] + 0.4 * a
+            else:
+                e[0] = 0.995 * e[0] + 0.005 * a
+            y[c, t] = x[c, t]
+            if e[0] > 0.5:
+                y[c, t] = x[c, t] * T.sqrt(0.5 / e[0])
+
+
+@T.prim_func
+def allpass_reverb(x: T.Buffer((8, 4096), "float32"), y: T.Buffer((8, 4096), "float32")):
+    for c, t in T.grid(8, 4096):
+        y[c, t] = -0.7 * x[c, t]
+        if t >= 113:
+            y[c, t] = y[c, t] + x[c, t - 113] + 0.7 * y[c, t - 113]
+
+
+@T.prim_func
+def plucked_string(n: T.Buffer((100,), "float32"), y: T.Buffer((4000,), "float32")):
+    for t in range(100):
+        y[t] = n[t]
+    y[100] = 0.0
+    for t in range(101, 4000):
+        y[t] = 0.498 * (y[t - 100] + y[t - 101])
+
+
+@T.prim_func
+def hessenberg(A: T.Buffer((48, 48), "float32")):
+    v = T.alloc_buffer((48,), "float32")
+    for k in range(46):
+        s = T.alloc_buffer((2,), "float32")
+        s[0] = 0.0
+        for i in range(48):
+            v[i] = 0.0
+            if i > k:
+                v[i] = A[i, k]
+                s[0] = s[0] + A[i, k] * A[i, k]
+        if A[k + 1, k] > 0.0:
+            v[k + 1] = v[k + 1] + T.sqrt(s[0])
+        else:
+            v[k + 1] = v[k + 1] - T.sqrt(s[0])
+        s[1] = 1e-12
+        for i in range(48):
+            s[1] = s[1] + v[i] * v[i]
+        for j in range(48):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for i in range(48):
+                d[0] = d[0] + v[i] * A[i, j]
+            for i in range(48):
+                A[i, j] = A[i, j] - 2.0 * v[i] * d[0] / s[1]
+        for i in range(48):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for j in range(48):
+                d[0] = d[0] + A[i, j] * v[j]
+            for j in range(48):
+                A[i, j] = A[i, j] - 2.0 * d[0] * v[j] / s[1]
+
+
+@T.prim_func
+def lanczos(
+    A: T.Buffer((200, 200), "float32"),
+    b: T.Buffer((200,), "float32"),
+    al: T.Buffer((20,), "float32"),
+    be: T.Buffer((20,), "float32"),
+):
+    q = T.alloc_buffer((200,), "float32")
+    p = T.alloc_buffer((200,), "float32")
+    w = T.alloc_buffer((200,), "float32")
+    n = T.alloc_buffer((1,), "float32")
+    n[0] = 0.0
+    for i in range(200):
+        n[0] = n[0] + b[i] * b[i]
+    for i in range(200):
+        q[i] = b[i] / T.sqrt(n[0])
+        p[i] = 0.0
+    last = T.alloc_buffer((1,), "float32")
+    last[0] = 0.0
+    for m in range(20):
+        for i in range(200):
+            w[i] = -last[0] * p[i]
+            for j in range(200):
+                w[i] = w[i] + A[i, j] * q[j]
+        al[m] = 0.0
+        for i in range(200):
+            al[m] = al[m] + w[i] * q[i]
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for i in range(200):
+            w[i] = w[i] - al[m] * q[i]
+            s[0] = s[0] + w[i] * w[i]
+        be[m] = T.sqrt(s[0])
+        last[0] = T.sqrt(s[0])
+        for i in range(200):
+            p[i] = q[i]
+            q[i] = w[i] / last[0]
+
+
+@T.prim_func
+def jacobi_rotations(A: T.Buffer((64, 6, 6), "float32")):
+    for b in range(64):
+        for p in range(5):
+            for q in range(p + 1, 6):
+                th = T.alloc_buffer((2,), "float32")
+                tau = (A[b, q, q] - A[b, p, p]) / (2.0 * A[b, p, q])
+                t = T.if_then_else(tau >= 0.0, 1.0, -1.0) / (T.abs(tau) + T.sqrt(1.0 + tau * tau))
+                th[0] = 1.0 / T.sqrt(1.0 + t * t)
+                th[1] = t / T.sqrt(1.0 + t * t)
+                for k in range(6):
+                    x = A[b, p, k]
+                    A[b, p, k] = th[0] * x - th[1] * A[b, q, k]
+                    A[b, q, k] = th[1] * x + th[0] * A[b, q, k]
+                for k in range(6):
+                    x = A[b, k, p]
+                    A[b, k, p] = th[0] * x - th[1] * A[b, k, q]
+                    A[b, k, q] = th[1] * x + th[0] * A[b, k, q]
+
+
+@T.prim_func
+def cholesky_update(L: T.Buffer((64, 64), "float32"), x: T.Buffer((64,), "float32")):
+    for k in range(64):
+        c = T.alloc_buffer((2,), "float32")
+        r = T.sqrt(L[k, k] * L[k, k] + x[k] * x[k])
+        c[0] = r / L[k, k]
+        c[1] = x[k] / L[k, k]
+        L[k, k] = r
+        for i in range(k + 1, 64):
+            L[i, k] = (L[i, k] + c[1] * x[i]) / c[0]
+            x[i] = c[0] * x[i] - c[1] * L[i, k]
+
+
+@T.prim_func
+def permanent(A: T.Buffer((10, 10), "float32"), p: T.Buffer((1,), "float32")):
+    p[0] = 0.0
+    for m in range(1024):
+        prod = T.alloc_buffer((1,), "float32")
+        sign = T.alloc_buffer((1,), "float32")
+        prod[0] = 1.0
+        sign[0] = 1.0
+        for j in range(10):
+            if (m >> j) & 1 == 1:
+                sign[0] = -sign[0]
+        for i in range(10):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for j in range(10):
+                if (m >> j) & 1 == 1:
+                    s[0] = s[0] + A[i, j]
+            prod[0] = prod[0] * s[0]
+        p[0] = p[0] + sign[0] * prod[0]
+
+
+@T.prim_func
+def strassen(
+    A: T.Buffer((256, 256), "float32"), B: T.Buffer((256, 256), "float32"), C: T.Buffer((256, 256), "float32")
+):
+    for i, j in T.grid(128, 128):
+        m = T.alloc_buffer((7,), "float32")
+        for t in range(7):
+            m[t] = 0.0
+        for k in range(128):
+            m[0] = m[0] + (A[i, k] + A[i + 128, k + 128]) * (B[k, j] + B[k + 128, j + 128])
+            m[1] = m[1] + (A[i + 128, k] + A[i + 128, k + 128]) * B[k, j]
+            m[2] = m[2] + A[i, k] * (B[k, j + 128] - B[k + 128, j + 128])
+            m[3] = m[3] + A[i + 128, k + 128] * (B[k + 128, j] - B[k, j])
+            m[4] = m[4] + (A[i, k] + A[i, k + 128]) * B[k + 128, j + 128]
+            m[5] = m[5] + (A[i + 128, k] - A[i, k]) * (B[k, j] + B[k, j + 128])
+            m[6] = m[6] + (A[i, k + 128] - A[i + 128, k + 128]) * (B[k + 128, j] + B[k + 128, j + 128])
+        C[i, j] = m[0] + m[3] - m[4] + m[6]
+        C[i, j + 128] = m[2] + m[4]
+        C[i + 128, j] = m[1] + m[3]
+        C[i + 128, j + 128] = m[0] - m[1] + m[2] + m[5]
+
+
+@T.prim_func
+def sinks_attention(
+    Q: T.Buffer((256, 32), "float32"),
+    K: T.Buffer((256, 32), "float32"),
+    V: T.Buffer((256, 32), "float32"),
+    O: T.Buffer((256, 32), "float32"),
+):
+    S = T.alloc_buffer((256, 256), "float32")
+    for i, j in T.grid(256, 256):
+        S[i, j] = -1e30
+        if j <= i and (j < 4 or i - j < 64):
+            S[i, j] = 0.0
+            for d in range(32):
+                S[i, j] = S[i, j] + Q[i, d] * K[j, d]
+    for i in range(256):
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = -1e30
+        z[0] = 0.0
+        for j in range(256):
+            m[0] = T.max(m[0], S[i, j])
+        for j in range(256):
+            S[i, j] = T.exp(S[i, j] - m[0])
+            z[0] = z[0] + S[i, j]
+        for d in range(32):
+            O[i, d] = 0.0
+            for j in range(256):
+                O[i, d] = O[i, d] + S[i, j] * V[j, d]
+            O[i, d] = O[i, d] / z[0]
+
+
+@T.prim_func
+def top_two_gate(
+    L: T.Buffer((1024, 16), "float32"), G: T.Buffer((1024, 16), "float32"), load: T.Buffer((16,), "float32")
+):
+    for e in range(16):
+        load[e] = 0.0
+    for t in range(1024):
+        a = T.alloc_buffer((2,), "int32")
+        v = T.alloc_buffer((2,), "float32")
+        v[0] = -1e30
+        v[1] = -1e30
+        a[0] = 0
+        a[1] = 0
+        for e in range(16):
+            if L[t, e] > v[0]:
+                v[1] = v[0]
+                a[1] = a[0]
+                v[0] = L[t, e]
+                a[0] = e
+            else:
+                if L[t, e] > v[1]:
+                    v[1] = L[t, e]
+                    a[1] = e
+        for e in range(16):
+            G[t, e] = 0.0
+        p = 1.0 / (1.0 + T.exp(v[1] - v[0]))
+        G[t, a[0]] = p
+        G[t, a[1]] = 1.0 - p
+        load[a[0]] = load[a[0]] + p
+        load[a[1]] = load[a[1]] + 1.0 - p
+
+
+@T.prim_func
+def masked_token_loss(
+    L: T.Buffer((300, 500), "float32"), y: T.Buffer((300,), "int32"), loss: T.Buffer((1,), "float32")
+):
+    n = T.alloc_buffer((1,), "float32")
+    n[0] = 0.0
+    loss[0] = 0.0
+    for i in range(300):
+        T.assume(y[i] >= -1 and y[i] < 500)
+        if y[i] != -1:
+            m = T.alloc_buffer((1,), "float32")
+            z = T.alloc_buffer((1,), "float32")
+            m[0] = L[i, 0]
+            for k in range(1, 500):
+                m[0] = T.max(m[0], L[i, k])
+            z[0] = 0.0
+            for k in range(500):
+                z[0] = z[0] + T.exp(L[i, k] - m[0])
+            loss[0] = loss[0] + T.log(z[0]) + m[0] - L[i, y[i]]
+            n[0] = n[0] + 1.0
+    loss[0] = loss[0] / T.max(n[0], 1.0)
+
+
+@T.prim_func
+def crf_forward(
+    E: T.Buffer((16, 100, 12), "float32"),
+    A: T.Buffer((12, 12), "float32"),
+    length: T.Buffer((16,), "int32"),
+    Z: T.Buffer((16,), "float32"),
+):
+    for b in range(16):
+        T.assume(length[b] >= 1 and length[b] <= 100)
+        f = T.alloc_buffer((12,), "float32")
+        g = T.alloc_buffer((12,), "float32")
+        for k in range(12):
+            f[k] = E[b, 0, k]
+        for t in range(1, 100):
+            if t < length[b]:
+                for k in range(12):
+                    m = T.alloc_buffer((1,), "float32")
+                    s = T.alloc_buffer((1,), "float32")
+                    m[0] = -1e30
+                    for j in range(12):
+                        m[0] = T.max(m[0], f[j] + A[j, k])
+                    s[0] = 0.0
+                    for j in range(12):
+                        s[0] = s[0] + T.exp(f[j] + A[j, k] - m[0])
+                    g[k] = m[0] + T.log(s[0]) + E[b, t, k]
+                for k in range(12):
+                    f[k] = g[k]
+        top = T.alloc_buffer((1,), "float32")
+        tot = T.alloc_buffer((1,), "float32")
+        top[0] = -1e30
+        for k in range(12):
+            top[0] = T.max(top[0], f[k])
+        tot[0] = 0.0
+        for k in range(12):
+            tot[0] = tot[0] + T.exp(f[k] - top[0])
+        Z[b] = top[0] + T.log(tot[0])
