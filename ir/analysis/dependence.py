@@ -150,7 +150,8 @@ def users_of(statements: Iterable[Statement]) -> Mapping[Buffer, list[Statement]
 
 
 class Dependence(Struct, frozen=True):
-    """`sink` (a statement position) must run after `source`; `commuting` when both are updates by one operator."""
+    """`sink` (a statement position) must run after `source`; `commuting` when both are updates by one operator, or
+    store the same number."""
 
     source: int
     sink: int
@@ -173,7 +174,7 @@ def common_loops(a: Statement, b: Statement) -> int:
 class _Access(Struct, frozen=True):
     indices: tuple[Expr, ...]
     write: bool
-    accumulating: bool  # the read or write of the updated element itself
+    accumulating: bool  # the read or write of the updated element itself, or a store of a number
 
 
 def _accesses(statement: Statement, buffer: Buffer) -> list[_Access]:
@@ -191,7 +192,7 @@ def _listed_accesses(statement: Statement, buffer: Buffer) -> list[_Access]:
         if load.buffer == buffer
     ]
     if store.buffer == buffer:
-        found.append(_Access(store.indices, True, statement.update is not None))
+        found.append(_Access(store.indices, True, statement.update is not None or isinstance(store.value, Const)))
     return found
 
 
@@ -395,7 +396,7 @@ _CLASS = {"sub": "add"}
 
 def _commute(a: Statement, b: Statement) -> bool:
     if a.update is None or b.update is None:
-        return False
+        return isinstance(a.store.value, Const) and a.store.value.same(b.store.value) and a.update is b.update
     return _CLASS.get(a.update[0], a.update[0]) == _CLASS.get(b.update[0], b.update[0])
 
 

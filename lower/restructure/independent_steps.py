@@ -75,7 +75,7 @@ def _apart(group: Sequence[Statement], level: int, var: Var, width: int) -> bool
 
 
 def _strips(group: Sequence[Statement], level: int, boxes: dict[Loop, Box], width: int, new: Fresh) -> list[Statement]:
-    """The statements in whole strips, and in what is left of one."""
+    """The statements in the first strip, which conditions often tell from others, in whole ones, and in the rest."""
     loop, dtype = group[0].loops[level], group[0].loops[level].var.dtype
     low, (count, rest) = boxes[loop].low, divmod(boxes[loop].extent.const, width)
 
@@ -89,6 +89,8 @@ def _strips(group: Sequence[Statement], level: int, boxes: dict[Loop, Box], widt
             replace(s, position=new.position(), loops=(*s.loops[:level], *loops, *s.loops[level + 1 :])) for s in moved
         ]
 
-    strip, step = over(f"{loop.var.name}_strip", count), over(loop.var.name, width)
+    first = at([over(loop.var.name, width)], Linear({}))
+    strip, step = over(f"{loop.var.name}_strip", count - 1), over(loop.var.name, width)
+    whole = at([strip, step], Linear({strip.var: width}, width)) if count > 1 else []
     left = at([over(loop.var.name, rest)], Linear({}, count * width)) if rest else []
-    return [*at([strip, step], Linear({strip.var: width})), *left]
+    return [*first, *whole, *left]

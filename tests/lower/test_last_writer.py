@@ -88,3 +88,19 @@ def test_random_stores(data: st.DataObject) -> None:
     store = f"B[{place}] = {value}"
     inside = f"    {guard}\n        {store}" if guard else f"    {store}"
     check(read(ROW, f"for i in T.serial({pick('24', '2, 19')}):\n{inside}"))
+
+
+MARKS = {
+    "one number": (0, "for i in T.serial(24):\n    B[P[i]] = 1"),
+    "where a test holds": (0, "for i in T.serial(24):\n    if A[i] > 2:\n        B[(P[i] + i) % 7] = 4"),
+    "by two stores": (0, "for i in T.serial(24):\n    B[P[i]] = 4\n    B[P[i] // 2] = 4"),
+    "two numbers": (1, "for i in T.serial(24):\n    B[P[i]] = 4\n    B[A[i]] = 5"),
+    "looked at in between": (1, "for i in T.serial(24):\n    A[i] = B[i % 7]\n    B[P[i]] = 1"),
+    "where it is not yet there": (1, "for i in T.serial(24):\n    if B[(P[i] + 1) % 7] == 0:\n        B[P[i]] = 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MARKS)
+def test_stores_of_one_number_are_in_any_order(name: str) -> None:
+    left, body = MARKS[name]
+    assert bool(loops(check(read(ROW, body)))) == bool(left)
