@@ -24,6 +24,7 @@ from ir.traverse import children, walk_expr, with_children
 KNOWN = "known value"
 _KIND_NAMES = dict(kind_rows())
 _EXPANSIONS = 300
+_WORK = 1_000_000  # of one search, in pairs of parts: each place of an expression is rewritten, and all of it compared
 _LONGEST = 12
 
 
@@ -121,8 +122,8 @@ class _Chains:
         wanted = set(walk_expr(goal))
         ticket = count()
         queue: list[tuple[float, int, Expr, tuple[Link, ...]]] = [(0.0, next(ticket), start, ())]
-        seen = {start}
-        for _ in range(expansions):
+        seen, size = {start}, sum(1 for _ in walk_expr(start))
+        for _ in range(min(expansions, _WORK // size**2)):
             if not queue:
                 return None
             _, _, expr, path = heapq.heappop(queue)

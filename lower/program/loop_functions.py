@@ -37,12 +37,12 @@ def as_function(loop):
     of a function. The function must read all that it is given, or XLA:CPU (0.10) does not compile it.
     """
     program, shape = jax.make_jaxpr(loop, return_shape=True)()
-    arrays, wide = program.consts, jax.config.jax_enable_x64
-    if jax.device_count("cpu") > 1 or any(x.size == 0 for x in arrays) or not is_function(program.jaxpr):
+    arrays, body, wide = program.consts, program.jaxpr, jax.config.jax_enable_x64
+    if jax.device_count("cpu") > 1 or any(x.size == 0 for x in arrays) or not is_function(body):
         return loop()
 
     def steps(*arrays):
-        return jaxpr_as_fun(ClosedJaxpr(program.jaxpr, arrays))()
+        return jaxpr_as_fun(ClosedJaxpr(body, arrays))()
 
     @jax.jit
     def with_all_read(*arrays):

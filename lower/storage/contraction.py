@@ -71,6 +71,8 @@ def _is_filled(nodes: Sequence[Node], array: Buffer, boxes: Mapping[Loop, Box], 
     first = next(n for n in nodes if array in _buffers(n))
     if not isinstance(first, ArrayStatement) or first.statement.guards or first.statement.update is not None:
         return False
+    if first.statement.buffer != array:  # it reads what an earlier iteration left
+        return False
     whole = {a.var: boxes[a].extent for a in first.axes if boxes[a].exact and boxes[a].low.equals(0)}
     for d, (index, extent) in enumerate(zip(first.statement.store.indices, array.shape, strict=True)):
         if d not in known and not (isinstance(index, Var) and index in whole and whole[index].equals(linear(extent))):

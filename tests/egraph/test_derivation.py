@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import programs as documents
 import pytest
@@ -9,10 +11,15 @@ from hypothesis import given
 
 from compare import assert_refines
 from egraph_rules import optimize
-from egraph_rules.explain.chains import KNOWN
+from egraph_rules.contexts.context import Contexts
+from egraph_rules.contexts.facts import Priority
+from egraph_rules.explain.chains import KNOWN, chain
 from egraph_rules.explain.derivation import ERASE, GROUPED
 from egraph_rules.rules.registry import active_rules
 from ir import PrimFunc, parse
+from ir import script as T
+from ir.analysis.effects import EffectAnalysis
+from ir.presburger import sets as pb
 from ir.testing.programs import programs
 from profiles import few, some
 
@@ -70,3 +77,14 @@ def test_the_chain_through_large_expressions_is_found(text: str) -> None:
     check(func)
     rules = [step.rule for step in optimize(func).derivation()]
     assert rules and GROUPED not in rules
+
+
+def test_expressions_of_many_parts_are_not_rewritten_for_long() -> None:
+    x = start = T.int32("x")
+    for k in range(10):
+        start = T.max(start, T.min(start + k, x * 3))
+    contexts = Contexts(EffectAnalysis())
+    anywhere = contexts.root(pb.always(), Priority.FACTS)
+    before = time.perf_counter()
+    assert chain(start, start * 2, anywhere, contexts, active_rules(())) is None
+    assert time.perf_counter() - before < 10

@@ -66,3 +66,22 @@ for t in range(3):
     )
     assert dimensions(func) > 0
     assert_agrees(func, loopsat.compile(func), drawn(func), rtol=1e-5)
+
+
+def test_what_a_loop_reads_first_it_does_not_fill() -> None:
+    """The store there is to a buffer with other dimensions."""
+    body = """
+s = T.alloc_buffer((3,), "float32")
+c = T.alloc_buffer((1,), "float32")
+c[0] = 0.0
+for t in range(T.min(0, L[0])):
+    for j in range(3):
+        if c[0] > 0.25:
+            s[j] = T.max(T.sigmoid(c[0]), S[T.min(j + 1, 2)])
+    for j in range(2):
+        if S[j] > S[j + 1]:
+            c[0] = S[j]
+            S[j + 1] = c[0]
+"""
+    func = read('S: T.Buffer((3,), "float32"), L: T.Buffer((1,), "int32")', body)
+    assert_agrees(func, loopsat.compile(func), {"S": np.array([3, 2, 1], np.float32), "L": np.array([2], np.int32)})

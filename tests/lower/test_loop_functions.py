@@ -77,6 +77,11 @@ def test_derivatives_and_batches_are_those_of_the_loop(envelope: Kernel) -> None
         np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
 
 
+def test_no_function_keeps_what_is_traced(envelope: Kernel) -> None:
+    with jax.check_tracer_leaks():
+        assert marked(envelope.jitted, jnp.ones((40, 6)))
+
+
 STEPS = {
     "64 bits": ('A: T.Buffer((20,), "int64"), s: T.Buffer((1,), "int64")', "for i in range(20):\n    s[0] = (s[0] * 31 + A[i]) % 1000003"),
     "nothing is left of what it is given": ('A: T.Buffer((9,), "float32")', "for i in range(9):\n    A[i] = 0.0\nfor i in range(1, 9):\n    A[i] = T.cos(A[i - 1])"),
