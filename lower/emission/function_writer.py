@@ -474,7 +474,7 @@ class FunctionWriter:
         found = looped(Stepping(low, high, ends, step, given, floats), node, several, goes_on)
         if alone and made_of_parts(scope.stmts[at:], found.call):
             self.report.append(f"loop {loop.var.name} is compiled as one function")
-            found = compiled_alone(found)
+            found = compiled_alone(found, bool(scope.loop_vars))
         self.helpers |= found.helpers
         if not found.bounded:
             self.forward_only.append(loop_described(node))

@@ -174,9 +174,11 @@ def looped(stepping: Stepping, node: SequentialLoop, several: int | None, goes_o
     return Looped(result, frozenset(), ends is not None or not stepping.floats)
 
 
-def compiled_alone(found: Looped) -> Looped:
-    """The same loop, compiled as one function."""
-    return replace(found, call=call("as_function", Lambda((), found.call)), helpers=found.helpers | {"as_function"})
+def compiled_alone(found: Looped, again: bool) -> Looped:
+    """The same loop, compiled as one function, which another loop calls `again` and again."""
+    run = Lambda((), found.call)
+    compiled = call("as_function", run, again=True) if again else call("as_function", run)
+    return replace(found, call=compiled, helpers=found.helpers | {"as_function"})
 
 
 def condition_of(name: str, state: Sequence[str], before: Sequence[JaxStmt], cond: JaxExpr) -> Function:

@@ -30,15 +30,18 @@ def is_function(program):
     return True
 
 
-def as_function(loop):
+def as_function(loop, again=False):
     """loop(), compiled as one function by XLA:CPU; not where it is differentiated or batched.
 
     Each step of another loop starts a kernel for each operation. What an array on several devices needs cannot be part
-    of a function. The function must read all that it is given, or XLA:CPU (0.10) does not compile it.
+    of a function. The function must read all that it is given, or XLA:CPU (0.10) does not compile it. For that it
+    copies what it changes, which is as long as many steps for large arrays, if a loop calls it again and again.
     """
     program, shape = jax.make_jaxpr(loop, return_shape=True)()
     arrays, body, wide = program.consts, program.jaxpr, jax.config.jax_enable_x64
     if jax.device_count("cpu") > 1 or any(x.size == 0 for x in arrays) or not is_function(body):
+        return loop()
+    if again and any(x.size > 4096 for x in program.out_avals):
         return loop()
 
     def steps(*arrays):

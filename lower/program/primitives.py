@@ -306,7 +306,7 @@ def kept(x: Any) -> Any:
     return x
 
 
-def as_function(loop: Any) -> Any:
+def as_function(loop: Any, again: bool = False) -> Any:
     return loop()
 
 

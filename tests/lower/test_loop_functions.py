@@ -82,6 +82,20 @@ def test_no_function_keeps_what_is_traced(envelope: Kernel) -> None:
         assert marked(envelope.jitted, jnp.ones((40, 6)))
 
 
+@pytest.mark.parametrize("columns", [4, 4000])
+def test_no_large_array_is_copied_for_each_step_of_a_loop_around(columns: int) -> None:
+    params = f'A: T.Buffer((20, {columns}), "float32"), B: T.Buffer((20, 400), "float32")'
+    body = """for t in range(1, 20):
+    for j in range(400):
+        B[t, j] = T.sin(B[t - 1, 399 - j]) + A[t - 1, 3]
+    for k in range(1, 4):
+        A[t, k] = T.sin(A[t, k - 1]) + B[t, k]"""
+    func = read(params, body)
+    kernel, inputs = compile(func), small_numbers(func, 4)
+    assert "again=True" in kernel.source and marked(kernel.jitted, *inputs.values()) == (columns == 4)
+    assert_agrees(func, kernel, inputs, rtol=1e-4)
+
+
 STEPS = {
     "64 bits": ('A: T.Buffer((20,), "int64"), s: T.Buffer((1,), "int64")', "for i in range(20):\n    s[0] = (s[0] * 31 + A[i]) % 1000003"),
     "nothing is left of what it is given": ('A: T.Buffer((9,), "float32")', "for i in range(9):\n    A[i] = 0.0\nfor i in range(1, 9):\n    A[i] = T.cos(A[i - 1])"),
