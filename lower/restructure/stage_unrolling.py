@@ -57,6 +57,7 @@ from ir.traverse import (
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear
+from lower.analysis.value_ranges import AnyNumbers, Bounds, bounds
 
 STAGES = Form(
     "structure.stage_unrolling",
@@ -298,18 +299,20 @@ def _in_digits(stmt: Stmt, names: set[str]) -> Stmt:
             return substitute_expr(_top_down(e, digit), {s.var: total(1, size)})
 
         body = map_stmt(s.body, expr)
+        ranges: dict[Var, Bounds] = {d: (0.0, radix - 1.0) for d, radix in zip(digits, radices, strict=True)}
         for d, radix in reversed([*zip(digits, radices, strict=True)]):
-            body = _loop(replace(s, var=d, extent=const(radix, d.dtype), body=body), radix)
+            body = _loop(replace(s, var=d, extent=const(radix, d.dtype), body=body), radix, ranges)
         return body
 
     return map_stmt(stmt, on_stmt=one)
 
 
-def _loop(loop: For, radix: int) -> Stmt:
+def _loop(loop: For, radix: int, ranges: Mapping[Var, Bounds]) -> Stmt:
     """A loop over a digit, its steps if its value decides what they compute, or the only one that a condition around
     all of its body lets pass."""
     if radix == 2 and any(len(_passed(c, loop.var, radix)) == 1 for c in _choices(loop.body)):
-        return seq(*(_decided(substitute(loop.body, {loop.var: const(k, loop.var.dtype)})) for k in range(radix)))
+        steps = (substitute(loop.body, {loop.var: const(k, loop.var.dtype)}) for k in range(radix))
+        return seq(*(_decided(step, ranges) for step in steps))
     inside = loop.body
     while isinstance(inside, For):
         inside = inside.body
@@ -327,9 +330,21 @@ def _choices(stmt: Stmt) -> Iterator[Expr]:
     return (e.cond for e in all_exprs(stmt) if isinstance(e, Select))
 
 
-def _decided(stmt: Stmt) -> Stmt:
-    """A statement with the values that known conditions choose."""
-    return map_stmt(stmt, lambda e: map_expr(e, lambda part: chosen(fold(part))))
+def _decided(stmt: Stmt, ranges: Mapping[Var, Bounds]) -> Stmt:
+    """A statement with the values that known conditions choose, and places without the ends that they do not reach."""
+
+    def one(e: Expr) -> Expr:
+        e = chosen(fold(e))
+        if not (isinstance(e, Binary) and e.op in ("min", "max") and e.dtype.is_signed) or has_loads(e):
+            return e
+        left, right = (bounds(part, AnyNumbers(dict(ranges))) for part in (e.lhs, e.rhs))
+        if left is None or right is None:
+            return e
+        if left[1] <= right[0]:
+            return e.lhs if e.op == "min" else e.rhs
+        return (e.rhs if e.op == "min" else e.lhs) if right[1] <= left[0] else e
+
+    return map_stmt(stmt, lambda e: map_expr(e, one))
 
 
 def _passed(cond: Expr, digit: Var, radix: int) -> list[int]:
