@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, Store
-from ir.traverse import free_vars, has_loads, loads
+from ir.traverse import free_vars, has_loads, loads, reads
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, atom, to_expr
 from lower.instructions.recurrence import line, steps_alike, tame
@@ -41,7 +41,7 @@ def discounted_sum(
         return None
     found = line(store.value, own)
     factor, term = (None, None) if found is None else found
-    if factor is None or term is None or any(x.buffer == store.buffer for e in (factor, term) for x in loads(e)):
+    if factor is None or term is None or reads(store.buffer, factor, term):
         return None
     if not _decays(factor, loop) or loop.var in depends_on(factor, statement.loops, depth):
         return None
@@ -49,7 +49,7 @@ def discounted_sum(
     def power(steps: Linear) -> Expr:
         return Binary("pow", factor, Cast(factor.dtype, to_expr(steps, loop.var)))
 
-    names = {v for i in store.indices for v in free_vars(i)}
+    names = free_vars(*store.indices)
     places = tuple(o for o in inner if o.var in names)
     first = Store(store.buffer, store.indices, Binary("mul", power(box.extent), own))
     weighed = Binary("mul", power(box.low + box.extent - 1 - atom(loop.var)), term)
@@ -66,7 +66,7 @@ def discounted_sum(
 def _accumulates(statement: Statement, loop: Loop, own: Load) -> bool:
     """Whether a statement stores to one place in all steps of a loop, and once in each."""
     store = statement.store
-    names = {v for i in store.indices for v in free_vars(i)}
+    names = free_vars(*store.indices)
     inner = statement.loops[statement.loops.index(loop) + 1 :]
     if not store.value.dtype.is_float or statement.guards or statement.tile is not None or statement.update is not None:
         return False

@@ -521,13 +521,13 @@ def split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
 
 def _drop_single_positions(program: Program) -> None:
     """Leave out dimensions of locals in which an iteration has one position: a buffer of one element is a variable."""
-    fixed = read_by_bounds(program.statements)
+    fixed, users = read_by_bounds(program.statements), users_of(program.statements)
     for buffer, depth in list(program.depth.items()):
         if not buffer.shape or buffer in fixed:
             continue
-        users = [s for s in program.statements if buffer in s.buffers()]
-        outer = {o.var for s in users[:1] for o in s.loops[:depth]}
-        places = [p for s in users for p in s.places(buffer)]
+        own = users.get(buffer, [])
+        outer = {o.var for s in own[:1] for o in s.loops[:depth]}
+        places = [p for s in own for p in s.places(buffer)]
         kept = [d for d, size in enumerate(buffer.shape) if not _one_position(size, [p[d] for p in places], outer)]
         if len(kept) == len(buffer.shape):
             continue

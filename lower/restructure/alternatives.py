@@ -28,7 +28,7 @@ from lower.nest.nodes import (
 )
 from lower.restructure.blocking import follows
 from lower.restructure.coalescing import Ranges, flattened
-from lower.restructure.independent_steps import INDEPENDENT_STEPS, independent_steps
+from lower.restructure.independent_steps import INDEPENDENT_STEPS, in_strips_of, width_of_strips
 from lower.restructure.instruction_forms import Alternative, Edge, InstructionForms, Propose, own_reads
 from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS, rescheduled, split_at
 from lower.restructure.strip_mining import STRIP_MINING, in_strips
@@ -237,14 +237,17 @@ class Forms(InstructionForms):
         """Steps at once that do not wait for each other."""
         if not self.policy.takes(INDEPENDENT_STEPS) or group[0].loops[level] in self.forced_in(group):
             return
-        shared = self._locals_as_arrays(group, level, pending)
-        found = None if shared is None else independent_steps(shared[0], level, self.boxes, self.new)
-        if shared is None or found is None:
+        width = width_of_strips(group, level, self.boxes)
+        shared = None if width is None else self._locals_as_arrays(group, level, pending)
+        if width is None or shared is None:
             return
-        self.by_position |= {s.position: s for s in found.statements}
+        found = in_strips_of(width, shared[0], level, self.boxes, self.new)
+        if found is None:
+            return
+        self.by_position |= {s.position: s for s in found}
         kept = self.program.copied()
         self.program.depth.update(dict.fromkeys(shared[1], level))
-        nodes = self._anew(found.statements, level, pending)
+        nodes = self._anew(found, level, pending)
         after = self.program.copied()
         self.program.restore(kept)
 
@@ -252,7 +255,7 @@ class Forms(InstructionForms):
             self.program.restore(after)
             return self._adopted(nodes, shared[1], level, pending)
 
-        yield Alternative(f"{found.width} steps at once", self._price(nodes), adopt)
+        yield Alternative(f"{width} steps at once", self._price(nodes), adopt)
 
     def _factored(
         self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop

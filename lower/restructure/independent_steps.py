@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, relations
@@ -29,28 +28,27 @@ INDEPENDENT_STEPS = Form(
 LEAST = 8  # steps at once that are worth it
 
 
-class Strips(Struct, frozen=True):
-    """Statements over a loop through strips of `width` steps, and one through a strip, in place of one loop."""
-
-    statements: list[Statement]
-    width: int
-
-
-def independent_steps(group: Sequence[Statement], level: int, boxes: dict[Loop, Box], new: Fresh) -> Strips | None:
-    """A group whose loop at a level is cut into strips of steps that do not wait for each other; None if none are."""
+def width_of_strips(group: Sequence[Statement], level: int, boxes: Mapping[Loop, Box]) -> int | None:
+    """How many steps of a group's loop at a level may not wait for each other, by its linear places; None if few."""
     loop = group[0].loops[level]
     box = boxes.get(loop)
     inner = {o for s in group for o in s.loops[level + 1 :]}
     if box is None or not box.exact or not (box.low.is_const and box.extent.is_const):
         return None
-    if any(loop.var in free_vars(e) for o in inner for e in (o.start, o.extent)):
+    if any(loop.var in free_vars(o.start, o.extent) for o in inner):
         return None
     width = _least_distance(group, loop.var)
-    if width is None or not LEAST <= width < box.extent.const:
+    return width if width is not None and LEAST <= width < box.extent.const else None
+
+
+def in_strips_of(
+    width: int, group: Sequence[Statement], level: int, boxes: dict[Loop, Box], new: Fresh
+) -> list[Statement] | None:
+    """A group over a loop through strips of so many steps, and one through a strip; None if some of these wait."""
+    var = group[0].loops[level].var
+    if not presburger.within_budget(lambda: _apart(group, level, var, width), False):
         return None
-    if not presburger.within_budget(lambda: _apart(group, level, loop.var, width), False):
-        return None
-    return Strips(_strips(group, level, boxes, width, new), width)
+    return _strips(group, level, boxes, width, new)
 
 
 def _least_distance(group: Sequence[Statement], var: Var) -> int | None:
