@@ -27,7 +27,7 @@ from ir.presburger import sets as presburger
 from ir.presburger.opaque import Opaque
 from ir.traverse import free_vars, has_loads, loads, reads, substitute_expr
 
-UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
+UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor"]
 Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
 MOST_STEPS = 5_000_000  # of isl, for the dependences of some statements: seconds, and ten times those of any example
 

@@ -7,7 +7,7 @@ that are constant. Pure Python on purpose: a kernel asks hundreds of these quest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -300,3 +300,13 @@ class _Range(Protocol):
 def same_range(a: _Range, b: _Range) -> bool:
     """Whether two variables, or axes, have the same values in the same order."""
     return a.low.equals(b.low) and a.extent.equals(b.extent)
+
+
+def apart(indices: Iterable[Expr], variables: Collection[Var]) -> bool:
+    """Whether places differ wherever some variables do: each of these is the only one in an index, as a multiple."""
+    alone: set[Expr] = set()
+    for index in indices:
+        named = [t for t in linear(index).terms if not free_vars(t).isdisjoint(variables)]
+        if len(named) == 1 and named[0] in variables:
+            alone.add(named[0])
+    return alone.issuperset(variables)

@@ -23,6 +23,11 @@ from lower.array.views import Axis
 from lower.program.build import Arg, as_expr, call, infix, method, text
 from lower.program.nodes import Attribute, Call, Clause, Comprehension, JaxExpr, Name
 
+_BITWISE: dict[UpdateOp, str] = {
+    "bitand": "jnp.bitwise_and",
+    "bitor": "jnp.bitwise_or",
+    "bitxor": "jnp.bitwise_xor",
+}
 _FUNCTIONS: dict[UpdateOp, str] = {
     "add": "jnp.sum",
     "mul": "jnp.prod",
@@ -30,6 +35,7 @@ _FUNCTIONS: dict[UpdateOp, str] = {
     "max": "jnp.max",
     "and": "jnp.all",
     "or": "jnp.any",
+    **{op: f"{combine}.reduce" for op, combine in _BITWISE.items()},
 }
 
 
@@ -43,6 +49,7 @@ COMBINERS: dict[UpdateOp, str] = {
     "max": "jnp.maximum",
     "and": "jnp.logical_and",
     "or": "jnp.logical_or",
+    **_BITWISE,
 }
 
 
@@ -83,7 +90,9 @@ def reduction(
     if not over:
         return value
     options: dict[str, Arg] = {}
-    if len(over) < len(value.axes):
+    if op in _BITWISE and len(over) == len(value.axes):
+        options["axis"] = None  # these begin with the first one where nothing else is said
+    elif len(over) < len(value.axes):
         options["axis"] = over[0] if len(over) == 1 else tuple(over)
     if op in ("add", "mul") and dtype.is_integer:
         options["dtype"] = dtype_code(dtype)

@@ -12,14 +12,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.nodes import Binary, Call, Cast, Expr, Load, Select, Unary, Var
+from ir.operators import IDEMPOTENT
 from ir.traverse import children, free_vars, has_loads
 from lower.analysis.linear_forms import Linear
 from lower.array.access import Bounds
 from lower.array.job import Job
 from lower.array.views import Axis
 
-_IDEMPOTENT = frozenset(("min", "max", "and", "or"))
-_COMMUTATIVE = frozenset((*_IDEMPOTENT, "add", "mul"))
+_IDEMPOTENT = frozenset(law.op for law in IDEMPOTENT)
+_COMMUTATIVE = frozenset((*_IDEMPOTENT, "add", "mul", "bitxor"))
 
 
 class Start(Struct, frozen=True):

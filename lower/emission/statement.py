@@ -521,7 +521,7 @@ class StatementWriter(StoreWriter):
         if view is not None:
             stored = [a for g in view for a in g.axes]
             kept = [*(a for a in kept if a not in stored), *stored]
-        first = job.op in ("min", "max", "and", "or") and self._leading(job, reduced, kept, bounds)
+        first = job.op not in (None, "add", "sub", "mul") and self._leading(job, reduced, kept, bounds)
         return replace(job, axes=(*reduced, *kept) if first else (*kept, *reduced))
 
     def _leading(self, job: Job, reduced: Sequence[Axis], kept: Sequence[Axis], bounds: Bounds) -> bool:

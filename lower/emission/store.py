@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var, const
-from ir.traverse import has_loads, loads
+from ir.traverse import free_vars, has_loads, loads
 from lower.analysis.linear_forms import Linear, number
+from lower.analysis.updates import BITWISE
 from lower.array.access import find_view, indexed, without_trailing
 from lower.array.finiteness import outside_unless
 from lower.array.job import axis_names, update_class
-from lower.array.reduce import neutral
+from lower.array.reduce import neutral, reduction
 from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
 from lower.array.views import Axis, Group, in_blocks, overhang
 from lower.emission.joined_parts import Part, Span
@@ -25,7 +26,7 @@ from lower.emission.value_writer import ValueWriter
 from lower.nest.nodes import ArrayStatement
 from lower.program.build import ALL, Arg, assign, between, call, every, infix, method, text, updated
 from lower.program.build import code as template
-from lower.program.nodes import Assign, JaxExpr, Literal, Name, Subscript
+from lower.program.nodes import Assign, Attribute, JaxExpr, Literal, Name, Subscript
 
 _MOST = 4  # of so many parts of an array all but one are almost all
 _METHODS: dict[UpdateOp, str] = {
@@ -166,7 +167,7 @@ class StoreWriter(ValueWriter):
                 value = self._negated(value)
             elif start.code != neutral(op, buffer.dtype).code:
                 value = self._combine(op, start, value)
-        elif self._in_place(place) and mask is None and not self._starts(place):
+        elif op in _METHODS and self._in_place(place) and mask is None and not self._starts(place):
             self._current(beside)
             value, method = self._negated(value) if op == "sub" else value, _METHODS[op]
         else:
@@ -494,6 +495,8 @@ class StoreWriter(ValueWriter):
         if not shape:
             base, shape, indices = method(base, "reshape", 1), [number(1)], (const(0, DType.INT32),)
         mask = self._mask(guards)
+        if op in BITWISE:
+            value, mask = self._one_for_each_place(op, value, mask)
         index, axes = self.accessor.scatter_index(shape, indices, mask)
         if op == "sub":
             value = self._negated(value)
@@ -515,9 +518,23 @@ class StoreWriter(ValueWriter):
         drop: dict[str, Arg] = {"mode": text("drop")} if mask is not None or by_data else {}
         if any(i.dtype.is_signed for i in by_data):
             drop["wrap_negative_indices"] = False
-        stored = updated(base, tuple(index), "set" if op is None else _METHODS[op], code, **drop)
+        how = "set"
+        if op in BITWISE:  # `.at` has no such method, and no two positions are one place (`analysis.updates`)
+            old = method(indexed(Attribute(base, "at"), index), "get", mode=text("clip"))
+            code = self._combine(op, Value(old, over), Value(code, over)).code
+        elif op is not None:
+            how = _METHODS[op]
+        stored = updated(base, tuple(index), how, code, **drop)
         self.scope.assign(self.name, stored if self.shape else method(stored, "reshape", ()))
         self._note("element" if not over else f"scatter over {axis_names(over)}")
+
+    def _one_for_each_place(self, op: UpdateOp, value: Value, mask: Value | None) -> tuple[Value, Value | None]:
+        """Values combined over the axes that say nothing about the place, and whether there are any for it."""
+        named = {v for i in self.job.indices for v in free_vars(i)}
+        over = [a for a in union(self.translator.order, self.job.axes, value.axes) if a.var not in named]
+        rest = (over, self.job.buffer.dtype, self.translator, self.accessor.length)
+        found = reduction(op, value, mask, *rest)
+        return found, None if mask is None else reduction("or", mask, None, over, DType.BOOL, *rest[2:])
 
     def _rows(
         self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None

@@ -12,7 +12,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, Store
 from ir.traverse import free_vars, has_loads, loads, reads
 from lower.analysis.freedoms import ORDER, Form
-from lower.analysis.linear_forms import Linear, atom, to_expr
+from lower.analysis.linear_forms import Linear, apart, atom, to_expr
 from lower.instructions.recurrence import line, steps_alike, tame
 from lower.nest.nodes import AtOnce, Box, Fresh
 from lower.storage.array_expansion import depends_on
@@ -70,7 +70,7 @@ def _accumulates(statement: Statement, loop: Loop, own: Load) -> bool:
     inner = statement.loops[statement.loops.index(loop) + 1 :]
     if not store.value.dtype.is_float or statement.guards or statement.tile is not None or statement.update is not None:
         return False
-    if loop.var in names or any(o.var not in names for o in inner) or any(map(has_loads, store.indices)):
+    if loop.var in names or not apart(store.indices, {o.var for o in inner}) or any(map(has_loads, store.indices)):
         return False
     return all(load.same(own) for load in loads(store.value) if load.buffer == own.buffer)
 

@@ -21,12 +21,13 @@ from ir.fold import fold
 from ir.nodes import Binary, BinaryOp, Buffer, Const, Expr, For, Load, Select, Store, Unary, Var, const
 from ir.traverse import free_vars, has_load, has_loads, is_const, loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
-from lower.analysis.linear_forms import Linear, atom, linear, to_expr
+from lower.analysis.linear_forms import Linear, apart, atom, linear, to_expr
+from lower.analysis.updates import split_update
 from lower.analysis.value_ranges import AnyNumbers, Bounds, bounds
 from lower.array.job import update_class
 from lower.array.reduce import neutral_number
 from lower.nest.nodes import EXTREMES, Box, Filter, Fresh, Recurrence
-from lower.nest.normalize import read_by_bounds, split_update
+from lower.nest.normalize import read_by_bounds
 from lower.storage.array_expansion import depends_on
 
 SCANS = Form(
@@ -366,7 +367,7 @@ def with_history(
     everywhere = bool(names & inner) and _stores_everywhere(writer, level)
     if loop.var in names or (names & inner and not everywhere) or any(map(has_loads, place)):
         return None
-    if any(o is not loop and o.var not in names for o in own) or not steps_alike(writer, loop, private):
+    if not apart(place, {o.var for o in own if o is not loop}) or not steps_alike(writer, loop, private):
         return None  # a sum within the iteration, or places that depend on it
     together = [s for s in users if not everywhere or common_loops(writer, s) > level + 1]
     accesses = [load for s in together for load in s.reads() if load.buffer == buffer]

@@ -18,7 +18,8 @@ from ir.fold import fold
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var
 from ir.traverse import free_vars, loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import Form
-from lower.nest.normalize import Program, mapped, update_of
+from lower.analysis.updates import update_of
+from lower.nest.normalize import Program, mapped
 
 ELEMENT_READS = Form(
     "structure.element_reads",

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ir.analysis.conditions import negate
 from ir.analysis.coverage import reads_before_writing
-from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, users_of
+from ir.analysis.dependence import Loop, Statement, common_loops, dependences, users_of
 from ir.analysis.steady_elements import SteadyElements
 from ir.dtypes import DType
 from ir.floats import Floats
@@ -50,19 +50,18 @@ from ir.traverse import (
     buffers_written,
     conjuncts_of,
     free_vars,
-    has_load,
     has_loads,
     is_const,
     loads,
     map_expr,
     map_stmt,
     nesting,
-    reads,
     shape_vars,
     walk,
     walk_expr,
 )
 from lower.analysis.freedoms import Form, Policy
+from lower.analysis.updates import update_of
 from lower.nest.best_of_groups import as_extremes
 from lower.nest.existence import EXISTENCE, as_existence
 from lower.nest.if_conversion import (
@@ -76,18 +75,6 @@ from lower.nest.if_conversion import (
 from lower.nest.linear_combinations import collected
 from lower.nest.tiles import tiles
 
-UPDATES = Form(
-    "structure.sums",
-    "B[f] = B[f] + e in any order of the iterations",
-    "sums and products commute, from a zero or one on",
-    Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS,
-)
-EXTREMES = Form(
-    "structure.extremes",
-    "B[f] = max(B[f], e) in any order of the iterations",
-    "minima and maxima commute",
-    Floats.NO_SIGNED_ZEROS,
-)
 PRIVATIZATION = Form(
     "structure.privatization",
     "one local for several lives of it  =  a local for each life and each iteration",
@@ -95,8 +82,6 @@ PRIVATIZATION = Form(
 )
 
 _DEEPEST = 120  # levels of a value that is one expression in source; sums of 100 terms are
-
-_UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
 
 
 Place = Callable[[tuple[Expr, ...]], tuple[Expr, ...] | None]  # where an element now is; None if it stays
@@ -471,52 +456,6 @@ def _trust_undef(expr: Expr) -> Expr:
     ):
         return TRUE
     return expr
-
-
-def update_of(
-    store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...], policy: Policy
-) -> tuple[UpdateOp, Expr] | None:
-    """The operator and the rest of `B[f] = B[f] op rest`, when nothing else in it reads that element.
-
-    Reads of other elements of B are dependences like any other; only a place, a guard or a bound may not depend on B.
-    None too where it may not be combined in another order.
-    """
-    own = Load(store.buffer, store.indices)
-    found = split_update(store.value, own)
-    if found is None or has_load(found[1], own):
-        return None
-    if not policy.may(EXTREMES if found[0] in ("min", "max") else UPDATES, store.value.dtype):
-        return None
-    around = (*store.indices, *guards, *(e for loop in loops for e in (loop.start, loop.extent)))
-    return None if reads(store.buffer, *around) else found
-
-
-def split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
-    """The operator and the rest of `own op rest`; None if a value is no such form."""
-    if not isinstance(value, Binary) or value.op not in _UPDATES:
-        return None
-    op = _UPDATES[value.op]
-    if value.lhs.same(own):
-        return op, value.rhs
-    if op == "sub":
-        # (own + a) - b and the like: only the left spine holds the accumulator.
-        inner = split_update(value.lhs, own)
-        if inner is not None and inner[0] == "sub":
-            return "sub", Binary("add", inner[1], value.rhs)
-        if inner is not None and inner[0] == "add":
-            return "add", Binary("sub", inner[1], value.rhs)
-        return None
-    if value.rhs.same(own):
-        return op, value.lhs
-    for side, rest in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
-        inner = split_update(side, own)
-        if inner is None:
-            continue
-        if inner[0] == op:
-            return op, Binary(value.op, inner[1], rest)
-        if op == "add" and inner[0] == "sub":
-            return "add", Binary("sub", rest, inner[1])
-    return None
 
 
 def _drop_single_positions(program: Program) -> None:

@@ -15,8 +15,9 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Load
 from ir.traverse import map_expr, reads
 from lower.analysis.freedoms import Form
+from lower.analysis.updates import update_of
 from lower.analysis.value_ranges import AnyNumbers, bounds
-from lower.nest.normalize import Program, mapped, read_by_bounds, update_of
+from lower.nest.normalize import Program, mapped, read_by_bounds
 
 RESIDUES = Form(
     "structure.residues",

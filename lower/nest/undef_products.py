@@ -19,8 +19,9 @@ from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Store, Unary, Undef, Var, const
 from ir.traverse import children, loads, map_expr, shape_vars, walk_expr
 from lower.analysis.freedoms import Form
+from lower.analysis.updates import update_of
 from lower.nest.arbitrary_elements import Reads, arbitrary_parameters, arbitrary_reads
-from lower.nest.normalize import Program, update_of
+from lower.nest.normalize import Program
 
 UNDEF_PRODUCTS = Form(
     "meaning.undef_products",

@@ -15,6 +15,7 @@ from egraph_rules.rules import FAMILIES as RULE_FAMILIES
 from egraph_rules.rules.registry import active_tensor_rules, is_rule, known_rules
 from ir.errors import OptionError, expect, suggest
 from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
+from lower.analysis.updates import EXTREMES, UPDATES
 from lower.array.domain_extension import EXTENSION
 from lower.array.finiteness import MASKED
 from lower.distribute.choices import PARTIAL
@@ -35,7 +36,7 @@ from lower.nest.element_reads import ELEMENT_READS
 from lower.nest.existence import EXISTENCE
 from lower.nest.if_conversion import CHOICE_AS_EXTREME, IF_CONVERSION
 from lower.nest.linear_combinations import COLLECTED, EXPANDED
-from lower.nest.normalize import EXTREMES, PRIVATIZATION, UPDATES
+from lower.nest.normalize import PRIVATIZATION
 from lower.nest.residues import RESIDUES
 from lower.nest.silent_stores import SILENT_STORES
 from lower.nest.steady_conditions import STEADY_CONDITIONS

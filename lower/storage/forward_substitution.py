@@ -16,8 +16,9 @@ from ir.analysis.dependence import Idle, Statement, common_loops, may_change, ma
 from ir.nodes import Buffer, Expr, Load
 from ir.traverse import loads, map_expr
 from lower.analysis.freedoms import Form, Policy
+from lower.analysis.updates import update_of
 from lower.nest.if_conversion import is_large, is_short
-from lower.nest.normalize import Program, mapped, read_by_bounds, update_of
+from lower.nest.normalize import Program, mapped, read_by_bounds
 from lower.nest.silent_stores import always_unchanged
 
 FORWARD_SUBSTITUTION = Form(

@@ -13,7 +13,8 @@ from ir.analysis.dependence import Statement, common_loops, may_meet
 from ir.nodes import Buffer, Load, Store
 from ir.traverse import has_loads
 from lower.analysis.freedoms import Form, Policy
-from lower.nest.normalize import Program, read_by_bounds, relocated, update_of
+from lower.analysis.updates import update_of
+from lower.nest.normalize import Program, read_by_bounds, relocated
 
 DELICM = Form(
     "structure.scalar_promotion_undone",

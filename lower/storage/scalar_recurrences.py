@@ -17,7 +17,8 @@ from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import atom, linear, to_expr
-from lower.nest.normalize import Program, mapped, moved, read_by_bounds, update_of
+from lower.analysis.updates import update_of
+from lower.nest.normalize import Program, mapped, moved, read_by_bounds
 
 PAST_VALUES = Form(
     "structure.past_values",

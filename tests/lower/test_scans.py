@@ -420,3 +420,13 @@ def test_what_a_recurrence_does_not_look_at_where_it_begins_anew_has_no_derivati
     A = np.where(np.arange(20) % 3 == 1, 0.0, np.linspace(0.5, 2.0, 20)).astype(np.float32)
     first, last = (jax.grad(lambda a, k=k: space["f"](a)[0][k])(A) for k in (1, 18))
     assert np.isfinite(first).all() and np.isfinite(last).all() and np.any(last)
+
+
+@pytest.mark.parametrize("value", ["C[i // 2] + A[i, j]", "C[i // 2] * 0.5 + A[i, j]"])
+@pytest.mark.parametrize("seen", ["E[i, j] = C[i // 2]", ""])
+def test_accumulators_of_several_lanes_are_no_recurrence_of_each(value: str, seen: str) -> None:
+    """What a lane leaves in its place is not what it finds there in the next step, if others store there too."""
+    params = 'A: T.Buffer((6, 9), "float32"), C: T.Buffer((3,), "float32"), E: T.Buffer((6, 9), "float32")'
+    body = f"for j, i in T.grid(9, 6):\n    C[i // 2] = {value}\n    {seen}"
+    for target in (EAGER, TURNS, CPU):
+        check(read(params, body.rstrip()), target=target)

@@ -1,0 +1,61 @@
+"""Accumulators of bits: reductions in any order where a place is stored to once, or along loops that it does not name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir.semantics.inputs import random_inputs
+from lowered import kernel_of
+from tests.lowered import assert_agrees, read
+
+PARAMS = (
+    'A: T.Buffer((7, 7), "{t}"), W: T.Buffer((7,), "{t}"), P: T.Buffer((7,), "int32"), C: T.Buffer((16,), "{t}"), '
+    'D: T.Buffer((16, 16), "{t}")'
+)
+BODY = """
+for i, j in T.grid(7, 7):
+    if {guard}:
+        {place} = {place} {sign} ({term})
+"""
+
+
+def check(dtype: str, sign: str, place: str, guard: str = "A[i, j] > W[i]", term: str = "A[i, j] ^ W[j]") -> list[str]:
+    func = read(PARAMS.format(t=dtype), BODY.format(place=place, sign=sign, guard=guard, term=term).strip("\n"))
+    kernel = kernel_of(func)
+    inputs = random_inputs(func, np.random.default_rng(len(place)))
+    assert_agrees(func, kernel, {**inputs, "P": np.array([3, 1, 3, 0, 15, 1, 3], np.int32)})
+    return kernel.report
+
+
+@pytest.mark.parametrize("sign", ["&", "|", "^"])
+@pytest.mark.parametrize("dtype", ["int32", "uint8"])
+def test_rows_are_reduced(sign: str, dtype: str) -> None:
+    for place in ("C[i]", "C[6 - i]", "C[0]", "D[i + 1, 2]", "D[2, 2 * j]"):
+        assert not any("stays a loop" in line for line in check(dtype, sign, place)), place
+
+
+@pytest.mark.parametrize("place", ["C[i // 2]", "C[(i + j) % 7]", "C[P[i]]", "D[i + j, 2]"])
+def test_several_iterations_at_one_place(place: str) -> None:
+    check("int32", "|", place)
+    check("int32", "^", place, term="W[j]")
+
+
+def test_places_that_are_no_slice() -> None:
+    check("int32", "^", "D[i, j]", guard="i + j < 7 and i * j != 4")
+    check("int32", "&", "C[2 * i - 3]", guard="2 * i >= 3 and A[i, j] != 1")
+
+
+def test_updates_of_one_operator_commute() -> None:
+    text = """
+for n in range(7):
+    C[n] = 127
+    for k in range(7):
+        if A[n, k] > 3:
+            C[n] = C[n] & A[n, k]
+        C[n] = C[n] & A[k, n]
+"""
+    func = read(PARAMS.format(t="int32"), text.strip("\n"))
+    kernel = kernel_of(func)
+    assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(0)))
+    assert kernel.source.count("jnp.bitwise_and.reduce") == 2
