@@ -6,15 +6,17 @@ the one store that changes it, a choice between the new and the old value says t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
-from ir.nodes import Binary, Buffer, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
+from ir.nodes import Alloc, Binary, Block, Buffer, Const, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, Undef, Var
 from ir.traverse import (
+    buffers_accessed,
     buffers_read,
+    buffers_written,
     conjuncts_of,
     has_load,
     has_loads,
@@ -23,7 +25,10 @@ from ir.traverse import (
     nesting,
     node_count,
     reads,
+    stmt_children,
+    stmt_exprs,
     substitute,
+    walk,
     walk_expr,
 )
 from lower.analysis.freedoms import NUMBERS, Form, Policy
@@ -33,6 +38,12 @@ IF_CONVERSION = Form(
     "structure.if_conversion",
     "if c: X = a else: X = b  =  X = select(c, a, b)",
     "the condition is evaluated before the store in both",
+)
+EXCHANGE = Form(
+    "structure.exchange",
+    "if a > b: t = a; a = b; b = t  =  t = min(a, b); b = max(a, b); a = t",
+    "of two numbers that are exchanged where they are out of order the first is the smaller one then",
+    NUMBERS,
 )
 CHOICE_AS_EXTREME = Form(
     "values.extreme",
@@ -115,6 +126,74 @@ def as_choices(stmt: Stmt, policy: Policy) -> tuple[Stmt, ...] | None:
     late = If(conjunction(plain), chosen, branch.other, branch.span) if plain else chosen
     early = (If(branch.cond, s, branch.other, branch.span) for s in first)
     return (*early, late)
+
+
+def as_exchange(stmt: Stmt, temporary: Collection[Buffer], policy: Policy) -> Stmt | None:
+    """Two elements that a branch exchanges where they are out of order, as their extremes; None for other statements.
+
+    What is kept meanwhile has a name, or is in a local, which must be a `temporary` one.
+    """
+    if not isinstance(stmt, If) or not (isinstance(stmt.other, Seq) and not stmt.other.stmts):
+        return None
+    match stmt.then:
+        case Seq(stmts=(Store(value=Load() as p) as kept, Store() as first, Store() as second)):
+            held = Load(kept.buffer, kept.indices) if kept.buffer in temporary else None
+        case Let(value=Load() as p, var=held, body=Seq(stmts=(Store() as first, Store() as second))):
+            pass
+        case _:
+            return None
+    q = Load(second.buffer, second.indices)
+    if held is None or not (
+        second.value.same(held) and first.value.same(q) and p.same(Load(first.buffer, first.indices))
+    ):
+        return None
+    smaller = as_extreme(Select(stmt.cond, q, p), policy)
+    larger = as_extreme(Select(stmt.cond, p, q), policy)
+    moved = {p.buffer, q.buffer, *((held.buffer,) if isinstance(held, Load) else ())}
+    if isinstance(smaller, Select) or isinstance(larger, Select) or moved & {r.buffer for r in _places(p, q)}:
+        return None
+    if not policy.may(EXCHANGE, p.dtype):
+        return None
+    name = held if isinstance(held, Var) else Var(held.buffer.name, held.dtype)
+    return Let(name, smaller, Seq((replace(second, value=larger), replace(first, value=name))))
+
+
+def _places(*elements: Load) -> Iterator[Load]:
+    """What is read to know which elements these are."""
+    return (load for e in elements for i in e.indices for load in loads(i))
+
+
+def temporaries(body: Stmt) -> frozenset[Buffer]:
+    """Locals that hold a value for the statements next to it only: nothing finds there what came from elsewhere.
+
+    Each read is in a sequence behind a store to that element, with no store to the local in between.
+    """
+    others = set[Buffer]()
+
+    def seen(exprs: Iterable[Expr], held: Collection[Load]) -> None:
+        others.update(e.buffer for x in exprs for e in loads(x) if not any(e.same(h) for h in held))
+
+    def visit(stmt: Stmt, held: Sequence[Load]) -> None:
+        match stmt:
+            case Seq(stmts=stmts):
+                for s in stmts:
+                    visit(s, held)
+                    changed = buffers_written(s)
+                    held = [h for h in held if h.buffer not in changed]
+                    if isinstance(s, Store) and all(isinstance(i, Const) for i in s.indices):
+                        held = [*held, Load(s.buffer, s.indices)]
+            case For():
+                seen(stmt_exprs(stmt), held)
+                visit(stmt.body, ())
+            case Block():
+                others.update(buffers_accessed(stmt))
+            case _:
+                seen(stmt_exprs(stmt), held)
+                for s in stmt_children(stmt):
+                    visit(s, held)
+
+    visit(body, ())
+    return frozenset(s.buffer for s in walk(body) if isinstance(s, Alloc)) - others
 
 
 def are_apart(one: Sequence[Expr], other: Sequence[Expr]) -> bool:

@@ -67,10 +67,12 @@ from lower.nest.existence import EXISTENCE, as_existence
 from lower.nest.if_conversion import (
     IF_CONVERSION,
     as_choices,
+    as_exchange,
     as_extreme,
     as_one_store,
     is_large,
     overwritten,
+    temporaries,
 )
 from lower.nest.linear_combinations import collected
 from lower.nest.tiles import tiles
@@ -196,6 +198,7 @@ class _Builder:
         self.checks = checks
         func = program.func
         program.names |= {p.name for p in func.params} | {v.name for v in shape_vars(func)}
+        self.temporaries = temporaries(func.body)
         self.variables = program.names | {v.name for s in walk(func.body) for v in bound_var(s)}
 
     def visit(
@@ -214,6 +217,10 @@ class _Builder:
         def go(s: Stmt) -> None:
             self.visit(s, loops, guards, values, buffers)
 
+        exchange = as_exchange(stmt, self.temporaries, self.program.policy)
+        if exchange is not None:
+            go(exchange)
+            return
         converts = self.program.policy.takes(IF_CONVERSION)
         choices = as_choices(stmt, self.program.policy) if converts else None
         if choices is not None:

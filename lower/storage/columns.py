@@ -1,12 +1,14 @@
-"""Columns of a parameter that loops store to again and again: each is an array of its own meanwhile.
+"""Parts of an array, at numbers in some dimensions, that loops store to again and again: an array each meanwhile.
 
-A step that stores to `V[:, 0]` and `V[:, 1]` goes through all of V for each, with gaps. This is scalar replacement of
-aggregates for arrays: the parts at numbers are copied out before, and in again behind all.
+A step that stores to `V[:, 0]` and `V[:, 1]` goes through all of V for each, with gaps; one that reads `S[0]` while it
+stores to `S[1]` copies S. This is scalar replacement of aggregates for arrays: the parts of parameters are copied out
+before, and in again behind all. Loops that only fill an array or copy it (`for k in range(3): s[k] = X[b, k]`) are
+written out for each number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -14,69 +16,138 @@ from ir.analysis.coverage import reads_before_writing
 from ir.analysis.dependence import Loop, Statement, users_of
 from ir.dtypes import DType
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
-from ir.traverse import free_vars
+from ir.traverse import free_vars, substitute_expr
 from lower.analysis.freedoms import Form
-from lower.nest.normalize import Program, numbers_at, read_by_bounds, with_parts
+from lower.nest.normalize import Program, mapped, numbers_at, read_by_bounds, with_parts
 
 COLUMNS = Form(
     "structure.columns",
-    "for r: V[n, 0] = e  =  v = V[:, 0]; for r: v[n] = e; V[:, 0] = v   where V is accessed by columns at numbers",
-    "nobody sees where the columns are while the program runs (scalar replacement of aggregates)",
+    "for r: V[n, 0] = e  =  v = V[:, 0]; for r: v[n] = e; V[:, 0] = v   where V is accessed by numbers in a dimension",
+    "nobody sees where the parts are while the program runs (scalar replacement of aggregates)",
 )
 
-_MOST = 8  # columns: each is one more array that a step hands to the next
+_MOST = 8  # parts: each is one more array that a step hands to the next
+_LONGEST = 4  # statements that are written out for each number
 
 
 def in_columns(program: Program) -> None:
-    """Let loops work on the columns of parameters whose last dimension is indexed by numbers alone."""
+    """Let loops work on the parts of arrays that they access by numbers in some dimensions."""
     fixed = read_by_bounds(program.statements)
     users = users_of(program.statements)
-    for buffer in program.func.buffers:
-        if buffer not in fixed and len(buffer.shape) > 1 and _again_and_again(users[buffer], buffer):
-            _split(program, buffer, users[buffer])
+    for buffer in (*program.func.buffers, *program.depth):
+        if buffer not in fixed and buffer.shape and _split(program, buffer, users.get(buffer, [])):
             users = users_of(program.statements)
 
 
-def _again_and_again(users: Sequence[Statement], buffer: Buffer) -> bool:
-    """Whether a loop stores to the same elements in each iteration, which hold something before."""
-    if any(s.tile is not None for s in users):
-        return False
-    stores = [s for s in users if s.buffer == buffer]
-    steps = [
+def _steps(users: Sequence[Statement], buffer: Buffer, depth: int) -> set[Loop]:
+    """Loops that store to the same elements in each iteration, which hold something before."""
+    return {
         o
-        for s in stores
-        for o in s.loops
-        if not any(o.var in free_vars(i) for i in s.store.indices) and Load(buffer, s.store.indices) in s.reads()
-    ]
-    return bool(steps)
-
-
-def _split(program: Program, buffer: Buffer, users: Sequence[Statement]) -> None:
-    last = len(buffer.shape) - 1
-    places = [indices for s in users for indices in s.places(buffer)]
-    numbers = sorted({int(i.value) for i in (p[last] for p in places) if isinstance(i, Const)})
-    at, rest = [last], [*range(last)]
-    if not all(isinstance(p[last], Const) for p in places) or not 1 < len(numbers) <= _MOST:
-        return
-    if not reads_before_writing(program.statements, buffer, 0, program.unwritten):
-        return  # callers may leave it out
-    parts = {
-        (k,): replace(buffer, name=program.fresh(f"{buffer.name}_{k}"), shape=buffer.shape[:last], scope="local")
-        for k in numbers
+        for s in users
+        if s.buffer == buffer and Load(buffer, s.store.indices) in s.reads()
+        for o in s.loops[depth:]
+        if not any(o.var in free_vars(i) for i in s.store.indices)
     }
-    program.depth.update(dict.fromkeys(parts.values(), 0))
-    changed = [with_parts(s, buffer, parts, at, rest) if s in users else s for s in program.statements]
+
+
+def _split(program: Program, buffer: Buffer, users: Sequence[Statement]) -> bool:
+    """Give each part of a buffer an array of its own, where that pays; returns whether it did."""
+    depth = program.depth.get(buffer)
+    steps = _steps(users, buffer, depth or 0)
+    if not steps or any(s.tile is not None for s in users):
+        return False
+    at = [
+        d for d in range(len(buffer.shape)) if all(_by_number(s, p[d], steps) for s in users for p in s.places(buffer))
+    ]
+    loops = {o for s in users for p in s.places(buffer) for o in s.loops if any(o.var == p[d] for d in at)}
+    statements = _written_out(program.statements, loops)
+    if not at or statements is None:
+        return False
+    users = [s for s in statements if buffer in s.buffers()]
+    numbers = sorted({numbers_at(p, at) for s in users for p in s.places(buffer)})
+    inside = all(0 <= n < _size(buffer.shape[d]) for ns in numbers for n, d in zip(ns, at, strict=True))
+    if not inside or not 1 < len(numbers) <= _MOST:
+        return False
+    given = depth is None and reads_before_writing(statements, buffer, 0, program.unwritten)
+    if depth is None and not given and not _overwritten(statements, buffer):
+        return False  # callers may leave it out
+    rest = [d for d in range(len(buffer.shape)) if d not in at]
+    shape = tuple(buffer.shape[d] for d in rest)
+    parts = {
+        ns: replace(buffer, name=program.fresh("_".join((buffer.name, *map(str, ns)))), shape=shape, scope="local")
+        for ns in numbers
+    }
+    for loop in loops:
+        for b, outer in program.depth.items():
+            if any(loop in s.loops[:outer] for s in program.statements if b in s.buffers()):
+                program.depth[b] = outer - 1
+    program.depth.pop(buffer, None)
+    program.depth.update(dict.fromkeys(parts.values(), depth or 0))
+    changed = [with_parts(s, buffer, parts, at, rest) if s in users else s for s in statements]
     stored = {numbers_at(s.store.indices, at) for s in users if s.buffer == buffer}
-    out = [_copy(program, buffer, part, k, into=True) for (k,), part in parts.items()]
-    back = [_copy(program, buffer, part, k, into=False) for (k,), part in parts.items() if (k,) in stored]
+    where = {ns: (part, dict(zip(at, ns, strict=True))) for ns, part in parts.items()}
+    out = [_copy(program, buffer, *where[ns], into=True) for ns in numbers] if given else []
+    back = [_copy(program, buffer, *where[ns], into=False) for ns in numbers if ns in stored] if depth is None else []
     program.renumber((*out, *changed, *back))
+    return True
 
 
-def _copy(program: Program, buffer: Buffer, part: Buffer, number: int, into: bool) -> Statement:
-    """The statement that takes a column from a buffer, or puts it back."""
+def _size(extent: Expr) -> int:
+    return int(extent.value) if isinstance(extent, Const) else 0
+
+
+def _by_number(user: Statement, index: Expr, steps: set[Loop]) -> bool:
+    """Whether an index is a number, or outside of the steps the variable of a loop that is soon written out."""
+    if isinstance(index, Const):
+        return True
+    loop = next((o for o in user.loops if o.var == index), None)
+    return loop is not None and 0 < _size(loop.extent) <= _MOST and steps.isdisjoint(user.loops)
+
+
+def _written_out(statements: Sequence[Statement], loops: set[Loop]) -> list[Statement] | None:
+    """Statements with short loops written out, in the order in which they run; None if that is too much."""
+    for loop in loops:
+        inside = [s for s in statements if loop in s.loops]
+        if not isinstance(loop.start, Const) or len(inside) > _LONGEST:
+            return None
+        begin, first = statements.index(inside[0]), int(loop.start.value)
+        if list(statements[begin : begin + len(inside)]) != inside or any(s.tile is not None for s in inside):
+            return None
+        copies: list[Statement] = []
+        for number in range(first, first + _size(loop.extent)):
+            known: dict[Loop, Loop] = {}
+            copies += [_at(s, loop, const(number, loop.var.dtype), known) for s in inside]
+        statements = [*statements[:begin], *copies, *statements[begin + len(inside) :]]
+    return list(statements)
+
+
+def _at(statement: Statement, loop: Loop, number: Const, known: dict[Loop, Loop]) -> Statement:
+    """A statement in one iteration of a loop; the loops inside of it are new, and `known` once they are."""
+    value: Mapping[Var, Expr] = {loop.var: number}
+    level = statement.loops.index(loop)
+    for o in statement.loops[level + 1 :]:
+        if o not in known:
+            known[o] = replace(o, start=substitute_expr(o.start, value), extent=substitute_expr(o.extent, value))
+    inner = tuple(known[o] for o in statement.loops[level + 1 :])
+    changed = mapped(statement, lambda e: substitute_expr(e, value))
+    return replace(changed, loops=(*statement.loops[:level], *inner))
+
+
+def _overwritten(statements: Sequence[Statement], buffer: Buffer) -> bool:
+    """Whether a program stores to all of a buffer."""
+    names = [Var(f"all_{d}", DType.INT32) for d in range(len(buffer.shape))]
+    loops = tuple(Loop(v, const(0, v.dtype), n) for v, n in zip(names, buffer.shape, strict=True))
+    other = replace(buffer, name=f"all_of_{buffer.name}")
+    reader = Statement(len(statements), loops, (), Store(other, (*names,), Load(buffer, (*names,))))
+    return not reads_before_writing([*statements, reader], buffer, 0)
+
+
+def _copy(program: Program, buffer: Buffer, part: Buffer, numbers: Mapping[int, int], into: bool) -> Statement:
+    """The statement that takes a part at numbers in some dimensions from a buffer, or puts it back."""
     names = [Var(program.fresh(f"{part.name}_{d}"), DType.INT32) for d in range(len(part.shape))]
     loops = tuple(Loop(v, const(0, v.dtype), n) for v, n in zip(names, part.shape, strict=True))
     here: tuple[Expr, ...] = (*names,)
-    there = (*here, const(number, DType.INT32))
+    left = iter(names)
+    there = tuple(const(numbers[d], DType.INT32) if d in numbers else next(left) for d in range(len(buffer.shape)))
     store = Store(part, here, Load(buffer, there)) if into else Store(buffer, there, Load(part, here))
     return Statement(0, loops, (), store)

@@ -1,4 +1,4 @@
-"""Accumulators of bits: reductions in any order where a place is stored to once, or along loops that it does not name."""
+"""Accumulators of bits: reductions in any order, where loops store to one place that they do not name, or each once."""
 
 from __future__ import annotations
 

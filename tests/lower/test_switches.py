@@ -71,6 +71,10 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     "structure.sums": ("gemm", CPU),
     "structure.extremes": ("max_pool", CPU),
     "structure.privatization": ("durbin", CPU),
+    "structure.exchange": (
+        (VECTORS, "for i in range(400):\n    if A[i] > B[i]:\n        s = A[i]\n        A[i] = B[i]\n        B[i] = s"),
+        CPU,
+    ),
     "structure.if_conversion": (
         (
             VECTORS,

@@ -1,0 +1,65 @@
+"""Branches that exchange two elements which are out of order: minima and maxima, where nothing else reads the local."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lower import compile
+from lowered import assert_agrees, read, small_numbers
+from tests.lowered import unwrapped
+
+PARAMS = (
+    'A: T.Buffer((9,), "int32"), B: T.Buffer((9,), "int32"), P: T.Buffer((9,), "int32"), C: T.Buffer((9, 4), "int32")'
+)
+LOCAL = "s = T.alloc_buffer((1,), 'int32')\n{above}for i in range(8):\n    {first}if {cond}:\n        s[0] = A[i]\n        A[i] = B[i + 1]\n        B[i + 1] = s[0]\n    {last}"
+NAMED = "for i in range(8):\n    if {cond}:\n        s = {p}\n        {p} = {q}\n        {q} = s"
+
+
+def source(body: str) -> str:
+    func = read(PARAMS, body)
+    kernel = compile(func)
+    for seed in range(3):
+        inputs = small_numbers(func, seed)
+        assert_agrees(func, kernel, {**inputs, "P": np.array([3, 0, 3, 8, 1, 1, 2, 7, 0], np.int32)})
+    return unwrapped(kernel.source)
+
+
+@pytest.mark.parametrize("cond", ["A[i] > B[i + 1]", "A[i] <= B[i + 1]", "B[i + 1] > A[i]"])
+def test_exchanges_are_extremes(cond: str) -> None:
+    text = source(LOCAL.format(above="", first="", cond=cond, last=""))
+    assert ("minimum" in text or ".min(" in text) and ("maximum" in text or ".max(" in text) and "where" not in text
+
+
+@pytest.mark.parametrize(
+    ("above", "first", "last"),
+    [
+        ("s[0] = 5\n", "", "C[i, 0] = s[0]"),
+        ("s[0] = 3\n", "C[i, 1] = s[0]\n    ", ""),
+        ("", "s[0] = 2\n    ", "C[i, 2] = s[0]"),
+    ],
+)
+def test_what_others_read_is_kept(above: str, first: str, last: str) -> None:
+    assert "where" in source(LOCAL.format(above=above, first=first, cond="A[i] > B[i + 1]", last=last))
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        ("A[i]", "A[i + 1]"),
+        ("A[P[i]]", "A[i]"),
+        ("P[P[i]]", "P[i]"),
+        ("A[i]", "A[i]"),
+        ("C[i, 1]", "C[i, 3]"),
+        ("A[8 - i]", "A[i]"),
+    ],
+)
+def test_elements_of_one_array(p: str, q: str) -> None:
+    for cond in (f"{p} > {q}", f"{q} >= {p}", f"{p} > {q} + 1"):
+        source(NAMED.format(cond=cond, p=p, q=q))
+
+
+def test_sorting_of_a_few() -> None:
+    body = "for i in range(9):\n    for r in range(3):\n        for k in range(3):\n            if C[i, k] > C[i, k + 1]:\n                s = C[i, k]\n                C[i, k] = C[i, k + 1]\n                C[i, k + 1] = s"
+    source(body)
