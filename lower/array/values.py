@@ -239,6 +239,7 @@ class Translator:
         self.order = tuple(order)
         self.at_least = at_least  # whether an integer is known to be no less than a number
         self.derivatives = derivatives
+        self.wide_guards: list[Value] = []  # operands that vary along more axes with a harmless number in them
         self.somewhere: Callable[[Expr], bool] = lambda cond: False  # whether it is known to hold at some position
         # conditions for what is translated, if they hold, and what is known to be the case then
         self._taken: tuple[tuple[Callable[[], Value | None], bool, Expr | None], ...] = ()
@@ -328,17 +329,19 @@ class Translator:
     ) -> Value:
         """A value, or a harmless number where the operation on it does not count: `masks` say where it does, besides
         what is translated `under` conditions, of which only those count that vary along axes `within`, if given."""
-        if not dtype.is_float or not self.derivatives or self._counts_somewhere(value):
+        if not dtype.is_float or self._counts_somewhere(value):
             return value
-        one = literal(number, dtype)
+        one, plain = literal(number, dtype), value
         for mask in masks:
             value = self.select(mask, value, one, dtype)
-        for ask, holds, _ in self._taken:
+        for ask, holds, _ in self._taken if self.derivatives else ():
             with self.under(None):
                 cond = ask()
             known = cond is None or any(cond.code == m.code for m in masks)
             if cond is not None and not known and (within is None or {*cond.axes} <= {*within}):
                 value = self.select(cond, *((value, one) if holds else (one, value)), dtype)
+        if len(value.axes) > len(plain.axes):
+            self.wide_guards.append(plain)
         return value
 
     def _counts_somewhere(self, value: Value) -> bool:

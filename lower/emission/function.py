@@ -75,7 +75,7 @@ def emit_function(
 @exclusive
 def code_alone(func: PrimFunc, target: Target, policy: Policy) -> tuple[Module, FunctionWriter]:
     """The array program of a function without its contract and derivatives, and what knows its names."""
-    writer, piece = _written(func, False, target, policy)
+    writer, piece = _for_values(func, *_written(func, False, target, policy))
     return Module(piece, fuses_barriers=target.name == CPU.name), writer
 
 
@@ -109,7 +109,11 @@ def _built(func: PrimFunc, checks: bool, target: Target, donate: Donate, policy:
         module.checks = checked.piece(only_checks=True)
     derived = main
     if not same_derivatives(func) or (rests and has_derivatives(func)):
-        derived, module.as_written = _written(written, False, target, policy)
+        derived, other = _written(written, False, target, policy)
+        module.as_written = None if other == piece else other
+    main, module.main = _for_values(func, main, piece)
+    if module.main is not piece and module.as_written is None:
+        module.as_written = piece
     module.donated = main.donation(donate)
     assumptions = assumptions_of(asked)
     module.doc = main.docstring(module.donated, assumptions, derived, checks)
@@ -125,6 +129,14 @@ def program_piece(func: PrimFunc, target: Target, policy: Policy, name: str) -> 
     """A program as a function of a module under a name, and the form that each of its statements took."""
     written = _lowered(func, False, target, policy)
     return replace(written.piece(), name=name), (*written.report, *written.program.notes)
+
+
+def _for_values(func: PrimFunc, writer: FunctionWriter, piece: Piece) -> tuple[FunctionWriter, Piece]:
+    """A function as it is written where derivatives are taken from another, if code that has them is dear for it."""
+    if not writer.wide_guards or not has_derivatives(func):
+        return writer, piece
+    alone = writer.for_values()
+    return alone, alone.piece()
 
 
 _LATEST: OrderedDict[Hashable, tuple[PrimFunc, FunctionWriter, Piece]] = OrderedDict()

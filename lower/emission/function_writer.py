@@ -95,7 +95,11 @@ _MOST_STEPS = 1 << 20  # that derivatives take of a loop, also where it runs few
 
 
 class FunctionWriter:
-    def __init__(self, program: Program, schedule: Plan, target: Target, facts: Facts) -> None:
+    def __init__(
+        self, program: Program, schedule: Plan, target: Target, facts: Facts, derivatives: bool = True
+    ) -> None:
+        self.derivatives = derivatives  # whether they are those of the code
+        self.wide_guards = False  # whether these make it dear: operands that vary along more axes for them
         self.target = target
         self.program = program
         self.translate = ExactTranslator if program.policy.exact else Translator
@@ -298,6 +302,10 @@ class FunctionWriter:
         translator = self.translate((), load, variable, self.helpers)
         return translator.size(expr) if number else translator.expr(expr).code
 
+    def for_values(self) -> FunctionWriter:
+        """A writer of the same that leaves derivatives to what this one has written."""
+        return FunctionWriter(self.program, self.plan, self.target, self.told, derivatives=False)
+
     # Statements and loops.
 
     def _nodes(self, nodes: Iterable[Node], scope: Scope) -> None:
@@ -365,8 +373,10 @@ class FunctionWriter:
             job, node, bounds, scope, self.names, self.finite, self.target, self.program.policy, self.only,
             behind, passed_on, followed, statement.position in self.pinned, self.facts,
             self.backgrounds if self.expanded.get(statement.buffer, statement.buffer) == statement.buffer else None,
+            self.derivatives,
         )  # fmt: skip
         writer.write()
+        self.wide_guards = self.wide_guards or bool(writer.wide_guards)
         self.helpers |= writer.helpers
         self.instructions |= writer.instructions
         self.extents |= writer.extents

@@ -77,7 +77,10 @@ class ValueWriter:
         pinned: bool = False,
         facts: Facts | None = None,
         backgrounds: Backgrounds | None = None,
+        derivatives: bool = True,
     ) -> None:
+        self.derivatives = derivatives  # whether others than the values are taken from the code
+        self.wide_guards: list[Value] = []
         self.facts = facts
         self.backgrounds = backgrounds
         self.behind = behind  # buffers that are read behind a barrier
@@ -115,8 +118,9 @@ class ValueWriter:
         order = tuple(a for a in job.axes if a not in apart)
         translate = ExactTranslator if self.policy.exact else Translator
         self.translator = translate(
-            order, self._load, self._variable, self.helpers, True, self.policy.precision, self._at_least
+            order, self._load, self._variable, self.helpers, self.derivatives, self.policy.precision, self._at_least
         )
+        self.translator.wide_guards = self.wide_guards
         self.translator.somewhere = self._somewhere
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered

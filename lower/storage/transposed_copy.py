@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
-from ir.analysis.dependence import Loop
+from ir.analysis.coverage import reads_before_writing
+from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import has_loads, substitute_expr
 from lower.analysis.deciding import cheaper
@@ -122,29 +123,52 @@ class _Turner(Struct, dict=True):
     def _copied(self, buffer: Buffer, node: SequentialLoop) -> list[float]:
         """Elements of each copy that a loop would need."""
         whole = prod(float(linear(d).const) for d in buffer.shape)
-        lone = self._lone(buffer, node)
-        if lone is not None:
-            loops = (node.loop, *lone.writer.axes)
-            back = prod(extent(self.boxes.get(o), self.target) for o in loops)
-            return [whole, back] if lone.past is None else [back]
-        stored = any(n.statement.buffer == buffer for n in inner_statements(node.body))
-        return [whole, whole] if stored else [whole]
+        stored = self._stored(buffer, node)
+        if stored is not None:
+            parts = ((node.loop, *n.axes) for n in stored.writers)
+            back = [prod(extent(self.boxes.get(o), self.target) for o in loops) for loops in parts]
+            back = [whole] if stored.whole else back
+            return [whole, *back] if stored.past is None else back
+        written = any(n.statement.buffer == buffer for n in inner_statements(node.body))
+        return [whole, whole] if written else [whole]
 
-    def _lone(self, buffer: Buffer, node: SequentialLoop) -> _Lone | None:
-        """The only statement of a loop that stores to an array, if it stores to all places of its axes."""
+    def _stored(self, buffer: Buffer, node: SequentialLoop) -> _Stored | None:
+        """What a loop stores to an array, if its statements store to all places of their axes."""
         body = list(inner_statements(node.body))
         writers = [n for n in body if n.statement.buffer == buffer]
-        if len(writers) != 1 or writers[0].statement.guards or not all(self._exact(o) for o in writers[0].axes):
+        if not writers or any(n.statement.guards for n in writers):
             return None
-        (writer,), var = writers, node.loop.var
+        if not all(self._exact(o) for n in writers for o in n.axes):
+            return None
+        return _Stored(writers, self._past(buffer, node, body, writers), self._is_all(buffer, node, writers))
+
+    def _past(
+        self, buffer: Buffer, node: SequentialLoop, body: Sequence[ArrayStatement], writers: Sequence[ArrayStatement]
+    ) -> list[Load] | None:
+        """The elements from before a loop that it reads of an array that it stores to; None if it may read any."""
+        var = node.loop.var
         past: list[Load] = []
         for n in body:
             for load in (r for r in n.statement.reads() if r.buffer == buffer):
-                lag = _lag(load, writer.statement.store.indices, var) if n is writer else 0
+                lag = _lag(load, n.statement.store.indices, var) if [n] == writers else 0
                 if lag <= 0 or not self._exact(node.loop):
-                    return _Lone(writer, None)
+                    return None
                 past += [_at(load, var, self.boxes[node.loop], k) for k in range(lag)]
-        return _Lone(writer, past)
+        return past
+
+    def _is_all(self, buffer: Buffer, node: SequentialLoop, writers: Sequence[ArrayStatement]) -> bool:
+        """Whether several statements of a loop together store to all of an array."""
+        if len(writers) < 2 or not self._exact(node.loop):
+            return False
+        around = tuple(o for o in writers[0].statement.loops if o is not node.loop and o not in writers[0].axes)
+        everywhere = loops_over(buffer, {}, lambda _: self.program.fresh("all"))
+        places = tuple(o.var for o in everywhere)
+        reader = Statement(self.new.position(), (*around, *everywhere), (), Store(buffer, places, Load(buffer, places)))
+        first = [
+            replace(n.statement, position=k, loops=(*around, node.loop, *n.axes), update=None)
+            for k, n in enumerate(writers)
+        ]
+        return not reads_before_writing([*first, replace(reader, position=len(first))], buffer, len(around))
 
     def _exact(self, loop: Loop) -> bool:
         return loop in self.boxes and self.boxes[loop].exact
@@ -160,27 +184,28 @@ class _Turner(Struct, dict=True):
     ) -> SequentialLoop:
         """A loop that works on a copy, which is made before it, or once for all."""
         once = buffer in self.constant
-        lone = self._lone(buffer, node)
+        stored = self._stored(buffer, node)
         copy = self.kept.get((buffer, order)) if once else None
         if copy is None:
             shape = ordered(order, buffer.shape)
             copy = replace(buffer, name=self.program.fresh(f"{buffer.name}_transposed"), shape=shape, scope="local")
             # what starts from nothing is not made anew in each iteration of the loops around, but carried by them
-            self.program.depth[copy] = 0 if once or (lone is not None and lone.past is not None) else len(around)
+            self.program.depth[copy] = 0 if once or (stored is not None and stored.past is not None) else len(around)
             if buffer in self.program.func.buffers or buffer in self.program.raw:
                 self.program.raw.add(copy)
             if once:
                 self.kept[buffer, order] = copy
                 self.first.append(self._whole(buffer, copy, order, (), back=False))
-            elif lone is None or lone.past is None:
+            elif stored is None or stored.past is None:
                 before.append(self._whole(buffer, copy, order, around, back=False))
-        if lone is not None:
-            axes = tuple(o for o in lone.writer.statement.loops if o in lone.writer.axes)
-            for load in dict.fromkeys(lone.past or ()):
-                before.append(self._store(Load(copy, ordered(order, load.indices)), load, around, axes))
-            axes = (node.loop, *axes)
-            indices = self._forward(lone.writer.statement.store.indices, axes)
-            after.append(self._store(Load(buffer, indices), Load(copy, ordered(order, indices)), around, axes))
+        if stored is not None and not stored.whole:
+            for writer in stored.writers:
+                axes = tuple(o for o in writer.statement.loops if o in writer.axes)
+                for load in dict.fromkeys(stored.past or ()):
+                    before.append(self._store(Load(copy, ordered(order, load.indices)), load, around, axes))
+                axes = (node.loop, *axes)
+                indices = self._forward(writer.statement.store.indices, axes)
+                after.append(self._store(Load(buffer, indices), Load(copy, ordered(order, indices)), around, axes))
         elif any(n.statement.buffer == buffer for n in inner_statements(node.body)):
             after.append(self._whole(buffer, copy, order, around, back=True))
         new = copy
@@ -210,12 +235,13 @@ class _Turner(Struct, dict=True):
         return array_statement(Store(sink.buffer, sink.indices, source), around, axes, self.new)
 
 
-class _Lone(Struct, frozen=True):
-    """The statement that alone stores to an array, and the elements from before the loop that it reads; None if it
-    may read any."""
+class _Stored(Struct, frozen=True):
+    """The statements of a loop that store to an array, and the elements from before the loop that it reads; None if it
+    may read any. `whole`: together they store to all of it."""
 
-    writer: ArrayStatement
+    writers: list[ArrayStatement]
     past: list[Load] | None
+    whole: bool
 
 
 def _lag(load: Load, stored: Sequence[Expr], var: Var) -> int:
