@@ -89,6 +89,7 @@ class Target(Struct, frozen=True):
     `unrolled`: the most steps of a loop that are worth compiling as one (XLA:CPU copies arrays to which two store).
     `function`: the most elements of a statement in a loop that is compiled as one function; 0 if none is.
     `function_launch`: `launch` in such a loop.
+    `short_reduction`: the most floats of a row that are better combined one by one than by a reduction; 0 if none are.
     `tiles`: extents of the tiles in which the device keeps the last axes of arrays, the last one last; layouts of
     buffers between functions are proposed by them.
     `calls`: prices of calls by the function's name, in place of the function's own.
@@ -163,6 +164,7 @@ class Target(Struct, frozen=True):
     column: float = 1.0
     function: int = 0
     function_launch: float = 0.0
+    short_reduction: int = 0
     tiles: tuple[int, ...] = ()
     calls: tuple[tuple[str, float], ...] = ()
 
@@ -181,6 +183,7 @@ CPU = Target(
     convolution_volume=25.0,
     function=256,
     function_launch=10.0,
+    short_reduction=8,  # 2 to 12 times as fast up to it, and no slower at 16, whatever the terms
 )
 VALUES = replace(CPU, shift=CPU.arith)  # of expressions by themselves (measured: a mask takes what an addition takes)
 # Measured on an H100 with JAX 0.11 (float32; the unit is 1.6 ps, 2.5 TB/s of elements moved). A call takes 63 us, an

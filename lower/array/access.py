@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import Buffer, Expr, Var, const
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Bound, Linear, interval, linear, to_expr
-from lower.array.borders import ZEROS, insides
+from lower.array.borders import ZEROS, Section, insides, section
 from lower.array.integer_facts import Facts
 from lower.array.moving_windows import moving_window
 from lower.array.values import Translator, Value, aligned, ordered, union
@@ -90,6 +91,16 @@ class Bounds:
         return Bounds({**self.boxes, **added}, self.static, self.shape_variables, self.cut, self.facts)
 
 
+class Bordered(Struct, frozen=True):
+    """An access that is kept inside of an array, which is `code`, as a view that leaves it by `pads`; `mode` says what
+    is found there."""
+
+    code: JaxExpr
+    view: list[Group]
+    pads: Pads
+    mode: str
+
+
 class Accessor:
     """Writes accesses to buffers over the axes of one statement."""
 
@@ -134,11 +145,11 @@ class Accessor:
     def _clamped(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
         """A slice of the buffer with borders repeated, where `max(., 0)` and `min(., n-1)` keep indices inside, or with
         its other end beyond them, where `% n` does."""
-        found = self.borders(shape, indices)
+        found = self.borders(name, shape, indices)
         if found is None:
             return None
-        whole, own, mode = found
-        code, view, own = self.narrowed(Name(name), whole, own)
+        mode = found.mode
+        code, view, own = self.narrowed(found.code, found.view, found.pads)
         pads = self._padding((code, mode), own)
         marks: list[JaxExpr] = []
         for g, pad in zip(view, pads, strict=True):
@@ -195,10 +206,10 @@ class Accessor:
 
     def survey(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr], times: int) -> None:
         """Take note of an access that is going to be written `times` times, so that its buffer is padded once."""
-        found = self.borders(shape, indices)
+        found = self.borders(name, shape, indices)
         if found is not None:
-            code, _, pads = self.narrowed(Name(name), found[0], found[1])
-            self._note_width((code, found[2]), pads, times)
+            code, _, pads = self.narrowed(found.code, found.view, found.pads)
+            self._note_width((code, found.mode), pads, times)
             return
         leaving = self.leaving(shape, indices)
         if leaving is not None:
@@ -245,7 +256,7 @@ class Accessor:
         """What an access has of the buffer it leaves, over that part of its axes, and by how much it leaves it along
         each; None where it is no such access."""
         found = self.leaving(shape, indices)
-        if found is None or self.borders(shape, indices) is not None or not self.separable(*found):
+        if found is None or self.borders(name, shape, indices) is not None or not self.separable(*found):
             return None
         view, pads = found
         if any(len(g.axes) > 1 or g.step > 1 for g in view):
@@ -305,15 +316,31 @@ class Accessor:
         read = g.size.const + min(low, 0) + min(high, 0)
         return (low, high) if 0 < read < g.size.const else pad
 
-    def borders(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads, str] | None:
-        """The view that clamped or wrapped indices are, by how much it leaves the buffer, and what is found there; None
-        if they are not kept inside so."""
-        for mode, inside in insides(self.order).items():
-            inner = [inside(i, size, self.bounds) for i, size in zip(indices, shape, strict=True)]
-            found = self._bordered_view(shape, inner)
-            if found is not None:
-                return *found, mode
+    def borders(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Bordered | None:
+        """The view that clamped or wrapped indices are, by how much it leaves the buffer or a section of it, and what
+        is found there; None if they are not kept inside so."""
+        sections = [section(i, size, self.bounds, self.order) for i, size in zip(indices, shape, strict=True)]
+        for parts in (None, sections):
+            if parts is not None and not all(self.is_static(s.start) and self.is_static(s.size) for s in parts):
+                return None
+            sizes = shape if parts is None else [s.size for s in parts]
+            places = indices if parts is None else [s.index for s in parts]
+            for mode, inside in insides(self.order).items():
+                inner = [inside(i, size, self.bounds) for i, size in zip(places, sizes, strict=True)]
+                found = self._bordered_view(sizes, inner)
+                if found is not None:
+                    code = Name(name) if parts is None else self._sections(name, shape, parts)
+                    return Bordered(code, *found, mode)
         return None
+
+    def _sections(self, name: str, shape: Sequence[Linear], parts: Sequence[Section]) -> JaxExpr:
+        marks: list[JaxExpr] = []
+        for part, size in zip(parts, shape, strict=True):
+            low = None if part.start.equals(0) else self.size(part.start)
+            stop = part.start + part.size
+            high = None if stop.equals(size) else self.size(stop)
+            marks.append(ALL if low is None and high is None else between(low, high))
+        return indexed(Name(name), marks)
 
     def _bordered_view(
         self, shape: Sequence[Linear], inner: Sequence[tuple[Expr, bool, bool]]
@@ -552,10 +579,12 @@ def unbordered_view(
     shape: Sequence[Linear], indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds
 ) -> list[Group] | None:
     """Read an access as a view, of a buffer that goes on beyond its borders where indices are clamped or wrapped."""
-    for inside in insides(axes).values():
-        inner = [inside(i, size, bounds) for i, size in zip(indices, shape, strict=True)]
-        if any(low or high for _, low, high in inner):
-            return find_view(shape, [e for e, _, _ in inner], axes, bounds)
+    parts = [section(i, size, bounds, axes) for i, size in zip(indices, shape, strict=True)]
+    for sizes, places in ((shape, indices), ([s.size for s in parts], [s.index for s in parts])):
+        for inside in insides(axes).values():
+            inner = [inside(i, size, bounds) for i, size in zip(places, sizes, strict=True)]
+            if any(low or high for _, low, high in inner):
+                return find_view(sizes, [e for e, _, _ in inner], axes, bounds)
     return find_view(shape, indices, axes, bounds)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial, reduce
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from ir.nodes import Binary, Const, Expr, Select, Unary, Var, const
 from ir.presburger import sets as pb
 from ir.traverse import children, free_vars, has_loads, walk_expr
@@ -32,6 +34,60 @@ def insides(axes: Sequence[Axis]) -> dict[str, Callable[[Expr, Linear, Bounds], 
         REFLECT: partial(_turned_back, mode=REFLECT, axes=axes),
         SYMMETRIC: partial(_turned_back, mode=SYMMETRIC, axes=axes),
     }
+
+
+class Section(Struct, frozen=True):
+    """A part of a dimension, from `start` on, in which an `index` counts that is kept inside of it."""
+
+    start: Linear
+    size: Linear
+    index: Expr
+
+
+def section(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) -> Section:
+    """The part of a dimension within which an index along axes is kept: all of it, if no other is known."""
+    whole = Section(number(0), size, index)
+    names = {a.var for a in axes}
+    moving, beside = index, number(0)
+    while isinstance(moving, Binary) and moving.op in ("add", "sub"):
+        moving, rest, sign = moving.lhs, moving.rhs, 1 if moving.op == "add" else -1
+        if sign > 0 and free_vars(rest) & names:
+            moving, rest = rest, moving
+        beside += bounds.linear(rest) * sign
+    if has_loads(index) or beside.vars() & names:
+        return whole
+    match moving:
+        case Binary(op="floormod", rhs=Const(value=n)) if n > 0:
+            found = Section(beside, number(int(n)), moving)
+        case Binary(op="min" | "max") as kept:
+            found = _between(kept, beside, size, bounds, names)
+        case _:
+            return whole
+    inside = (
+        bounds.at_least(found.start),
+        bounds.at_least(size - found.start - found.size),
+        bounds.at_least(found.size),
+    )
+    return found if all(n is not None and n >= least for n, least in zip(inside, (0, 0, 1), strict=True)) else whole
+
+
+def _between(index: Binary, beside: Linear, size: Linear, bounds: Bounds, names: set[Var]) -> Section:
+    """The part of a dimension between the ends to which an index is clamped, to which something is added."""
+    ends: dict[str, Linear] = {}
+    inner: Expr = index
+    while isinstance(inner, Binary) and inner.op in ("min", "max") and inner.op not in ends:
+        found = [(a, b) for a, b in ((inner.lhs, inner.rhs), (inner.rhs, inner.lhs)) if not free_vars(b) & names]
+        if not found:
+            break
+        ends[inner.op], inner = bounds.linear(found[0][1]), found[0][0]
+    start = beside + ends["max"] if "max" in ends else number(0)
+    stop = beside + ends["min"] + 1 if "min" in ends else size
+    clamped = to_expr(bounds.linear(inner) + beside - start, inner)
+    if "max" in ends:
+        clamped = Binary("max", clamped, const(0, index.dtype))
+    if "min" in ends:
+        clamped = Binary("min", clamped, to_expr(stop - start - 1, inner))
+    return Section(start, stop - start, clamped)
 
 
 def _unclamped(index: Expr, size: Linear, bounds: Bounds) -> Inside:

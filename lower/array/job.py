@@ -17,9 +17,9 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import UpdateOp
 from ir.fold import computed
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
+from ir.nodes import FLOAT_FUNCTIONS, Binary, Buffer, Call, Const, Expr, Load, Unary, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import children, free_vars, has_loads, loads, map_expr, reads, substitute_expr
+from ir.traverse import children, free_vars, has_loads, loads, map_expr, reads, substitute_expr, walk_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view
@@ -36,6 +36,8 @@ WORTH = 16  # in loops, a guard over several axes cuts one if that leaves out mo
 MAX_CUTS = 64  # of the axes of a statement by its guards; those of a program that does something need a few
 MIN_PART = 8  # positions of the parts of which long windows are made
 MAX_SHORT = 16  # terms of a product of small matrices that are written out
+MIN_ROWS = 16  # rows of few elements that are worth writing out
+MANY_ROWS = 1024  # and in a loop
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
 
@@ -429,6 +431,61 @@ def short_products(job: Job, target: Target) -> tuple[Axis, ...]:
     whole = operations.contraction(target, _count(batch | matrix), _count(batch))
     terms = operations.contraction_by_terms(target, _count(batch | matrix))
     return reduced if cheaper("products term by term", terms, whole) else ()
+
+
+def short_rows(job: Job, bounds: Bounds, target: Target, inside: bool) -> tuple[Axis, ...]:
+    """The reduction axes of rows of few floats that are combined one by one, which lie next to each other in memory or
+    are looked up. Products of matrices are left to the library.
+
+    `inside` of a loop few results are kept in memory by a reduction, where others are worked out for each reader.
+    """
+    reduced = job.reduced()
+    kept = [a for a in job.axes if a not in reduced]
+    if job.op is None or not reduced or not job.buffer.dtype.is_float or reads(job.buffer, *job.exprs()):
+        return ()
+    if not all(a.low.is_const and a.extent.is_const for a in reduced) or any(a.var in bounds.cut for a in reduced):
+        return ()
+    rows = _count(a for a in kept if a.extent.is_const)
+    if not 1 < _count(reduced) <= target.short_reduction or rows < (MANY_ROWS if inside else MIN_ROWS):
+        return ()
+    names, own = {a.var for a in reduced}, {a.var for a in kept}
+    places = [e.indices for e in loads(job.value) if any(map(has_loads, e.indices)) or free_vars(e.indices[-1]) & names]
+    looked_up = any(has_loads(i) for place in places for i in place)
+    summed = update_class(job.op) == "add" and not looked_up
+    if summed and any(_is_contraction(t, own, names) for t in _terms(job.value)):
+        return ()
+    whole = any(own <= free_vars(f) for f in _factors(job.value))
+    shared = any(own - (v := free_vars(e)) and v & names for e in walk_expr(job.value) if _is_dear(e))
+    return reduced if whole and not shared and any(free_vars(*i) & names for i in places) else ()
+
+
+def _is_contraction(term: Expr, kept: set[Var], reduced: set[Var]) -> bool:
+    """Whether a term is a product of factors along reduced axes of which some lack an axis that is kept."""
+    along = {frozenset(v & (kept | reduced)) for f in _factors(term) if (v := free_vars(f)) & reduced}
+    return len(along) > 1
+
+
+def _terms(expr: Expr) -> Iterator[Expr]:
+    """What a value is the sum of, but for factors."""
+    match expr:
+        case Binary(op="add" | "sub", lhs=a, rhs=b):
+            yield from _terms(a)
+            yield from _terms(b)
+        case Binary(op="mul", lhs=Const(), rhs=e) | Binary(op="mul", lhs=e, rhs=Const()):
+            yield from _terms(e)
+        case _:
+            yield expr
+
+
+def _is_dear(expr: Expr) -> bool:
+    """Whether an operation on floats takes as long as many others, so that it is done once for all that need it."""
+    match expr:
+        case Unary(op=op) if op in FLOAT_FUNCTIONS:
+            return True
+        case Binary(op="div" | "pow", lhs=lhs) if lhs.dtype.is_float:
+            return True
+        case _:
+            return isinstance(expr, Call)
 
 
 def _factors(expr: Expr) -> Iterator[Expr]:

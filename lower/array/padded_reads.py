@@ -83,7 +83,7 @@ def padded_reads(
         for load, use in dict.fromkeys((*uses(piece.value, update), *guards)):
             shape = buffer_shape(load.buffer, bounds)
             leaving = accessor.leaving(shape, load.indices)
-            if leaving is None or accessor.borders(shape, load.indices) is not None:
+            if leaving is None or accessor.borders(name(load.buffer), shape, load.indices) is not None:
                 continue
             code, view, pads = accessor.narrowed(accessor.merged(name(load.buffer), leaving[0]), *leaving)
             elements = prod(float(g.size.const if g.size.is_const else DEFAULT_SIZE) for g in view)

@@ -373,7 +373,7 @@ class FunctionWriter:
             job, node, bounds, scope, self.names, self.finite, self.target, self.program.policy, self.only,
             behind, passed_on, followed, statement.position in self.pinned, self.facts,
             self.backgrounds if self.expanded.get(statement.buffer, statement.buffer) == statement.buffer else None,
-            self.derivatives,
+            self.derivatives, self.readers.get(statement.buffer, 0),
         )  # fmt: skip
         writer.write()
         self.wide_guards = self.wide_guards or bool(writer.wide_guards)

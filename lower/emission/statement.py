@@ -23,6 +23,7 @@ from lower.array.job import (
     fuse_reductions,
     settle,
     short_products,
+    short_rows,
     split_overlaps,
     split_quotients,
     taps,
@@ -33,7 +34,7 @@ from lower.array.reduce import COMBINERS, neutral, reduction
 from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
 from lower.array.views import Axis, Group
 from lower.emission.rows import function_of
-from lower.emission.stage_barrier import fused_work
+from lower.emission.stage_barrier import fused_work, is_kept
 from lower.emission.store import Place, StoreWriter
 from lower.instructions.argmax import tested
 from lower.instructions.recurrence import counts_exactly
@@ -112,6 +113,8 @@ class StatementWriter(StoreWriter):
         wide = self._wide(job)
         job = wide if wide is job or self._as_finite(wide, job) else job
         chosen = taps(job, self.around) or short_products(job, self.target)
+        rows = () if chosen else short_rows(job, self.around, self.target, bool(self.scope.loop_vars))
+        chosen, self.summed_up = chosen or rows, bool(rows)
         if chosen:
             self.forms.append(f"unrolled over {axis_names(chosen)}")
         stored = free_vars(*job.indices)
@@ -155,6 +158,11 @@ class StatementWriter(StoreWriter):
         """Whether each element is one of another buffer."""
         return isinstance(job.value, Load) and not job.reduced()
 
+    def _is_kept_for_readers(self, work: float, kept: Sequence[Axis]) -> bool:
+        """Whether what several statements read is better in memory, where a reduction would have put it."""
+        elements = prod(float(a.extent.const if a.extent.is_const else self.target.default_extent) for a in kept)
+        return self.read_by > 1 and is_kept(work, self.read_by, elements, self.target)
+
     def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
         self._use(self._ordered(job), chosen)
         self.job = job = replace(self.job, value=self._without_choices(self.job.value))
@@ -181,6 +189,9 @@ class StatementWriter(StoreWriter):
         if value is None:
             self.forms.append("never executed")
             return
+        if self.summed_up and here > 0 and self._is_kept_for_readers(here, kept):
+            value = replace(value, code=call("kept", value.code), plain=None)
+            self.helpers.add("kept")
         if started is not None or self.base is not None:
             self._use(replace(job, op=None, axes=tuple(kept)))
         place = self._place(kept)

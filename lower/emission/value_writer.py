@@ -78,9 +78,12 @@ class ValueWriter:
         facts: Facts | None = None,
         backgrounds: Backgrounds | None = None,
         derivatives: bool = True,
+        readers: int = 0,
     ) -> None:
+        self.read_by = readers  # how many other statements read what is stored
         self.derivatives = derivatives  # whether others than the values are taken from the code
         self.wide_guards: list[Value] = []
+        self.summed_up = False  # whether rows are combined one by one that a reduction might combine
         self.facts = facts
         self.backgrounds = backgrounds
         self.behind = behind  # buffers that are read behind a barrier

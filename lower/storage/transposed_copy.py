@@ -140,7 +140,9 @@ class _Turner(Struct, dict=True):
             return None
         if not all(self._exact(o) for n in writers for o in n.axes):
             return None
-        return _Stored(writers, self._past(buffer, node, body, writers), self._is_all(buffer, node, writers))
+        past, whole = self._past(buffer, node, body, writers), self._is_all(buffer, node, writers)
+        # what has all of the array is put back as a whole in place of by several parts
+        return None if past is None and len(writers) > 1 and not whole else _Stored(writers, past, whole)
 
     def _past(
         self, buffer: Buffer, node: SequentialLoop, body: Sequence[ArrayStatement], writers: Sequence[ArrayStatement]
