@@ -7,10 +7,12 @@ that nothing stores to.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 
 import islpy as isl
 
 from ir.analysis.dependence import Statement, common_loops, domain, meet, primed_loops
+from ir.analysis.steady_elements import Told
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var, const
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import Opaque
@@ -18,15 +20,20 @@ from ir.traverse import children, has_loads, substitute_expr
 
 
 def reads_before_writing(
-    statements: Sequence[Statement], buffer: Buffer, depth: int, steady: Collection[Buffer] = ()
+    statements: Sequence[Statement],
+    buffer: Buffer,
+    depth: int,
+    steady: Collection[Buffer] = (),
+    told: Told | None = None,
 ) -> bool:
     """Whether some read of `buffer` may see what was there before the iteration of the outer `depth` loops began.
 
-    What is read of `steady` buffers, which nothing in the program stores to, is the same for writers and readers.
+    What is read of `steady` buffers, which nothing in the program stores to, is the same for writers and readers, and
+    what is `told` of their elements holds.
     """
     users = [s for s in statements if buffer in s.buffers()]
     read = {load.buffer for s in users for load in s.reads()}
-    return _reads_early(_Users(users), buffer, depth, frozenset(b for b in steady if b in read))
+    return _reads_early(_Users(users), buffer, depth, frozenset(b for b in steady if b in read), told)
 
 
 class _Users:
@@ -51,7 +58,7 @@ class _Users:
 
 
 @presburger.remembered
-def _reads_early(statements: _Users, buffer: Buffer, depth: int, steady: frozenset[Buffer]) -> bool:
+def _reads_early(statements: _Users, buffer: Buffer, depth: int, steady: frozenset[Buffer], told: Told | None) -> bool:
     """`reads_before_writing` of the statements that use a buffer, asked once for all programs that have such."""
 
     def question() -> bool:
@@ -62,9 +69,14 @@ def _reads_early(statements: _Users, buffer: Buffer, depth: int, steady: frozens
         if all(any(_plainly_wrote(writer, reader, load, depth) for writer in writers) for reader, load in asked):
             return False
         data = any(read.buffer in steady for s in users for read in s.reads())
+        data = data or any(presburger.affine(i) is None for _, load in asked for i in load.indices)
+
+        def named(reader: Statement) -> Opaque:
+            return Opaque(steady, None if told is None else partial(told, where=reader.domain))
+
         return not all(
             _covered(reader, buffer, writers, depth, None)
-            or (data and _covered(reader, buffer, writers, depth, Opaque(steady)))
+            or (data and _covered(reader, buffer, writers, depth, named(reader)))
             for reader in readers
         )
 
@@ -116,14 +128,17 @@ def uncovered(
     rest = reader.domain if opaque is None else domain(reader, {}, must=False, opaque=opaque)
     indices: list[Expr] = []
     for k, (index, extent) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
-        if presburger.affine(index) is None:  # it may be any that is inside
+        known = index if opaque is None else opaque.named(index)
+        if known is None or presburger.affine(known) is None:  # it may be any that is inside
             anywhere = Var(f"{load.buffer.name}[{k}]", index.dtype)
             rest = rest.intersect(presburger.loop_domain(anywhere, const(0, index.dtype), extent).may)
             index = anywhere
         else:  # outside, a choice leaves it out
+            index = known
             inside = Binary("and", Binary("ge", index, const(0, index.dtype)), Binary("lt", index, extent))
             rest = rest.intersect(presburger.condition(inside).may)
         indices.append(index)
+    rest = rest if opaque is None else opaque.within(rest)
     load = Load(load.buffer, tuple(indices))
     for writer in writers:
         rest = rest.subtract(_cover(reader, load, writer, depth, opaque))

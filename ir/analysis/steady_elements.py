@@ -6,8 +6,9 @@ two instances of a statement that read the same element move by the same distanc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
+from typing import Protocol
 
 import islpy as isl
 from msgspec import Struct
@@ -17,7 +18,11 @@ from ir.presburger import sets as presburger
 from ir.presburger.opaque import values_of
 from ir.traverse import has_loads, map_expr
 
-Told = Callable[[Load, isl.Set], Iterable[Expr]]  # what holds of an element wherever it is read, which the set says
+
+class Told(Protocol):
+    """What holds of an element wherever it is read, which the params set says."""
+
+    def __call__(self, load: Load, where: isl.Set) -> Iterable[Expr]: ...
 
 
 class SteadyElements(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import islpy as isl
 
@@ -28,11 +28,12 @@ class Opaque:
     """Gives one name to all occurrences of a steady expression: one whose value cannot change along a path.
 
     Steady are expressions over variables and over loads from `constant` buffers, which nothing writes. Names start with
-    a question mark, which no variable's name does.
+    a question mark, which no variable's name does. `told` gives what is assumed of an element.
     """
 
-    def __init__(self, constant: Iterable[Buffer]) -> None:
+    def __init__(self, constant: Iterable[Buffer], told: Callable[[Load], Iterable[Expr]] | None = None) -> None:
         self._constant = {b.name for b in constant}
+        self._told = told
         self._names: dict[Expr, str | None] = {}
         self._exprs: dict[str, Expr] = {}
         self._ranges: dict[str, isl.Set] = {}
@@ -45,6 +46,16 @@ class Opaque:
             if name is not None:
                 self._exprs[name] = expr
         return self._names[expr]
+
+    def named(self, expr: Expr) -> Expr | None:
+        """A sum with variables of these names in place of its steady parts; None if another part is not affine."""
+        if pb.affine(expr) is not None:
+            return expr
+        if isinstance(expr, Binary) and expr.op in ("add", "sub"):
+            lhs, rhs = self.named(expr.lhs), self.named(expr.rhs)
+            return None if lhs is None or rhs is None else Binary(expr.op, lhs, rhs)
+        name = self(expr) if expr.dtype.is_integer else None
+        return None if name is None else Var(name, expr.dtype)
 
     def _steady(self, expr: Expr) -> bool:
         return not any(
@@ -79,6 +90,9 @@ class Opaque:
             ):
                 if 0 <= mask < _LIMIT:
                     known = known.intersect(value.ge_set(zero)).intersect(value.le_set(pb.number(mask)))
+            case Load() if self._told is not None:
+                for cond in self._told(expr):
+                    known = known.intersect(pb.condition(cond, self).may)
             case Unary(op="popcount" | "clz"):
                 known = known.intersect(value.ge_set(zero)).intersect(value.le_set(pb.number(expr.dtype.bits)))
             case _:

@@ -164,7 +164,8 @@ class Program(Struct):
         if self.source is not None:
             return self._own(self.source.optional)
         users, steady = users_of(self.statements), self.unwritten
-        return tuple(b for b in self.written if not reads_before_writing(users[b], b, 0, steady))
+        told = None if self.steady is None else self.steady.told
+        return tuple(b for b in self.written if not reads_before_writing(users[b], b, 0, steady, told))
 
     def _own(self, buffers: Iterable[Buffer]) -> tuple[Buffer, ...]:
         """The parameters of these names."""

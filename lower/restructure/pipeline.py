@@ -248,6 +248,7 @@ def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> Nes
     staged = with_stages(plain, target) if policy.takes(STAGES) else plain
     program, facts = normalize(staged, checks, policy), Facts(func, policy.floats)
     if not checks:  # a check may not rest on what it checks
-        read = frozenset(program.func.buffers) - {s.buffer for s in program.statements}
-        program.steady = SteadyElements(read, facts.told)
+        for known in (program, *([] if program.source is None else [program.source])):
+            read = frozenset(known.func.buffers) - {s.buffer for s in known.statements}
+            known.steady = SteadyElements(read, facts.told)
     return Nests(program, target, facts)

@@ -1,5 +1,6 @@
 """What was stored under a condition on data is there where the same data is asked again: it is no undef."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import numpy as np
@@ -103,3 +104,30 @@ for i, j in T.grid(6, 6):
     assert ("3.4028234663852886e38" in kernel.source) != certain
     if certain:  # a name is bound to one arbitrary value, which the interpreter picks
         assert_agrees(func, kernel, drawn(func), rtol=1e-5)
+
+
+REFERENCES = 'D: T.Buffer((30,), "int32"), C: T.Buffer((9, 2), "int32"), B: T.Buffer((30,), "int32"), O: T.Buffer((30,), "int32")'
+WRITTEN = {
+    "by a remainder": ("O[0] = 1\nfor i in T.serial(1, 30):\n    O[i] = O[101 % i] + 1", True),
+    "before the remainder": ("O[1] = 1\nfor i in T.serial(2, 30):\n    O[i] = O[101 % i] + 1", False),
+    "back": ("for i in range(30):\n    T.assume(D[i] >= 0 and D[i] <= i)\n    O[i] = B[i]\n    if D[i] > 0:\n        O[i] = O[i - D[i]]", True),
+    "forward": ("for i in range(30):\n    T.assume(D[i] >= -1 and D[i] <= i)\n    O[i] = B[i]\n    if D[i] != 0:\n        O[i] = O[i - D[i]]", False),
+    "children": (
+        "for i in range(21):\n    O[i] = B[i]\nfor k in range(9):\n    T.assume(C[k, 0] >= 0 and C[k, 0] < 21 + k)\n    O[21 + k] = O[C[k, 0]] + C[k, 1]",
+        True,
+    ),
+    "other children": (
+        "for i in range(21):\n    O[i] = B[i]\nfor k in range(9):\n    T.assume(C[k, 0] >= 0 and C[k, 0] < 21 + k)\n    O[21 + k] = O[C[k, 1]]",
+        False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_places_that_data_give_were_stored_to_where_assumptions_say_so(name: str) -> None:
+    body, certain = WRITTEN[name]
+    func = read(REFERENCES, body)
+    kernel = loopsat.compile(func)
+    inputs = {**drawn(func), "D": np.arange(30, dtype=np.int32) // 2, "C": np.arange(18, dtype=np.int32).reshape(9, 2)}
+    assert_agrees(func, kernel, inputs)
+    assert ("May be left out (what is never written is then zero): O." in kernel.source) == certain
