@@ -47,6 +47,11 @@ def test_a_loop_that_stays_one_is_priced_by_its_steps() -> None:
     assert program_price(steps) > 10 * program_price(COPY)
 
 
+def test_bounds_of_loops_may_have_names() -> None:
+    loops = "m = k % 9\nn = m * m + 1\nfor i in T.serial(n):\n    A[i % 64] = A[i % 64] * 0.5 + A[0]"
+    assert program_price(read(f"k: T.int32, {vector('A', size=64)}", loops)) > 0
+
+
 def test_products_are_paid_for_padded_rows_and_columns() -> None:
     prices: list[float] = []
     for rows in (200, 256):
