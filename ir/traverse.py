@@ -452,13 +452,17 @@ def shape_vars(func: PrimFunc) -> tuple[Var, ...]:
 
 
 def sizing_scalars(func: PrimFunc) -> frozenset[Var]:
-    """Integer parameters in extents of buffers or bounds of loops: they are numbers where arrays are laid out."""
+    """Integer parameters in extents of buffers or bounds of loops, also by the names of expressions of them: they are
+    numbers where arrays are laid out."""
     bounds = (e for s in walk(func.body) if isinstance(s, For) for e in (s.start, s.extent))
     made = (s.buffer for s in walk(func.body) if isinstance(s, Alloc))
     extents = (dim for buffer in (*func.buffers, *made) for dim in buffer.shape)
     passed_on = (a for s in walk(func.body) if isinstance(s, CallStmt) for a in s.args if isinstance(a, Expr))
-    used = frozenset(free_vars(*bounds, *extents, *passed_on))
-    return used & {s for s in func.scalars if s.dtype.is_integer}
+    used = free_vars(*bounds, *extents, *passed_on)
+    for let in reversed([s for s in walk(func.body) if isinstance(s, Let)]):  # values name what is bound before
+        if let.var in used and not has_loads(let.value):
+            used |= free_vars(let.value)
+    return frozenset(used & {s for s in func.scalars if s.dtype.is_integer})
 
 
 def can_fault(value: Expr) -> bool:

@@ -63,11 +63,14 @@ def program_price(
     jitted = namespace[f"_{module.main.name}" if module.wide else module.main.name]
     optional, names = {b.name for b in writer.optional}, writer.parameter_names()
     with jax.enable_x64(module.wide):  # pyright: ignore[reportCallIssue]
-        arguments = {
+        arguments: dict[str, Any] = {
             names[p.name]: jax.ShapeDtypeStruct(() if isinstance(p, Var) else _shape(p), p.dtype.numpy)
             for p in bound.params
             if p.name not in optional
         }
+        # numbers while JAX traces: parameters that lowering has found in the bounds of a loop, whatever stood there
+        found = [s for s in bound.scalars if names[s.name] in module.static]
+        arguments |= {names[s.name]: known.get(s.name, min(SIZES[0], int(s.dtype.max))) for s in found}
         closed = jitted.trace(**arguments).jaxpr
     return ArrayPrices(target, _priced(bound, target)).program(closed)
 

@@ -241,9 +241,10 @@ def _fold(e: Expr) -> Expr:
         case "bitand" if power:
             return Binary("mul", _bit(a, n), const(n, dtype))
         case "bitor" if power:
-            return Binary("sub", Binary("add", a, b), Binary("mul", _bit(a, n), const(n, dtype)))
-        case "bitxor" if power and n <= dtype.max // 2:
-            return Binary("sub", Binary("add", a, b), Binary("mul", _bit(a, n), const(2 * n, dtype)))
+            return Binary("add", a, Binary("mul", Binary("sub", const(1, dtype), _bit(a, n)), b))
+        case "bitxor" if power:
+            twice = Binary("mul", _bit(a, n), const(2, dtype))
+            return Binary("add", a, Binary("mul", Binary("sub", const(1, dtype), twice), b))
         case _:
             return e
 

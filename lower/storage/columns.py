@@ -8,7 +8,7 @@ written out for each number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -59,7 +59,7 @@ def _split(program: Program, buffer: Buffer, users: Sequence[Statement]) -> bool
     at = [
         d for d in range(len(buffer.shape)) if all(_by_number(s, p[d], steps) for s in users for p in s.places(buffer))
     ]
-    loops = {o for s in users for p in s.places(buffer) for o in s.loops if any(o.var == p[d] for d in at)}
+    loops = _inner_first(users, lambda s, o: any(o.var == p[d] for p in s.places(buffer) for d in at))
     statements = _written_out(program.statements, loops)
     if not at or statements is None:
         return False
@@ -77,12 +77,10 @@ def _split(program: Program, buffer: Buffer, users: Sequence[Statement]) -> bool
         ns: replace(buffer, name=program.fresh("_".join((buffer.name, *map(str, ns)))), shape=shape, scope="local")
         for ns in numbers
     }
-    for loop in loops:
-        for b, outer in program.depth.items():
-            if any(loop in s.loops[:outer] for s in program.statements if b in s.buffers()):
-                program.depth[b] = outer - 1
-    program.depth.pop(buffer, None)
-    program.depth.update(dict.fromkeys(parts.values(), depth or 0))
+    for b, outer in program.depth.items():
+        around = next((s.loops[:outer] for s in program.statements if b in s.buffers()), ())
+        program.depth[b] = outer - len(set(around).intersection(loops))
+    program.depth.update(dict.fromkeys(parts.values(), program.depth.pop(buffer, 0)))
     changed = [with_parts(s, buffer, parts, at, rest) if s in users else s for s in statements]
     stored = {numbers_at(s.store.indices, at) for s in users if s.buffer == buffer}
     where = {ns: (part, dict(zip(at, ns, strict=True))) for ns, part in parts.items()}
@@ -104,7 +102,13 @@ def _by_number(user: Statement, index: Expr, steps: set[Loop]) -> bool:
     return loop is not None and 0 < _size(loop.extent) <= _MOST and steps.isdisjoint(user.loops)
 
 
-def _written_out(statements: Sequence[Statement], loops: set[Loop]) -> list[Statement] | None:
+def _inner_first(users: Sequence[Statement], chosen: Callable[[Statement, Loop], bool]) -> list[Loop]:
+    """Loops that are chosen for a statement; those around others are written out later, as that makes these anew."""
+    levels = {o: level for s in users for level, o in enumerate(s.loops) if chosen(s, o)}
+    return sorted(levels, key=lambda o: levels[o], reverse=True)
+
+
+def _written_out(statements: Sequence[Statement], loops: Sequence[Loop]) -> list[Statement] | None:
     """Statements with short loops written out, in the order in which they run; None if that is too much."""
     for loop in loops:
         inside = [s for s in statements if loop in s.loops]

@@ -387,6 +387,15 @@ def runs_bound(a):
     return out, n
 
 
+@program(lambda r: (r.random(3),))
+def lists_and_tuples_of_other_names(x):
+    a, first = [x[0], 2], ()
+    b, second = a[:], first
+    a += [4]
+    second += (3,)
+    return len(a), len(b), len(first), len(second), x[0]
+
+
 def where_alone(x):
     return np.where(x > 0.5)[0]
 
@@ -468,7 +477,31 @@ def options_by_name(x):
     return np.clip(x, least=0, a_max=1)
 
 
+def list_of_two_names(x):
+    a = [1, 2]
+    b = (x[0], a)
+    a += [4]
+    return len(b[1])
+
+
+def list_of_a_caller(x):
+    def longer(a):
+        a += [4]
+        return len(a)
+
+    a = []
+    return longer(a) + len(a)
+
+
+def list_in_a_list(x):
+    a = [x[0], 2]
+    for b in [a, a]:
+        b += [3]
+    return len(a)
+
+
 REFUSED = [
+    (list_of_two_names, "a = a + ..."), (list_of_a_caller, "a = a + ..."), (list_in_a_list, "b = b + ..."),
     (places_of, "array of the greatest size"), (transformed, "loops of the transform"), (text_counted, "text.encode()"),
     (floats_out, "float64"), (options_by_name, "its parameters are a, a_min"),
     (where_alone, "A[condition].sum()"), (two_selections, "different arrays"), (selection_returned, "depends on data"),

@@ -32,6 +32,10 @@ COLUMNS = {
         "for r in range(3):\n    for i in range(8):\n        V[i, 2] = V[i, 2] + V[i + 1, 0]\nfor i in range(9):\n    W[i] = V[i, 2]",
         ["V_0 = V[:, 0]", "V.at[:, 2].set(V_2)"],
     ),
+    "filled by loops in one another": (
+        "S = T.alloc_buffer((2, 3), 'int32')\nfor i, j in T.grid(2, 3):\n    S[i, j] = K[i] + j\nfor t in range(9):\n    S[0, 1] = S[0, 1] + S[1, 2] * W[t]\n    S[1, 2] = S[1, 2] + S[0, 0]\nfor i, j in T.grid(2, 3):\n    W[i * 3 + j] = S[i, j]",
+        ["S_0_0 = K[0] + 0", "S_1_2 = K[1] + 2"],
+    ),
 }
 
 

@@ -47,6 +47,17 @@ def test_a_loop_that_stays_one_is_priced_by_its_steps() -> None:
     assert program_price(steps) > 10 * program_price(COPY)
 
 
+COUNTED = (
+    "c = T.alloc_buffer((1,), 'int32')\nc[0] = 0\nfor i in range(64):\n    if A[i] > 0.5:\n        c[0] = c[0] + 1\n"
+)
+
+
+@pytest.mark.parametrize("bound", ["m = k % 9\nn = m * m + 1\n", f"{COUNTED}n = c[0] % 3 + k % 9\n"])
+def test_bounds_of_loops_may_have_names(bound: str) -> None:
+    func = read(f"k: T.int32, {vector('A', size=64)}", f"{bound}for i in T.serial(n):\n    A[i] = A[i] * 0.5 + A[0]")
+    assert program_price(func) > 0
+
+
 def test_products_are_paid_for_padded_rows_and_columns() -> None:
     prices: list[float] = []
     for rows in (200, 256):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from egraph_rules.cost.target import CPU
+from ir import interpret
+from lower.restructure.stage_unrolling import with_stages
 from lowered import agreeing_source, read
 from profiles import some
 
@@ -95,3 +99,15 @@ for s in T.serial(5):
 @pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS.keys())
 def test_others_stay_right(body: str) -> None:
     assert "def f(" in source(body)
+
+
+@pytest.mark.parametrize("op", "|^")
+def test_bits_as_sums_stay_in_their_dtype(op: str) -> None:
+    place = f"T.cast(k {op} (T.int8(1) << q), 'int32'), i"
+    loops = "for q in T.serial(T.int8(0), T.int8(7)):\n    for i in range(64):"
+    func = read('k: T.int8, X: T.Buffer((128, 64), "int32")', f"{loops}\n        X[{place}] = X[{place}] * 2 + i")
+    staged = with_stages(func, CPU)
+    assert staged != func
+    for k in (0, 64, 127):
+        found, wanted = (interpret(f, k=np.int8(k), X=np.zeros((128, 64), np.int32)) for f in (staged, func))
+        np.testing.assert_array_equal(found, wanted)

@@ -40,7 +40,7 @@ from ir.script.plain.program import Program
 from ir.script.plain.promotion import Number, Numbers
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
-from ir.script.plain.tuples import check_no_list, stands_for_list
+from ir.script.plain.tuples import Items, check_no_list, stands_for_list
 from ir.script.scope import Source
 from ir.traverse import has_loads
 
@@ -199,7 +199,9 @@ class Evaluator(Struct):
                 return self.caller.listed(node)
             case Sized():
                 return self.sized(node)
-            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            case ast.List(elts=elts):
+                return Items(self.items(elts, self.value))
+            case ast.Tuple(elts=elts):
                 return tuple(self.items(elts, self.value))
             case _:
                 raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))

@@ -99,6 +99,7 @@ class Frame(Struct):
     held: dict[Key, Number] = field(default_factory=lambda: dict[Key, Number]())  # what cells were given last
     first: frozenset[ast.expr] = frozenset()  # conditions that hold in the first step of their loop
     nodes: Sequence[ast.stmt] = ()  # the statements
+    given: tuple[Value, ...] = ()  # to parameters, by another function, which may know it by other names
     order: Mapping[ast.AST, int] = field(default_factory=lambda: dict[ast.AST, int]())  # of loops and branches
     results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
     enclosing: Callable[[str, ast.AST], Value] | None = None  # what names mean in the function around this one

@@ -45,7 +45,7 @@ from ir.script.plain.promotion import Number, expr_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.lists import Listed, copies
-from ir.script.plain.tuples import check_item, check_own_rows, taken_apart, traded
+from ir.script.plain.tuples import check_alone, check_item, check_own_rows, taken_apart, traded
 from ir.script.scope import Source
 from ir.traverse import has_loads, walk
 
@@ -91,6 +91,7 @@ class Body(Struct, dict=True):
         """Write the statements of a function; what it returns."""
         last = body[-1] if body and isinstance(body[-1], ast.Return) else None
         self.frame.bindings.update(arguments)
+        self.frame.given = tuple(arguments.values()) if self.callers else ()
         self.level = self.program.depth
         self.open_cells(body, arguments)
         self.statements(body[:-1] if last is not None else body)
@@ -243,7 +244,8 @@ class Body(Struct, dict=True):
         """A value that later stores do not change; arrays that are nowhere stored are, if `copy`."""
         match value:
             case tuple():
-                return tuple(self.settled(name, v, node, copy=copy) for v in value)
+                found = tuple(self.settled(name, v, node, copy=copy) for v in value)
+                return value if all(a is b for a, b in zip(found, value, strict=True)) else found
             case Elementwise() if copy:
                 kept = self.arrays.kept(name, value, node)
                 for view in value.chosen:
@@ -473,6 +475,8 @@ class Body(Struct, dict=True):
             self.store(place, new, target)
             return
         old = self.read.value(target)
+        if isinstance(target, ast.Name) and isinstance(old, tuple) and not isinstance(value, ast.Tuple):
+            check_alone(self.read, target.id, old, node)
         new = self.read.operate(op, old, self.read.value(value), node)
         if isinstance(old, View) and old.shape:
             self._check_in_place(old, new, node)

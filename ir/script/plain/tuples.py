@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 MAX_ITEMS = 64  # of a tuple that a loop runs over, written out one after the other
 
 
+class Items(tuple[Value, ...]):
+    """A list that is written out: also without items it is another object than the next one."""
+
+
 def stands_for_list(read: Evaluator, value: Value) -> bool:
     """Whether a value is a list, or a list in one, of which there is an array."""
     stands = read.program.listed.get(value.buffer) if isinstance(value, View) else None
@@ -65,6 +69,19 @@ def check_new_item(read: Evaluator, value: Value, node: ast.AST) -> None:
     if not value.whole or any(isinstance(b, View) and b.buffer == value.buffer for b in bindings):
         hint = "copy it, as in x[:], or swap items one by one"
         raise read.error("unsupported", "an item that is a list, and has another name too", node, hint)
+
+
+def check_alone(read: Evaluator, name: str, items: tuple[Value, ...], node: ast.AST) -> None:
+    """Refuse to change a list that is written out where it has another name, or is in a list or tuple: they stand for
+    the items that there were."""
+    others = (b for n, b in read.frame.bindings.items() if n != name)
+    if (items or isinstance(items, Items)) and any(_holds(other, items) for other in (*others, *read.frame.given)):
+        hint = f"write {name} = {name} + ... for a tuple, or a list of its own; copy it first where it is a list"
+        raise read.error("unsupported", f"`{name}` changes in place, and has another name", node, hint)
+
+
+def _holds(value: object, items: tuple[Value, ...]) -> bool:
+    return value is items or (isinstance(value, tuple) and any(_holds(v, items) for v in value))  # pyright: ignore[reportUnknownVariableType]
 
 
 def check_item(read: Evaluator, row: View, value: Value, node: ast.Subscript, stmt: ast.AST) -> None:
@@ -131,7 +148,7 @@ def item_of(read: Evaluator, items: tuple[Value, ...], index: ast.expr, node: as
     if isinstance(index, ast.Slice):
         parts = [None if p is None else read.number(p) for p in (index.lower, index.upper, index.step)]
         if all(p is None or isinstance(p, int) for p in parts):
-            return items[slice(parts[0], parts[1], parts[2])]  # pyright: ignore[reportArgumentType, reportCallIssue]
+            return (*items[slice(*parts)],)  # pyright: ignore[reportArgumentType, reportCallIssue] - a list of its own
     else:
         k = read.number(index)
         if isinstance(k, int) and -len(items) <= k < len(items):
