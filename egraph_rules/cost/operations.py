@@ -72,6 +72,29 @@ def convolution(target: Target, places: float, outs: float, channels: float, tap
     return places * (image + outs * patch * each)
 
 
+def convolution_by_taps(target: Target, work: float, taps: float, copied: float, *, contracts: bool) -> float:
+    """The same as a product of arrays for each tap, which copies so many elements; other operators than multiplication
+    and addition of floats are none that a library knows."""
+    product = target.contraction if contracts else target.load + target.arith
+    return work * product + taps * (copied * target.convolution_patch + target.kernel)
+
+
+def banded_product(target: Target, places: float, taps: float, width: int) -> float:
+    """The same along one axis, as a product of blocks of so many places with a matrix that has the filter along its
+    diagonal."""
+    matrix = (taps + 2 * width) * width * (2 * target.load + target.store)
+    whole = -(-places // width) * width
+    banded = whole * (taps + 2 * width) * target.banded_contraction
+    return banded + matrix + (3 + taps / width) * target.kernel
+
+
+def convolution_of_slices(target: Target, work: float, turns: float | None) -> float:
+    """The same as a sum of shifted slices, in one operation or in so many turns of a loop."""
+    if turns is None:
+        return work * (target.load + target.arith) + target.kernel
+    return work * (2 * target.load + target.arith + target.store) + steps(target, turns, target.least_launch)
+
+
 def contraction(target: Target, products: float, batch: float = 1.0) -> float:
     """Multiplications and additions of a product of arrays, or of a batch of several."""
     return target.contraction * products + (target.product_of_batch * batch if batch > 1 else 0.0)
@@ -80,6 +103,12 @@ def contraction(target: Target, products: float, batch: float = 1.0) -> float:
 def contraction_by_terms(target: Target, products: float) -> float:
     """A product of arrays written out as a sum of so many elementwise products in all, which are compiled as one."""
     return products * (target.load + target.arith)
+
+
+def contraction_if_exact(target: Target, products: float, read: float) -> float:
+    """A product of arrays of integers, computed in floats where a test of what it reads says that they hold it; it is
+    compiled in integers as well."""
+    return target.phase + read * (target.load + target.arith) + products * target.contraction
 
 
 def instances(target: Target, calls: float, read: float, stored: float, price: float | None) -> float:
