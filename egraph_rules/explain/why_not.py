@@ -17,7 +17,7 @@ from egraph_rules.contexts.context import Contexts
 from egraph_rules.cost.prices import Prices
 from egraph_rules.explain.asking import Wish, unanswered
 from egraph_rules.explain.chains import matched, unmet
-from egraph_rules.explain.derivation import KINDS, Step, Trace, places_inside
+from egraph_rules.explain.derivation import Step, Trace, is_node
 from egraph_rules.explain.queries import Applies, Lacks, Queries
 from egraph_rules.explain.sites import Site, sites
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
@@ -27,7 +27,7 @@ from egraph_rules.search.extract import Choice, ClassId, Extractor, Place
 from egraph_rules.search.numbering import Part
 from ir.errors import RuleError, suggest
 from ir.floats import Floats
-from ir.nodes import SKIP, Expr, Load, PrimFunc, Stmt, Store, seq
+from ir.nodes import SKIP, Expr, Load, PrimFunc, Stmt, seq
 from ir.printing.printer import to_script
 from ir.traverse import stmt_exprs, walk_expr
 
@@ -368,9 +368,4 @@ class _Using(Extractor, kw_only=True):
         """Whether a choice is the node of a statement, its parts being members of the same classes."""
         if part is None or part.number == 0:
             return choice.kind == "skip"
-        if KINDS.get(type(part.stmt), "leaf") != choice.kind:
-            return False
-        if isinstance(part.stmt, Store):
-            return choice.payload[0] == part.stmt.buffer
-        inside = places_inside(part, place, self.contexts)
-        return [self.classes.get(p) for p in inside] == [c.origin for c in choice.parts]
+        return is_node(choice, part, place, self.contexts, self.classes)
