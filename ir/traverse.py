@@ -346,9 +346,14 @@ def loads(expr: Expr) -> Iterator[Load]:
     return (e for e in walk_expr(expr) if isinstance(e, Load))
 
 
+def stores_in(stmt: Stmt) -> Iterator[Store]:
+    """Stores anywhere in a statement, in order."""
+    return (s for s in walk(stmt) if isinstance(s, Store))
+
+
 def accessed(stmt: Stmt) -> Iterator[tuple[Buffer, tuple[Expr, ...]]]:
     """The buffers that a statement stores to or loads from, each time with the indices of the element."""
-    yield from ((s.buffer, s.indices) for s in walk(stmt) if isinstance(s, Store))
+    yield from ((s.buffer, s.indices) for s in stores_in(stmt))
     yield from ((e.buffer, e.indices) for e in all_exprs(stmt) if isinstance(e, Load))
 
 

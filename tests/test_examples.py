@@ -34,10 +34,11 @@ def test_example_runs(path: Path) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
 def test_example_is_optimized(path: Path) -> None:
-    for func in parse(path.read_text(), str(path)).funcs:
+    text = path.read_text().replace("range(20)", "range(2)")  # fewer steps in time to interpret
+    for func in parse(text, str(path)).funcs:
         verify(func)
         best = optimize(func).best
         if path.name in GUARDS_LEFT:
             assert sum(isinstance(s, If) for s in walk(best.body)) == GUARDS_LEFT[path.name]
-        if "4096" not in path.read_text():  # too large to interpret
+        if "4096" not in text:  # too large to interpret
             assert assert_refines(func, best, np.random.default_rng(0), runs=1) == 1

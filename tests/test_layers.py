@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -77,9 +78,33 @@ def imported(node: ast.AST) -> list[str]:
     return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
-def of_ours(tree: ast.AST) -> set[tuple[int, str]]:
+class File:
+    """What a file says of others, by statement, in its functions and while it is imported; and its classes."""
+
+    def __init__(self, path: Path) -> None:
+        self.imports: list[ast.AST] = []
+        self.inside: list[ast.AST] = []
+        self.classes: list[ast.ClassDef] = []
+        tree = ast.parse(path.read_text())
+        pending: list[tuple[ast.AST, bool]] = [(tree, False)]
+        while pending:
+            node, within = pending.pop()
+            if imported(node):
+                self.imports.append(node)
+                self.inside += [node] * within
+            if isinstance(node, ast.ClassDef):
+                self.classes.append(node)
+            within = within or isinstance(node, (ast.FunctionDef, ast.Lambda))
+            pending += [(child, within) for child in ast.iter_child_nodes(node)]
+        self.first = [s for s in tree.body if imported(s)]  # not what stands under TYPE_CHECKING
+
+
+read = cache(File)
+
+
+def of_ours(nodes: list[ast.AST]) -> set[tuple[int, str]]:
     """What is imported of these packages, and in which lines."""
-    found = ((node, name) for node in ast.walk(tree) for name in imported(node))
+    found = ((node, name) for node in nodes for name in imported(node))
     return {(node.lineno, name) for node, name in found if name.partition(".")[0] in (*PACKAGES, TOP)}
 
 
@@ -88,11 +113,10 @@ def test_imports_point_one_way_and_stand_at_the_top(package: str) -> None:
     ours = [p for p in FILES if p.relative_to(ROOT).parts[0] in (package, f"{package}.py")]
     assert ours
     for path in ours:
-        tree = ast.parse(path.read_text())
-        upward = {(line, name) for line, name in of_ours(tree) if name.partition(".")[0] not in ALLOWED[package]}
+        of = read(path)
+        upward = {(line, name) for line, name in of_ours(of.imports) if name.partition(".")[0] not in ALLOWED[package]}
         assert not upward, f"{path} imports {upward}"
-        functions = (n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
-        inside = {found for function in functions for found in of_ours(function)}
+        inside = of_ours(of.inside)
         assert not inside, f"{path} imports {inside} where it is used"
 
 
@@ -105,10 +129,8 @@ def test_no_import_cycles() -> None:
     names = {module_name(p): p for p in FILES}
     edges: dict[str, set[str]] = {}
     for name, path in names.items():
-        tree = ast.parse(path.read_text())
-        checked = [n for n in tree.body if not (isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test))]
         found: set[str] = set()
-        for node in checked:
+        for node in read(path).first:
             for target in imported(node):
                 inner = {f"{target}.{a.name}" for a in node.names} if isinstance(node, ast.ImportFrom) else set()
                 found |= ({target} | inner) & names.keys()
@@ -154,8 +176,7 @@ def test_imports_between_folders_point_down() -> None:
         if folder is None or path.name == "__init__.py":
             continue
         here = floor_of(*folder)
-        nodes = (n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, (ast.Import, ast.ImportFrom)))
-        for node in nodes:
+        for node in (n for n in read(path).imports if isinstance(n, (ast.Import, ast.ImportFrom))):
             for package, *rest in (name.split(".") for name in imported(node)):
                 if package != folder[0]:
                     continue
@@ -200,8 +221,7 @@ def test_classes_are_those_that_are_made_fast() -> None:
 
 def test_what_says_when_it_is_equal_says_so_for_unequal_too() -> None:
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef):
-                own = {s.name for s in node.body if isinstance(s, ast.FunctionDef)}
-                own |= {ast.unparse(s.targets[0]) for s in node.body if isinstance(s, ast.Assign)}
-                assert "__eq__" not in own or "__ne__" in own, f"{path}: {node.name} needs `__ne__ = object.__ne__`"
+        for node in read(path).classes:
+            own = {s.name for s in node.body if isinstance(s, ast.FunctionDef)}
+            own |= {ast.unparse(s.targets[0]) for s in node.body if isinstance(s, ast.Assign)}
+            assert "__eq__" not in own or "__ne__" in own, f"{path}: {node.name} needs `__ne__ = object.__ne__`"

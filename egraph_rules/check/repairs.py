@@ -36,7 +36,17 @@ from ir.nodes import (
 from ir.printing.printer import to_script
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
-from ir.traverse import all_exprs, buffers_written, children, map_expr, map_stmt, walk, walk_expr, with_children
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    children,
+    map_expr,
+    map_stmt,
+    stores_in,
+    walk,
+    walk_expr,
+    with_children,
+)
 
 _COPY = "before_"  # names of buffers that hold what another one holds at first
 _AGAIN = 6  # other inputs on which the rule must do right
@@ -224,7 +234,7 @@ def _runs(func: PrimFunc, inputs: Inputs) -> Iterator[_Repair]:
 
 
 def _same_place(func: PrimFunc, inputs: Inputs) -> Iterator[_Repair]:
-    stores = [s for s in walk(func.body) if isinstance(s, Store)]
+    stores = [*stores_in(func.body)]
     for one, other in permutations(stores, 2):
         if one.buffer == other.buffer and one.indices != other.indices:
             names = [to_script(Load(s.buffer, s.indices)) for s in (one, other)]

@@ -38,7 +38,17 @@ from ir.nodes import (
 )
 from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
-from ir.traverse import all_exprs, children, map_expr, map_stmt, substitute, walk, with_buffers, with_children
+from ir.traverse import (
+    all_exprs,
+    children,
+    map_expr,
+    map_stmt,
+    stores_in,
+    substitute,
+    walk,
+    with_buffers,
+    with_children,
+)
 
 _TRIES = 400
 
@@ -217,7 +227,7 @@ def _with(func: PrimFunc, old: Expr, new: Expr) -> PrimFunc:
 def tidy(func: PrimFunc) -> PrimFunc:
     """A function without parameters and local buffers that it does not use."""
     used = {e.buffer.name for e in all_exprs(func.body) if isinstance(e, Load)}
-    used |= {s.buffer.name for s in walk(func.body) if isinstance(s, Store)}
+    used |= {s.buffer.name for s in stores_in(func.body)}
     used |= {e.name for e in all_exprs(func.body) if isinstance(e, Var)}
     shapes = {e.name for p in func.params if isinstance(p, Buffer) for e in p.shape if isinstance(e, Var)}
     return replace(func, params=tuple(p for p in func.params if p.name in used | shapes))

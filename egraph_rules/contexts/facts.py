@@ -16,7 +16,7 @@ from ir.analysis.contents import Contents
 from ir.fold import folded
 from ir.nodes import Buffer, Const, Expr, For, Load, Stmt, Var
 from ir.presburger import sets as pb
-from ir.traverse import accessed, loads
+from ir.traverse import accessed, buffers_read, loads
 
 IMPOSSIBLE = -1  # the id of facts that contradict each other: nothing runs there
 NO_PERMISSION = 0  # the id of permissions that permit nothing
@@ -163,7 +163,7 @@ def matters(facts: Facts) -> set[Buffer]:
 
 def read_by(conditions: Iterable[tuple[Expr, bool]]) -> set[Buffer]:
     """The buffers that conditions read."""
-    return {load.buffer for cond, _ in conditions for load in loads(cond)}
+    return buffers_read(*(cond for cond, _ in conditions))
 
 
 def reads_any(cond: Expr, written: Collection[Buffer]) -> bool:

@@ -19,7 +19,7 @@ from ir.analysis.contents import Contents, Value
 from ir.analysis.effects import Effects, LoopSets, before
 from ir.nodes import Buffer, Const, For, If, Let, Load, Select, Stmt, Store
 from ir.presburger import sets as pb
-from ir.traverse import buffers_read, buffers_written, loads, stmt_children, walk
+from ir.traverse import buffers_read, buffers_written, loads, stmt_children, stores_in, walk
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -84,7 +84,7 @@ def _claims(known: Contents) -> Iterator[tuple[Buffer, Value, isl.Set]]:
 
 def _combines(stmt: Stmt, buffer: Buffer, numbers: Collection[Buffer] | None) -> bool:
     """Whether all stores to a buffer combine its element, with others of which some may be `numbers` where given."""
-    stores = [s for s in walk(stmt) if isinstance(s, Store) and s.buffer == buffer]
+    stores = [s for s in stores_in(stmt) if s.buffer == buffer]
     read = [buffers_read(s.value) for s in stores]
     return all(buffer in r for r in read) and (numbers is None or any(not r.isdisjoint(numbers) for r in read))
 

@@ -114,7 +114,7 @@ def _is_refuted(model: Any, cond: Expr, truth: bool, given: Sequence[tuple[Expr,
     """Whether a condition does not have a truth at the values that a model has for variables, dtypes considered."""
     lib, context = _z3(), model.ctx
     point: dict[Var, int] = {}
-    for var in {v for e in (cond, *(c for c, _ in given)) for v in free_vars(e)}:
+    for var in free_vars(cond, *(c for c, _ in given)):
         if var.dtype is DType.BOOL:
             point[var] = int(lib.is_true(model.eval(lib.Bool(var.name, context))))
         else:

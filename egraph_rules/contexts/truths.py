@@ -120,7 +120,7 @@ def _by_products(facts: Facts, cond: Expr) -> bool | None:
     if not any(map(_is_product, walk_expr(cond))):
         return None
     told = [(c, v) for c, v in facts.conditions if not has_loads(c)]
-    used = {v for e in (cond, *(c for c, _ in told)) for v in free_vars(e)}
+    used = free_vars(cond, *(c for c, _ in told))
     names = {v.name: v for v in used if v.dtype.is_integer and v.dtype is not DType.UINT64}  # which may wrap as int64
     given = [*told, *((c, True) for c in _inequalities(facts.domain, names.values()))]
     if len(given) > _MOST_GIVEN:

@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from egraph_rules.cost.target import Target
+from egraph_rules.cost.target import TPU, Target
 
 # Statements -----------------------------------------------------------------------------------------------------------
 
@@ -72,6 +72,29 @@ def convolution(target: Target, places: float, outs: float, channels: float, tap
     return places * (image + outs * patch * each)
 
 
+def convolution_by_taps(target: Target, work: float, taps: float, copied: float, *, contracts: bool) -> float:
+    """The same as a product of arrays for each tap, which copies so many elements; other operators than multiplication
+    and addition of floats are none that a library knows."""
+    product = target.contraction if contracts else target.load + target.arith
+    return work * product + taps * (copied * target.convolution_patch + target.kernel)
+
+
+def banded_product(target: Target, places: float, taps: float, width: int) -> float:
+    """The same along one axis, as a product of blocks of so many places with a matrix that has the filter along its
+    diagonal."""
+    matrix = (taps + 2 * width) * width * (2 * target.load + target.store)
+    whole = -(-places // width) * width
+    banded = whole * (taps + 2 * width) * target.banded_contraction
+    return banded + matrix + (3 + taps / width) * target.kernel
+
+
+def convolution_of_slices(target: Target, work: float, turns: float | None) -> float:
+    """The same as a sum of shifted slices, in one operation or in so many turns of a loop."""
+    if turns is None:
+        return work * (target.load + target.arith) + target.kernel
+    return work * (2 * target.load + target.arith + target.store) + steps(target, turns, target.least_launch)
+
+
 def contraction(target: Target, products: float, batch: float = 1.0) -> float:
     """Multiplications and additions of a product of arrays, or of a batch of several."""
     return target.contraction * products + (target.product_of_batch * batch if batch > 1 else 0.0)
@@ -80,6 +103,12 @@ def contraction(target: Target, products: float, batch: float = 1.0) -> float:
 def contraction_by_terms(target: Target, products: float) -> float:
     """A product of arrays written out as a sum of so many elementwise products in all, which are compiled as one."""
     return products * (target.load + target.arith)
+
+
+def contraction_if_exact(target: Target, products: float, read: float) -> float:
+    """A product of arrays of integers, computed in floats where a test of what it reads says that they hold it; it is
+    compiled in integers as well."""
+    return target.phase + read * (target.load + target.arith) + products * target.contraction
 
 
 def instances(target: Target, calls: float, read: float, stored: float, price: float | None) -> float:
@@ -279,3 +308,27 @@ def kept_stage(target: Target, elements: float) -> float:
 def stored_terms(target: Target, elements: float) -> float:
     """Terms of a reduction that another statement has too, which the compiler stores."""
     return target.shared * elements
+
+
+# Kernels of ours ------------------------------------------------------------------------------------------------------
+
+# Of an operation in one, where shifted reads keep the units busy that XLA's fusions leave to arithmetic: 1024 lanes a
+# cycle, of which an element moved takes 0.0093.
+_KERNEL_OPERATION = {TPU.name: 0.105}
+_WORD = 4  # bytes of the elements in whose units prices are
+# By the TPU compiler's estimate for its own kernels: of a byte that is read or written, and before the first element.
+# An operation takes 1024 lanes a cycle; four units could share the work, but shifted reads keep more than one busy.
+_CYCLES_A_BYTE = 39_164 / (4 * 4096 * 1024)
+_CYCLES_A_KERNEL = 1_824
+_CYCLES_AN_OPERATION = 1 / 1024
+
+
+def kernels(target: Target, count: int, size: float, operations: float = 0.0) -> float:
+    """So many kernels that move `size` bytes and compute so much in all."""
+    work = _KERNEL_OPERATION.get(target.name, target.arith) * operations
+    return target.load * size / _WORD + work + count * target.kernel
+
+
+def kernel_cycles(count: int, size: float, operations: float) -> float:
+    """The same in cycles of a TPU."""
+    return _CYCLES_A_KERNEL * count + size * _CYCLES_A_BYTE + operations * _CYCLES_AN_OPERATION

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ir.analysis.legality import update_of
 from ir.instructions import instruction_of
 from ir.nodes import Alloc, For, Load, PrimFunc, Seq, Stmt, Store
-from ir.traverse import has_load, map_stmt, walk
+from ir.traverse import has_load, map_stmt, stores_in, walk
 
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
 STORES = 60  # of all programs that are priced as a whole: it takes lowering some 20 ms a statement
@@ -142,7 +142,7 @@ def _instances(stmt: Stmt) -> int:
 
 def _recurrences(stmt: Stmt) -> int:
     """How many stores make an element of what it held, but do not just add to it, or the like."""
-    stores = (s for s in walk(stmt) if isinstance(s, Store))
+    stores = stores_in(stmt)
     return sum(has_load(s.value, Load(s.buffer, s.indices)) and update_of(s) is None for s in stores)
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import TypeVar
 
 import islpy as isl
 from msgspec import Struct, field
 
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
-from egraph_rules.contexts.facts import Priority
+from egraph_rules.contexts.context import Contexts
 from egraph_rules.explain.sites import Site
 from ir.analysis.contents import Contents, Regions
-from ir.nodes import Assume, Buffer, Expr, For, Let, Load, Stmt
-from ir.traverse import all_exprs, free_vars, substitute_expr, walk_expr
+from ir.nodes import Buffer, Expr, For, Let, Load, Stmt
+from ir.traverse import all_exprs, walk_expr
 
 _PROPOSALS = 5  # of a rule at a place; one is enough to see that it applies
 
@@ -41,7 +41,9 @@ class _Question(Struct, frozen=True):
     kind: str
     expr: Expr | None
     facts: int
-    buffer: Buffer | None = None
+
+
+_Answer = TypeVar("_Answer")
 
 
 class Asking(Here, frozen=True):
@@ -49,73 +51,55 @@ class Asking(Here, frozen=True):
 
     log: list[_Question] = field(default_factory=lambda: list[_Question]())
 
-    def _note(self, kind: str, expr: Expr | None = None, buffer: Buffer | None = None) -> None:
-        self.log.append(_Question(kind, expr, self.facts, buffer))
+    def _noted(self, answer: _Answer, kind: str, expr: Expr | None = None) -> _Answer:
+        """An answer, and the question noted if there is none; "never" is one to whether a condition holds."""
+        if any(answer is none for none in ((None,) if kind == "truth" else (None, False))):
+            self.log.append(_Question(kind, expr, self.facts))
+        return answer
 
     def elsewhere(self, facts: int, permissions: int) -> Here:
         """Another place, whose questions are not kept: they are about names that are not known here."""
         return Here(self.contexts, facts, permissions)
 
+    def _also(self, found: Here) -> Here:
+        """Another place, whose questions are kept."""
+        return Asking(found.contexts, found.facts, found.permissions, self.log)
+
     @property
     def known(self) -> Contents:
-        """Contents of buffers: the region that holds each known value."""
-        self._note("known")
+        self._noted(None, "known")
         return self.contexts.facts(self.facts).known
 
     @property
     def live(self) -> Regions:
-        """Of each buffer that may hold anything somewhere after the place, the region that may not: it is read."""
-        self._note("live")
+        self._noted(None, "live")
         return self.contexts.live(self.permissions)
 
     def truth(self, cond: Expr) -> bool | None:
-        """Whether a condition always or never holds; None when neither is proven."""
-        answer = self.contexts.truth(self.facts, cond)
-        if answer is None:
-            self._note("truth", cond)
-        return answer
+        return self._noted(Here.truth(self, cond), "truth", cond)
 
     def constant(self, expr: Expr) -> int | None:
-        """The one value an integer expression has, if it has only one."""
-        answer = self.contexts.constant(self.facts, expr)
-        if answer is None:
-            self._note("constant", expr)
-        return answer
+        return self._noted(Here.constant(self, expr), "constant", expr)
 
     def decided(self, expr: Expr) -> bool:
-        """Whether evaluating an expression can neither fault nor give undef."""
-        answer = self.contexts.decided(self.facts, expr)
-        if not answer:
-            self._note("decided", expr)
-        return answer
+        return self._noted(Here.decided(self, expr), "decided", expr)
 
     def in_bounds(self, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
-        """Whether an access stays inside its buffer."""
-        answer = self.contexts.in_bounds(self.facts, buffer, indices)
-        if not answer:
-            self._note("in_bounds", Load(buffer, indices))
-        return answer
+        return self._noted(Here.in_bounds(self, buffer, indices), "in_bounds", Load(buffer, indices))
 
     def ask(self, question: Callable[[], isl.Set]) -> isl.Set | None:
-        """A set computed by isl, or None when that takes too many steps."""
-        answer = Here.ask(self, question)
-        if answer is None:
-            self._note("ask")
-        return answer
+        return self._noted(Here.ask(self, question), "ask")
 
     def under(self, cond: Expr, truth: bool) -> Here | None:
-        """The place where `cond` was found true (or false); None if it never is."""
-        facts = self.contexts.assume(self.facts, cond, truth)
-        return None if facts == IMPOSSIBLE else Asking(self.contexts, facts, self.permissions, self.log)
+        found = Here.under(self, cond, truth)
+        return None if found is None else self._also(found)
 
     def at(self, domain: isl.Set) -> Here:
-        """A place of which nothing is known but the values that variables can have."""
-        return Asking(self.contexts, self.contexts.root(domain, Priority.FACTS), 0, self.log)
+        return self._also(Here.at(self, domain))
 
     def inside(self, stmt: For | Let) -> Here | None:
-        """The place in the body of a loop or binding; None if it is never reached."""
         found = Here.inside(self, stmt)
-        return None if found is None else Asking(found.contexts, found.facts, found.permissions, self.log)
+        return None if found is None else self._also(found)
 
 
 def unanswered(rule: Rule, site: Site, contexts: Contexts) -> list[Wish] | None:
@@ -139,7 +123,7 @@ def _wishes(question: _Question, site: Site, here: Here) -> Iterator[Wish]:
     match question.kind:
         case "truth":
             assert question.expr is not None
-            yield Wish(f"`{text}`", _claim(question, site), asked=True)
+            yield Wish(f"`{text}`", site.assumed(question.expr), asked=True)
         case "constant":
             yield Wish(f"`{text}` is not known to have one value")
         case "decided":
@@ -158,12 +142,3 @@ def _wishes(question: _Question, site: Site, here: Here) -> Iterator[Wish]:
                 yield Wish(f"what it writes to {', '.join(names)} may be read afterwards")
         case _:
             yield Wish("a set of iterations takes too many steps to compute")
-
-
-def _claim(question: _Question, site: Site) -> Stmt | None:
-    """The assumption that a condition holds, if its variables are bound before the statement."""
-    assert question.expr is not None
-    expr = question.expr
-    outer = {v.name for v in site.env}
-    bound = {v.name for v in free_vars(expr) if v.name.startswith("%")}
-    return Assume(substitute_expr(expr, site.env)) if bound <= outer else None

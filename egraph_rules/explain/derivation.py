@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
@@ -325,16 +325,20 @@ class _Descent:
             return choice.payload[0] == part.number
         if choice.kind == "twin":
             return self._repeats.get((at.facts, part.number, at.permissions)) == choice.payload[0]
-        if KINDS.get(type(part.stmt), "leaf") != choice.kind:
-            return False
-        match choice.kind:
-            case "leaf":
-                return choice.payload[0] == part.number
-            case "store":
-                return choice.payload[0] == cast(Store, part.stmt).buffer
-            case _:
-                found = [self.classes.get(p) for p in places_inside(part, at, self.trace.contexts)]
-                return found == [c.origin for c in choice.parts]
+        return is_node(choice, part, at, self.trace.contexts, self.classes)
+
+
+def is_node(choice: Choice, part: Part, at: Place, contexts: Contexts, classes: Mapping[Place, ClassId]) -> bool:
+    """Whether a choice is the node of a statement, its parts being members of the same classes."""
+    if KINDS.get(type(part.stmt), "leaf") != choice.kind:
+        return False
+    match choice.kind:
+        case "leaf":
+            return choice.payload[0] == part.number
+        case "store":
+            return choice.payload[0] == cast(Store, part.stmt).buffer
+        case _:
+            return [classes.get(p) for p in places_inside(part, at, contexts)] == [c.origin for c in choice.parts]
 
 
 def places_inside(part: Part, at: Place, contexts: Contexts) -> list[Place]:

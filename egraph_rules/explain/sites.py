@@ -10,10 +10,10 @@ from msgspec import Struct
 from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.explain.derivation import Names, Trace, line, places_inside, printed, printed_names
 from egraph_rules.search.extract import Place
-from ir.nodes import Expr, Seq, Stmt, seq
+from ir.nodes import Assume, Expr, Seq, Stmt, seq
 from ir.printing.printer import to_script
 from ir.program.edit import with_children
-from ir.traverse import substitute_expr
+from ir.traverse import free_vars, substitute_expr
 
 if TYPE_CHECKING:
     from egraph_rules.search.numbering import Part
@@ -35,6 +35,11 @@ class Site(Struct, frozen=True):
     def text(self, expr: Expr) -> str:
         """An expression in the author's names."""
         return to_script(substitute_expr(expr, self.env))
+
+    def assumed(self, cond: Expr) -> Stmt | None:
+        """The assumption of a condition, if all its variables are bound before the statement."""
+        inner = {v.name for v in free_vars(cond) if v.name.startswith("%")}
+        return Assume(substitute_expr(cond, self.env)) if inner <= {v.name for v in self.env} else None
 
     def printed(self) -> Stmt:
         """The statement in the author's names."""

@@ -15,7 +15,7 @@ from ir.dtypes import DType
 from ir.nodes import SKIP, Assume, Binary, Const, Expr, For, If, Load, Seq, Stmt, Store, Unary, Undef, const
 from ir.operators import combines, neutral
 from ir.printing.printer import to_script
-from ir.traverse import all_exprs, buffers_written, free_vars, map_stmt, substitute_expr, walk, walk_expr
+from ir.traverse import all_exprs, buffers_written, free_vars, map_stmt, stores_in, substitute_expr, walk_expr
 
 if TYPE_CHECKING:
     from egraph_rules.search.numbering import Part
@@ -72,7 +72,7 @@ def _claims(arm: Stmt, instead: Stmt, runs: Expr, where: str) -> Iterator[Wish]:
 
 def _arbitrary(arm: Stmt, instead: Stmt, runs: Expr, where: str) -> Iterator[Wish]:
     """That nobody looks at what the arm would write, where the condition tells which elements these are."""
-    stores = [s for s in walk(arm) if isinstance(s, Store)]
+    stores = [*stores_in(arm)]
     told = all(free_vars(runs) <= free_vars(*s.indices) for s in stores)
     if instead == SKIP and told:
         havoc = map_stmt(arm, on_stmt=lambda s: replace(s, value=Undef(s.value.dtype)) if isinstance(s, Store) else s)
@@ -117,7 +117,7 @@ def _values(arm: Stmt, instead: Stmt, dtype: DType) -> Sequence[Const]:
     numbers.sort(key=lambda n: n in (0, 1))  # those of sums and products work in more places, and need less to be said
     if dtype is not DType.BOOL:
         numbers += [0, 1]
-    stored = [s.value for s in walk(instead) if isinstance(s, Store)]
+    stored = [s.value for s in stores_in(instead)]
     for value in (*(const(n, dtype) for n in numbers), *stored):
         if isinstance(value, Const) and value.dtype is dtype and not any(value.same(known) for known in found):
             found.append(value)

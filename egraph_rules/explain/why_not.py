@@ -17,7 +17,7 @@ from egraph_rules.contexts.context import Contexts
 from egraph_rules.cost.prices import Prices
 from egraph_rules.explain.asking import Wish, unanswered
 from egraph_rules.explain.chains import matched, unmet
-from egraph_rules.explain.derivation import KINDS, Step, Trace, places_inside
+from egraph_rules.explain.derivation import Step, Trace, is_node
 from egraph_rules.explain.queries import Applies, Lacks, Queries
 from egraph_rules.explain.sites import Site, sites
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
@@ -27,9 +27,9 @@ from egraph_rules.search.extract import Choice, ClassId, Extractor, Place
 from egraph_rules.search.numbering import Part
 from ir.errors import RuleError, suggest
 from ir.floats import Floats
-from ir.nodes import SKIP, Assume, Expr, Load, PrimFunc, Stmt, Store, seq
+from ir.nodes import SKIP, Expr, Load, PrimFunc, Stmt, seq
 from ir.printing.printer import to_script
-from ir.traverse import free_vars, stmt_exprs, substitute_expr, walk_expr
+from ir.traverse import stmt_exprs, walk_expr
 
 _ADD = "add"
 _SHOWN = 3  # places, and facts of a place, that are shown
@@ -245,7 +245,7 @@ class _Asker(Struct):
                 reasons.append(f"`{text}` never holds there")
             else:
                 reasons.append(f"`{text}` is not known to hold")
-                wishes.append(Wish(text, _bound_before(here, site)))
+                wishes.append(Wish(text, site.assumed(here)))
         advice = self._advice(rule, site, wishes) if len(wishes) == len(failing) else ""
         missing = f"it would need: {advice}" if advice else "; ".join(reasons)
         yield f"{site} `{site.text(expr)}` is of its form, but {missing}"
@@ -284,13 +284,6 @@ def _applies(rule: Rule, stmt: Stmt, trace: Trace) -> bool:
         elif any(n == rule.name for _, n in trace.edges.get((place.facts, place.number, place.permissions), ())):
             return True
     return False
-
-
-def _bound_before(cond: Expr, site: Site) -> Stmt | None:
-    """The assumption of a condition, if all its variables are bound before the statement."""
-    outer = {v.name for v in site.env}
-    inner = {v.name for v in free_vars(cond) if v.name.startswith("%")}
-    return Assume(substitute_expr(cond, site.env)) if inner <= outer else None
 
 
 def _one_line(claim: Stmt) -> str:
@@ -375,9 +368,4 @@ class _Using(Extractor, kw_only=True):
         """Whether a choice is the node of a statement, its parts being members of the same classes."""
         if part is None or part.number == 0:
             return choice.kind == "skip"
-        if KINDS.get(type(part.stmt), "leaf") != choice.kind:
-            return False
-        if isinstance(part.stmt, Store):
-            return choice.payload[0] == part.stmt.buffer
-        inside = places_inside(part, place, self.contexts)
-        return [self.classes.get(p) for p in inside] == [c.origin for c in choice.parts]
+        return is_node(choice, part, place, self.contexts, self.classes)

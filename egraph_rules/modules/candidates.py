@@ -23,7 +23,7 @@ from ir.presburger.index_map import IndexMap
 from ir.program.blocks import lower_blocks
 from ir.program.calls import minus, plus
 from ir.schedule.storage import Storage
-from ir.traverse import free_vars, loads, node_count, results_of, stmt_children, stmt_exprs, walk
+from ir.traverse import free_vars, loads, node_count, results_of, stmt_children, stmt_exprs, stores_in
 
 Map = IndexMap | Callable[..., object]
 Maps = Mapping[str, Map | Iterable[Map]]
@@ -219,7 +219,7 @@ def _copied(graph: Graph, buffer: Buffer) -> Iterator[Storage]:
 
 def _copies(func: PrimFunc, name: str) -> Iterator[tuple[Buffer, tuple[Expr, ...], tuple[Expr, ...]]]:
     """Buffers that hold elements of a parameter: each with indices into the parameter and into itself."""
-    for store in (s for s in walk(func.body) if isinstance(s, Store)):
+    for store in stores_in(func.body):
         value = store.value
         sources = (value.then, value.other) if isinstance(value, Select) else (value,)
         for source in (s for s in sources if isinstance(s, Load) and s.buffer != store.buffer):

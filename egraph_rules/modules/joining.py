@@ -19,7 +19,7 @@ from ir.nodes import Alloc, Buffer, CallStmt, Const, Expr, For, If, Load, PrimFu
 from ir.program.calls import body_of, calls_in, names_mentioned, without_calls
 from ir.program.edit import names_in, with_children
 from ir.program.scopes import allocated, flat, used
-from ir.traverse import buffers_written, has_loads, stmt_children, walk
+from ir.traverse import buffers_written, has_loads, stmt_children, stores_in, walk
 
 Pays = Callable[[PrimFunc, PrimFunc], bool]  # whether a function is cheaper than one that has calls in a row
 Keeps = Callable[[PrimFunc], bool]  # whether a function without calls has guards, and keeps some of them by itself
@@ -193,7 +193,7 @@ class _Kind(Struct, frozen=True):
 
 def only_moves(func: PrimFunc) -> bool:
     """Whether all that a function stores are elements that it finds, and numbers."""
-    stores = [s for s in walk(func.body) if isinstance(s, Store)]
+    stores = [*stores_in(func.body)]
     values = [e for s in stores for e in _moved(s.value)]
     read = {e.buffer for e in values if isinstance(e, Load)}
     if not read or not read.isdisjoint(buffers_written(func.body)):

@@ -11,7 +11,7 @@ from ir.arith import ArithmeticFault, binary_function, unary_function
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, If, Load, PrimFunc, Select, Store, Unary, const
 from ir.operators import combines, neutral, special
-from ir.traverse import children, reads, stmt_exprs, walk, walk_expr, with_children
+from ir.traverse import children, reads, stmt_exprs, stores_in, walk, walk_expr, with_children
 
 _MOST = 4  # values of one buffer
 
@@ -22,7 +22,7 @@ def wanted_by(func: PrimFunc, param: Buffer) -> list[Const]:
     found: list[Const] = []
     for arm, number in _choices(func):
         _add(found, _before(arm, param, number))
-    for store in _stores(func):
+    for store in stores_in(func.body):
         for op, term in _steps(store):
             number = neutral(op, term.dtype)
             if number is not None:
@@ -32,7 +32,7 @@ def wanted_by(func: PrimFunc, param: Buffer) -> list[Const]:
 
 def wanted_for(func: PrimFunc, param: Buffer, result: Buffer, value: Const) -> Const | None:
     """What an element of a parameter has to be for the elements of a result that are computed of it to be `value`."""
-    for store in _stores(func):
+    for store in stores_in(func.body):
         if store.buffer == result and not reads(result, store.value):
             found = _before(store.value, param, value)
             if found is not None:
@@ -42,7 +42,7 @@ def wanted_for(func: PrimFunc, param: Buffer, result: Buffer, value: Const) -> C
 
 def given_by(func: PrimFunc, param: Buffer, result: Buffer, value: Const) -> Const | None:
     """What the elements of a result are that are computed of elements of a parameter which are `value`."""
-    for store in _stores(func):
+    for store in stores_in(func.body):
         if store.buffer == result and reads(param, store.value):
             found = _at(store.value, param, value)
             if isinstance(found, Const):
@@ -60,10 +60,6 @@ def add_new(values: list[Const], new: Const | None) -> bool:
 def _add(values: list[Const], new: Const | None) -> None:
     if new is not None and len(values) < _MOST and not any(new.same(v) for v in values):
         values.append(new)
-
-
-def _stores(func: PrimFunc) -> Iterator[Store]:
-    return (s for s in walk(func.body) if isinstance(s, Store))
 
 
 def _choices(func: PrimFunc) -> Iterator[tuple[Expr, Const]]:

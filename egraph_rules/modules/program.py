@@ -39,7 +39,7 @@ from ir.program.modules import ENTRY, check_calls, entry_of
 from ir.schedule.storage import Storage
 from ir.semantics.verify import check_entry
 from ir.transform.calls.specialize import specialized
-from ir.traverse import map_stmt, walk
+from ir.traverse import map_stmt, stores_in, walk
 
 VARIANTS = 12  # of a call: ways to keep its buffers that are searched
 INLINED = 20  # stores of a program with all callees inlined up to which that is searched as a whole
@@ -415,7 +415,7 @@ def _is_small(func: PrimFunc) -> bool:
 
 def _stages(func: PrimFunc) -> int:
     """How many stores a function has, with those of what it calls, but for those that copy a buffer as it is."""
-    stores = [s for s in walk(without_calls(func).body) if isinstance(s, Store)]
+    stores = [*stores_in(without_calls(func).body)]
     return sum(not _is_copy(s) for s in stores)
 
 

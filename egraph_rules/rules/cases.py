@@ -40,6 +40,7 @@ from ir.presburger import sets as pb
 from ir.traverse import (
     all_exprs,
     bound_var,
+    buffers_read,
     buffers_written,
     children,
     conjuncts_of,
@@ -48,6 +49,7 @@ from ir.traverse import (
     loads,
     stmt_children,
     stmt_exprs,
+    stores_in,
     substitute_expr,
     walk,
     walk_expr,
@@ -200,7 +202,7 @@ def _commute(one: Stmt, other: Stmt, here: Here) -> bool:
 def joined(first: Stmt, second: Stmt, here: Here) -> Stmt | None:
     """Two branches as one; None if the condition of the first does not decide the second."""
     one, other = _branch(first), _branch(second)
-    changed = buffers_written(first) & {load.buffer for b in (one, other) if b is not None for load in loads(b.cond)}
+    changed = buffers_written(first) & buffers_read(*(b.cond for b in (one, other) if b is not None))
     arms = None if one is None or other is None or changed else _decisions(one.cond, other.cond, here)
     if one is None or arms is None:
         return None
@@ -248,7 +250,7 @@ def common_part(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, If) or SKIP in (stmt.then, stmt.other) or stmt.then == stmt.other:
         return
     yes, no = list(flat(stmt.then)), list(flat(stmt.other))
-    reads = {load.buffer for load in loads(stmt.cond)}
+    reads = buffers_read(stmt.cond)
     if yes[0] == no[0] and reads.isdisjoint(buffers_written(yes[0])):
         yield seq(yes[0], replace(stmt, then=seq(*yes[1:]), other=seq(*no[1:])))
     elif yes[-1] == no[-1]:
@@ -390,7 +392,7 @@ def arbitrary_arm(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, If) or SKIP in (stmt.then, stmt.other):
         return
     for arm, other, cond in ((stmt.then, stmt.other, ~stmt.cond), (stmt.other, stmt.then, stmt.cond)):
-        unchanged = {load.buffer for load in loads(stmt.cond)}.isdisjoint(buffers_written(other))
+        unchanged = buffers_read(stmt.cond).isdisjoint(buffers_written(other))
         if _permits(arm) and not _permits(other) and unchanged:
             yield seq(replace(stmt, cond=cond, then=other, other=SKIP), If(~cond, arm, SKIP))
 
@@ -398,7 +400,7 @@ def arbitrary_arm(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 def _permits(stmt: Stmt) -> bool:
     """Whether a statement only stores undef."""
     return all(isinstance(s, (Store, Seq)) for s in walk(stmt)) and all(
-        isinstance(s.value, Undef) for s in walk(stmt) if isinstance(s, Store)
+        isinstance(s.value, Undef) for s in stores_in(stmt)
     )
 
 

@@ -63,6 +63,7 @@ from ir.traverse import (
     node_count,
     stmt_children,
     stmt_exprs,
+    stores_in,
     substitute_expr,
     walk,
     walk_expr,
@@ -116,7 +117,7 @@ class _Users(Struct):
     @staticmethod
     def of(inner: Stmt) -> _Users:
         """The users among the statements of a sequence."""
-        stores = [s for s in walk(inner) if isinstance(s, Store)]
+        stores = [*stores_in(inner)]
         users = _Users(
             defaultdict(list),
             tuple(s.buffer for s in walk(inner) if isinstance(s, Alloc)),
@@ -138,7 +139,7 @@ class _Users(Struct):
     def _may_pay(self, buffer: Buffer) -> bool:
         """Whether the price falls if each load computes what the one store leaves; of several nothing is said."""
         parts = self.parts[buffer]
-        stores = [s for part in parts for s in walk(part) if isinstance(s, Store) and s.buffer == buffer]
+        stores = [s for part in parts for s in stores_in(part) if s.buffer == buffer]
         if not stores or any(buffer in reads(s.value) for s in stores):
             return True
         dearest = max((replace(s, value=_chosen(s.value)) for s in stores), key=lambda s: _PRICES.expr(s.value))
@@ -161,7 +162,7 @@ class _Users(Struct):
         """Whether elements are sums over a loop, of floats: what they hold is then no expression."""
         if not buffer.dtype.is_float:
             return False
-        stores = ((part, s) for part in self.parts[buffer] for s in walk(part) if isinstance(s, Store))
+        stores = ((part, s) for part in self.parts[buffer] for s in stores_in(part))
         sums = {id(part): part for part, s in stores if s.buffer == buffer and accumulates(s)}
         return any(not here.never(partial(_summing, part, buffer, ())) for part in sums.values())
 
@@ -211,7 +212,7 @@ def _summing(stmt: Stmt, buffer: Buffer, around: tuple[Var, ...]) -> isl.Set:
     """Where a store to an element runs that adds up over one of the loops around it, as a params set."""
     match stmt:
         case Store(indices=indices):
-            named = {v for i in indices for v in free_vars(i)}
+            named = free_vars(*indices)
             sums = stmt.buffer == buffer and accumulates(stmt) and not named.issuperset(around)
             return pb.always() if sums else pb.never()
         case If(cond=cond, then=then, other=other):

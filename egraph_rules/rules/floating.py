@@ -13,14 +13,15 @@ from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.authoring.rule import FLOAT, Rule, Term, defined, rule
 from ir.floats import Floats
 from ir.nodes import SKIP, Alloc, Binary, Buffer, Expr, For, If, Let, Load, Seq, Stmt, Store, Unary, Var, binary, seq
+from ir.program.edit import nest
 from ir.traverse import (
     all_exprs,
     bound_var,
     factors,
     free_vars,
     has_loads,
-    loads,
     map_expr,
+    reads,
     stmt_children,
     substitute_expr,
     walk,
@@ -209,10 +210,7 @@ class _Rescaled:
                 raise _OtherError
         self.sums.add(store.buffer)
         factor = Unary("exp", binary("sub", self.before, self.top))
-        rescaling: Stmt = replace(store, value=binary("mul", own, factor))
-        for loop in reversed(self.inner):
-            rescaling = replace(loop, body=rescaling)
-        self.rescalings.append(rescaling)
+        self.rescalings.append(nest(self.inner, replace(store, value=binary("mul", own, factor))))
         return replace(store, value=binary("add", own, more))
 
     def _rescales(self, expr: Expr, own: Load) -> bool:
@@ -267,9 +265,9 @@ class _Rescaled:
 
     def _changed(self, buffer: Buffer) -> None:
         """Forget what bindings hold that read a buffer, which is stored to; refuse where the maximum is part of it."""
-        if self.term is not None and not self.stored and any(load.buffer == buffer for load in loads(self.term)):
+        if self.term is not None and not self.stored and reads(buffer, self.term):
             raise _OtherError
-        for var in [v for v, e in self.values.items() if any(load.buffer == buffer for load in loads(e))]:
+        for var in [v for v, e in self.values.items() if reads(buffer, e)]:
             self._untouched(self.values.pop(var))
 
     def _varies(self, exprs: Iterable[Expr], but: Collection[Var] = ()) -> bool:

@@ -27,7 +27,7 @@ from ir.nodes import (
     binary,
     const,
 )
-from ir.traverse import free_vars, loads, substitute_expr
+from ir.traverse import free_vars, reads, substitute_expr
 
 _CALL = 1.0  # as an addition: vector code has it, or makes it of two tables
 
@@ -123,7 +123,7 @@ def last_bit_that_stores(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             x = _tested(cond, stmt.var)
         case _:
             return
-    if x is None or _changes((x, store.value, *store.indices), store) or stmt.var in free_vars(x):
+    if x is None or reads(store.buffer, x, store.value, *store.indices) or stmt.var in free_vars(x):
         return
     inside = here.inside(stmt)
     if any(stmt.var in free_vars(i) for i in store.indices) or start < 0 or start + extent > x.dtype.bits:
@@ -155,7 +155,7 @@ def fold_of_shifts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             return
     if x is None or x.dtype.is_signed or not (lhs.same(own) or rhs.same(own)) or start + extent != x.dtype.bits:
         return
-    if _changes((x, *store.indices), store) or any(stmt.var in free_vars(e) for e in (x, *store.indices)):
+    if reads(store.buffer, x, *store.indices) or any(stmt.var in free_vars(e) for e in (x, *store.indices)):
         return
     folded: list[Expr] = [binary("shr", x, start)]
     names = [Var(f"{stmt.var.name}.{k}", x.dtype) for k in range((extent - 1).bit_length())]
@@ -177,11 +177,6 @@ def _shifted(expr: Expr, var: Var) -> Expr | None:
             return None
 
 
-def _changes(exprs: tuple[Expr, ...], store: Store) -> bool:
-    """Whether expressions read the buffer of a store."""
-    return any(load.buffer == store.buffer for e in exprs for load in loads(e))
-
-
 def _masked(x: Expr, start: int, extent: int) -> Expr:
     """Some bits of a number, as an unsigned one."""
     unsigned = DType(f"uint{x.dtype.bits}")
@@ -200,7 +195,7 @@ def _over_bits(stmt: Stmt, here: Here, op: str) -> tuple[Store, Load, Expr] | No
         return None
     store, own, x = found
     outside = (x, *store.indices)
-    if _changes(outside, store) or any(stmt.var in free_vars(e) for e in outside):
+    if reads(store.buffer, *outside) or any(stmt.var in free_vars(e) for e in outside):
         return None
     if isinstance(stmt.body, If) and not here.in_bounds(store.buffer, store.indices):
         return None  # without a bit that is set, nothing is stored

@@ -34,7 +34,6 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Undef,
     Var,
     const,
     seq,
@@ -42,9 +41,11 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.traverse import (
+    always_evaluated,
     bound_var,
     children,
     free_vars,
+    is_fixed,
     map_stmt,
     node_count,
     stmt_children,
@@ -127,11 +128,6 @@ def is_work(expr: Expr) -> bool:
     return expr.dtype is not DType.BOOL and any(not isinstance(c, Const) for c in children(expr))
 
 
-def is_fixed(expr: Expr) -> bool:
-    """Whether an expression depends on nothing but variables, and is never undef."""
-    return not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
-
-
 def may_bind(expr: Expr, stmt: Stmt, here: Here) -> bool:
     """Whether evaluating an expression of outer variables before a statement cannot fault, or only if that does."""
     if here.decided(expr):
@@ -174,10 +170,7 @@ def _within(expr: Expr, cond: Expr, truth: bool, arm: Stmt, here: Here) -> bool:
 
 def _evaluates(whole: Expr, part: Expr) -> bool:
     """Whether evaluating one expression always evaluates another."""
-    if whole.same(part):
-        return True
-    lazy = isinstance(whole, Select) or (isinstance(whole, Binary) and whole.op in ("and", "or"))
-    return any(_evaluates(c, part) for c in (children(whole)[:1] if lazy else children(whole)))
+    return any(e.same(part) for e in always_evaluated(whole))
 
 
 def inside(stmt: For | Let, here: Here) -> Here | None:

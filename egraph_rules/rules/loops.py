@@ -31,6 +31,7 @@ from ir.nodes import (
     For,
     If,
     Let,
+    Load,
     Select,
     Seq,
     Stmt,
@@ -44,7 +45,18 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.program.calls import of_dtype
-from ir.traverse import all_exprs, always_evaluated, free_vars, has_loads, loads, substitute, walk, walk_expr
+from ir.program.edit import nest
+from ir.traverse import (
+    all_exprs,
+    always_evaluated,
+    free_vars,
+    has_loads,
+    loads,
+    stores_in,
+    substitute,
+    walk,
+    walk_expr,
+)
 
 Bounds = tuple[Expr, Expr]  # a start and an extent
 
@@ -341,7 +353,7 @@ def neutral_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 def _selects(stmt: Stmt) -> bool:
     """Whether all that a statement does is to accumulate, and selections choose what."""
-    stores = [s for s in walk(stmt) if isinstance(s, Store)]
+    stores = [*stores_in(stmt)]
     plain = all(isinstance(s, Store | For | Seq) for s in walk(stmt))
     return plain and all(any(isinstance(e, Select) for e in always_evaluated(s.value)) for s in stores)
 
@@ -479,10 +491,9 @@ def filled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return
     if not _each_its_own(loops, choice.then):
         return
-    read = {load.buffer for loop in loops for e in (loop.start, loop.extent) for load in loads(e)}
-    read |= {load.buffer for e in all_exprs(inner) for load in loads(e)}
+    read = {e.buffer for e in all_exprs(nest(loops, inner)) if isinstance(e, Load)}
     if choice.then.buffer not in read:
-        yield seq(_around(loops, choice.other), _around(loops, If(choice.cond, choice.then, SKIP)))
+        yield seq(nest(loops, choice.other), nest(loops, If(choice.cond, choice.then, SKIP)))
 
 
 class _Choice(Struct, frozen=True):
@@ -517,10 +528,6 @@ def _divides(expr: Expr) -> bool:
 def _each_its_own(loops: Sequence[For], store: Store) -> bool:
     """Whether each iteration of a nest stores to an element that no other one stores to."""
     return {loop.var for loop in loops} <= {index for index in store.indices if isinstance(index, Var)}
-
-
-def _around(loops: Sequence[For], body: Stmt) -> Stmt:
-    return reduce(lambda inner, loop: replace(loop, body=inner), reversed(loops), body)
 
 
 LOOP_RULES = (

@@ -44,7 +44,7 @@ from ir.operators import LIBRARY
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.calls import of_dtype
-from ir.program.edit import plus
+from ir.program.edit import nest, plus
 from ir.program.edit import with_children as with_parts
 from ir.transform.loops.unroll import copies, iterations
 from ir.traverse import (
@@ -58,6 +58,7 @@ from ir.traverse import (
     map_stmt,
     stmt_children,
     stmt_exprs,
+    stores_in,
     substitute,
     walk,
     walk_expr,
@@ -207,10 +208,10 @@ def _grouped(loop: For, position: Expr, factor: int, here: Here) -> Stmt | None:
     groups = _quotient(first.add(count).add(offset).sub(pb.number(1)), factor).sub(low).add(pb.number(1))
     start, extent = (of_dtype(readback.expression(f, scope, here.domain), dtype) for f in (low, groups))
     outer, inner = Var(f"{loop.var.name}.o", dtype), Var(f"{loop.var.name}.i", dtype)
-    nest = For(inner, const(0, dtype), const(factor, dtype), loop.body, span=loop.span)
-    whole = For(outer, start, extent, nest, span=loop.span)
+    group = For(inner, const(0, dtype), const(factor, dtype), loop.body, span=loop.span)
+    whole = For(outer, start, extent, group, span=loop.span)
     inside = here.domain.intersect(pb.loop_domain(outer, start, extent).may)
-    place = here.at(inside.intersect(pb.loop_domain(inner, nest.start, nest.extent).may))
+    place = here.at(inside.intersect(pb.loop_domain(inner, group.start, group.extent).may))
     at = plus(Binary("mul", outer, const(factor, dtype)), inner)
     value = at if isinstance(shift, Const) and shift.value == 0 else Binary("sub", at, shift)
     if dtype.bits < 32 and not _stays_within(dtype, (at, value), place):
@@ -220,7 +221,7 @@ def _grouped(loop: For, position: Expr, factor: int, here: Here) -> Stmt | None:
     needed = [_tidy(g, {outer, inner}, place) for g in guards if place.truth(g) is not True]
     if needed:
         body = If(reduce(lambda a, b: Binary("and", a, b), needed), body, SKIP)
-    return replace(whole, body=replace(nest, body=body))
+    return replace(whole, body=replace(group, body=body))
 
 
 def _stays_within(dtype: DType, exprs: Sequence[Expr], place: Here) -> bool:
@@ -267,17 +268,17 @@ def coalesced(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
     One loop may be shortened. Loops between the two then stand inside.
     """
-    nest = _nest(stmt)
-    for depth in range(1, len(nest)):
-        outer, inner, body = nest[0], nest[depth], nest[-1].body
+    chain = _nest(stmt)
+    for depth in range(1, len(chain)):
+        outer, inner, body = chain[0], chain[depth], chain[-1].body
         extent, count = pb.affine(outer.extent), here.constant(inner.extent)
         if extent is None or count is None or count < 1 or inner.var.dtype is not outer.var.dtype:
             continue
         if not all(_counts(e, outer.var, inner.var, count) for s in walk(body) for e in stmt_exprs(s)):
             continue  # as for most nests, without asking isl
-        if depth > 1 and not _independent(nest[: depth + 1], here):
+        if depth > 1 and not _independent(chain[: depth + 1], here):
             continue
-        within = _around(nest[1:depth], inner.body)
+        within = nest(chain[1:depth], inner.body)
         question = partial(_coalesced, outer, inner, within, count, here)
         new = pb.within_budget(question, None)
         if new is not None:
@@ -294,10 +295,6 @@ def _nest(stmt: Stmt) -> list[For]:
         found.append(stmt)
         stmt = stmt.body
     return found
-
-
-def _around(loops: Sequence[For], body: Stmt) -> Stmt:
-    return reduce(lambda inner, loop: replace(loop, body=inner), reversed(loops), body)
 
 
 def _independent(loops: Sequence[For], here: Here) -> bool:
@@ -395,7 +392,7 @@ def _in_turn(loop: For, here: Here) -> bool:
 
 
 def _needs_another(loop: For, domain: isl.Set) -> bool:
-    stores = [s for s in walk(loop.body) if isinstance(s, Store)]
+    stores = [*stores_in(loop.body)]
     read = [e for e in all_exprs(loop.body) if isinstance(e, Load)]
     places = Counter((x.buffer, x.indices) for x in (*stores, *read))
     sums = [s for s in stores if accumulates(s) and all(_apart(s, *p) for p in places if p != (s.buffer, s.indices))]
@@ -515,7 +512,7 @@ def _is_dear(stmt: Stmt, around: set[Var]) -> bool:
     """Whether a store adds up over some of the loops `around` it, or computes a function of a library."""
     if not isinstance(stmt, Store):
         return False
-    sums = not around <= {v for i in stmt.indices for v in free_vars(i)}
+    sums = not around <= free_vars(*stmt.indices)
     return any(
         (sums and isinstance(e, Load) and e.buffer == stmt.buffer)
         or (isinstance(e, (Unary, Binary)) and e.op in LIBRARY)
@@ -526,7 +523,7 @@ def _is_dear(stmt: Stmt, around: set[Var]) -> bool:
 def _reaches_out(loop: For, part: If | Store, here: Here) -> bool:
     """Whether elements are read in a part of a loop that are not there in all of its iterations."""
     anywhere = here.iteration(loop)
-    stores = [s for s in walk(part) if isinstance(s, Store)]
+    stores = [*stores_in(part)]
     elements = [e for s in stores for e in walk_expr(s.value) if isinstance(e, Load)]
     return anywhere is not None and any(_leaves(e, loop.var, anywhere) for e in elements)
 

@@ -16,10 +16,20 @@ from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.algebra import Atoms, Monomial, Polynomial
 from ir.dtypes import DType
 from ir.naming import fresh, unused
-from ir.nodes import Binary, Cast, Const, Expr, For, Let, Load, Select, Stmt, Store, Undef, Var, const
+from ir.nodes import Binary, Cast, Const, Expr, For, Let, Stmt, Store, Var, const
 from ir.presburger import sets as pb
 from ir.program.calls import names_mentioned
-from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, map_stmt, walk_expr
+from ir.traverse import (
+    free_vars,
+    has_loads,
+    is_fixed,
+    is_lazy,
+    loads,
+    map_expr,
+    map_stmt,
+    stmt_exprs,
+    walk,
+)
 
 _LAW = "for i: for j: s[a(i) + b(i, j)]  =  for i: let t = a(i): for j: s[t + b(i, j)]"
 _REASON = "t is what the index is in the first iteration of j; where t leaves its range no iteration runs"
@@ -81,11 +91,7 @@ def _is_plain(loops: list[For], body: Stmt) -> bool:
     names = {loop.var for loop in loops}
     box = all(names.isdisjoint(free_vars(loop.extent)) and not has_loads(loop.extent) for loop in loops)
     stores = all(isinstance(s, Store) for s in flat(body))
-    return start and box and stores and not any(_is_lazy(e) for root in all_exprs(body) for e in walk_expr(root))
-
-
-def _is_lazy(expr: Expr) -> bool:
-    return isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op in ("and", "or"))
+    return start and box and stores and not any(is_lazy(e) for s in walk(body) for e in stmt_exprs(s))
 
 
 def _accesses(stmt: Stmt) -> Iterator[tuple[Expr, ...]]:
@@ -107,7 +113,7 @@ class _Hoisting(Struct):
         """An index with its outer terms bound; the index itself if there is nothing to gain."""
         atoms = Atoms()
         terms = atoms.polynomial(index)
-        if terms is None or any(isinstance(e, (Load, Undef)) for e in walk_expr(index)):
+        if terms is None or not is_fixed(index):
             return index
         levels = [self._level(m, atoms) for m in terms]
         last = max(levels, default=0)

@@ -366,7 +366,7 @@ class Expander(Struct, dict=True):
 
     def _pinned(self, facts: int, exprs: Iterable[Expr]) -> dict[Var, Expr]:
         """The variables of expressions that have one value here, and which."""
-        free = {v for e in exprs for v in free_vars(e)}
+        free = free_vars(*exprs)
         known = {v: self.contexts.constant(facts, v) for v in self.contexts.facts(facts).scope if v in free}
         return {v: Const(value, v.dtype) for v, value in known.items() if value is not None}
 

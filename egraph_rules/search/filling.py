@@ -17,7 +17,7 @@ from ir.analysis.neutral import neutral_factors, neutral_to
 from ir.floats import Floats
 from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Unary, Var, const
 from ir.presburger import sets as pb
-from ir.traverse import all_exprs, children, has_undef, loads, map_expr, map_stmt, stmt_children, walk
+from ir.traverse import all_exprs, children, has_undef, loads, map_expr, map_stmt, stmt_children, stores_in
 
 RULE = "padding.filled"
 LAW = "A[i] = undef  >=  A[i] = v   for a v that is neutral to a reader behind a guard"
@@ -99,7 +99,7 @@ def _complete(stmt: Stmt, wanted: _Wanted) -> Stmt:
         if not isinstance(inner, Alloc) or inner.buffer not in wanted:
             return inner
         buffer, value = inner.buffer, wanted[inner.buffer]
-        if sum(isinstance(s, Store) and s.buffer == buffer for s in walk(inner.body)) != 1:
+        if sum(s.buffer == buffer for s in stores_in(inner.body)) != 1:
             return inner
         alone = map_stmt(inner.body, on_stmt=lambda s: _with_other_arm(s, buffer, value, kept=False))
         if alone == inner.body or not _apart(buffer, effects.of(alone).may, effects.of(inner.body).may):

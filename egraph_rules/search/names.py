@@ -12,7 +12,7 @@ from ir.functions import functions_in
 from ir.naming import unused
 from ir.nodes import Alloc, Binary, Block, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
 from ir.presburger.polynomials import polynomial
-from ir.traverse import accessed, has_kind, map_stmt, shape_vars, substitute_expr, walk
+from ir.traverse import accessed, has_kind, map_stmt, shape_vars, stores_in, substitute_expr, walk
 
 _Trace = frozenset[tuple[object, tuple[Expr, ...]]]
 
@@ -43,7 +43,7 @@ class AuthorNames(Struct, frozen=True):
 
 def _stores(body: Stmt) -> _Trace:
     """What a body stores to: enough to know it again when other statements have joined it."""
-    return frozenset((s.buffer, (*s.indices, s.value)) for s in walk(body) if isinstance(s, Store))
+    return frozenset((s.buffer, (*s.indices, s.value)) for s in stores_in(body))
 
 
 def reserved_names(func: PrimFunc) -> frozenset[str]:

@@ -46,7 +46,7 @@ from ir.nodes import (
 )
 from ir.presburger.opaque import Opaque, values_of
 from ir.printing.printer import to_script
-from ir.traverse import buffers_written, children, loads, shape_vars
+from ir.traverse import buffers_written, children, has_loads, loads, shape_vars
 
 # A path with more alternatives than this loses facts instead of time.
 _MAX_PIECES = 32
@@ -338,11 +338,11 @@ class _Checker:
             case Select(cond=c, then=a, other=b):
                 self._loads(c, facts)
                 for arm, taken in ((a, True), (b, False)):
-                    if _loads_something(arm):
+                    if has_loads(arm):
                         self._loads(arm, self._branch(facts, c, taken))
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
                 self._loads(a, facts)
-                if _loads_something(b):
+                if has_loads(b):
                     self._loads(b, self._branch(facts, a, op == "and"))
             case _:
                 for child in children(expr):
@@ -449,10 +449,6 @@ class _Checker:
         bad = pb.within_budget(failing, None)
         if bad is not None:
             raise assumption_false(stmt, self.names, bad, facts.why)
-
-
-def _loads_something(expr: Expr) -> bool:
-    return next(loads(expr), None) is not None
 
 
 def _simplified(region: isl.Set) -> isl.Set:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ir.analysis.legality import Event, events
 from ir.errors import Span
-from ir.nodes import Buffer, Expr, For, Let, Load, PrimFunc, Stmt, Store, const
+from ir.nodes import Buffer, Expr, For, Let, Load, PrimFunc, Stmt, const
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
 from ir.program.blocks import without_axes
@@ -20,9 +20,9 @@ from ir.traverse import (
     is_fixed,
     map_stmt,
     stmt_children,
+    stores_in,
     substitute,
     substitute_expr,
-    walk,
 )
 
 Access = tuple[Event, tuple[Expr, ...]]
@@ -50,7 +50,7 @@ def _outermost(stmt: Stmt, buffer: Buffer) -> Iterator[For]:
 
 def touches(stmt: Stmt, buffer: Buffer) -> bool:
     """Whether a statement loads from a buffer or stores to it."""
-    stored = any(isinstance(s, Store) and s.buffer == buffer for s in walk(stmt))
+    stored = any(s.buffer == buffer for s in stores_in(stmt))
     return stored or any(isinstance(e, Load) and e.buffer == buffer for e in all_exprs(stmt))
 
 

@@ -42,6 +42,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.program.calls import of_dtype
+from ir.program.edit import nest
 from ir.traverse import (
     buffers_written,
     conjuncts_of,
@@ -184,10 +185,7 @@ class Spared(Struct, frozen=True):
 
     def promise(self, value: Const) -> Stmt:
         """What holds after the statement if all elements had a value before."""
-        claim: Stmt = Assume(Binary("or", self.cond, Binary("eq", self.place, value)))
-        for loop in reversed(self.loops):
-            claim = replace(loop, body=claim)
-        return claim
+        return nest(self.loops, Assume(Binary("or", self.cond, Binary("eq", self.place, value))))
 
 
 def spared(stmt: Stmt) -> dict[Buffer, Spared]:

@@ -26,7 +26,7 @@ from ir.fold import shortened
 from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Select, Stmt, Store, Unary, Undef, Var
 from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.traverse import free_vars, has_undef, loads, node_count, substitute_expr, walk
+from ir.traverse import free_vars, has_undef, loads, node_count, stores_in, substitute_expr
 
 Regions = dict[Buffer, isl.Set]
 Value = Expr
@@ -181,7 +181,7 @@ def bounded(
 
 def _writes(stmt: Stmt, buffer: Buffer, value: Value) -> bool:
     """Whether all that a statement stores to a buffer is the value that is known there, whatever the places are."""
-    stores = [s for s in walk(stmt) if isinstance(s, Store)]
+    stores = [*stores_in(stmt)]
     if is_condition(buffer, value) or has_undef(value) or any(s.buffer in reads(value) for s in stores):
         return False
     told = [(at(value, s.indices), s.value) for s in stores if s.buffer == buffer]

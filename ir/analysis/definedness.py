@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ir.nodes import Assume, Buffer, Expr, Let, Stmt, Store
-from ir.traverse import buffers_read, has_loads, has_undef, loads, walk
+from ir.traverse import buffers_read, has_loads, has_undef, loads, stores_in, walk
 
 
 def claimed_arbitrary(body: Stmt) -> set[Buffer]:
@@ -20,7 +20,7 @@ def defined_buffers(body: Stmt, given: Iterable[Buffer]) -> frozenset[Buffer]:
     data decide may leave their buffer, which gives undef.
     """
     found = set(given) - claimed_arbitrary(body)
-    stores = [s for s in walk(body) if isinstance(s, Store)]
+    stores = [*stores_in(body)]
     while True:
         spoiled = {s.buffer for s in stores if s.buffer in found and not is_defined(s.value, found)}
         if not spoiled:

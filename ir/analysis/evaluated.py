@@ -46,8 +46,8 @@ from ir.traverse import (
     has_undef,
     loads,
     stmt_children,
+    stores_in,
     substitute_expr,
-    walk,
     with_children,
 )
 
@@ -220,7 +220,7 @@ class Evaluated:
 def _deciding(body: Stmt) -> frozenset[Buffer]:
     """Buffers of which it may decide what becomes of an operation whether they hold numbers, and what these are made
     from: an operand that may be zero, or the greatest number, makes it superfluous where the other one is a number."""
-    stores = [s for s in walk(body) if isinstance(s, Store)]
+    stores = [*stores_in(body)]
     found = {load.buffer for e in all_exprs(body) for operand in _in_question(e) for load in loads(operand)}
     while True:
         new = {load.buffer for s in stores if s.buffer in found for load in loads(s.value)} - found

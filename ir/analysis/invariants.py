@@ -14,7 +14,7 @@ from msgspec import Struct
 from ir.analysis.definedness import is_defined
 from ir.dtypes import DType
 from ir.nodes import BIT_COUNTS, Binary, Buffer, Cast, Const, Expr, Load, Select, Stmt, Store, Unary
-from ir.traverse import map_expr, walk
+from ir.traverse import map_expr, stores_in
 
 Side = Literal["ge", "le"]
 _NOT_NEGATIVE = ("abs", "exp", "sqrt", "sigmoid", *BIT_COUNTS)
@@ -25,7 +25,7 @@ def keeps(stmt: Stmt, buffer: Buffer, side: Side, number: Const, defined: Collec
 
     Nor may one make it arbitrary: besides the element, values read `defined` buffers only.
     """
-    bounds = [_Bound(s, side, number) for s in walk(stmt) if isinstance(s, Store) and s.buffer == buffer]
+    bounds = [_Bound(s, side, number) for s in stores_in(stmt) if s.buffer == buffer]
     return all(b.holds(b.store.value) and b.is_defined(defined) for b in bounds)
 
 

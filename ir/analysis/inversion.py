@@ -15,13 +15,13 @@ from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.naming import fresh
-from ir.nodes import SKIP, Buffer, Const, Expr, For, PrimFunc, Stmt, Store, Var, const
+from ir.nodes import SKIP, Buffer, Const, Expr, For, PrimFunc, Stmt, Var, const
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.calls import of_dtype
 from ir.program.edit import names_in, path_to, refuse, scope_of
-from ir.traverse import free_vars, is_const, walk
+from ir.traverse import free_vars, is_const, stores_in, walk
 
 _STEM = re.compile(r"_\d+$")  # what tells names apart that were the same
 
@@ -196,7 +196,7 @@ def _replaced(root: For, spine: Sequence[For], indices: Sequence[Expr], domain: 
         place = pb.affine(index)
         assert place is not None
         related = related.intersect(pb.symbol(f"?{k}").eq_set(place))
-    stored = {v for s in walk(root) if isinstance(s, Store) for i in s.indices for v in free_vars(i)}
+    stored = {v for s in stores_in(root) for i in s.indices for v in free_vars(i)}
     used = free_vars(*indices)
     candidates = [loop.var for loop in spine if loop.var in used]
     gone: list[Var] = []

@@ -39,7 +39,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.program.calls import without_calls
-from ir.traverse import children, has_loads, is_fixed, shape_vars, substitute_expr, walk
+from ir.traverse import children, has_loads, is_fixed, shape_vars, stores_in, substitute_expr, walk
 
 
 class Place(Struct, frozen=True, eq=False):
@@ -230,7 +230,7 @@ def _is_stage(block: Block) -> bool:
 
 def _stores(stmt: Stmt) -> bool:
     inner = {id(s) for b in walk(stmt) if isinstance(b, Block) for s in walk(b)}
-    return any(isinstance(s, Store) and id(s) not in inner for s in walk(stmt))
+    return any(id(s) not in inner for s in stores_in(stmt))
 
 
 def _bind(scope: _Scope, var: Var, value: Expr) -> _Scope:

@@ -324,7 +324,7 @@ def _scalars(
     Raises:
         InterpretError: a claim on them does not hold.
     """
-    sizes = {v for b in func.buffers for e in b.shape for v in free_vars(e)}
+    sizes = free_vars(*(e for b in func.buffers for e in b.shape))
     numbers = [int(e.value) for s in claims for e in all_exprs(s) if isinstance(e, Const) and not e.dtype.is_float]
     machine = Satisfier(True, rng)
     for var in (*func.scalars, *shape_vars(func)):

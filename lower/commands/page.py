@@ -14,8 +14,7 @@ from rich.table import Table
 from ir.page import Page as PlainPage
 from lower.commands.console import console
 from lower.runtime.calibration import CALIBRATED, Calibration
-from lower.tune.measure import Profile, milliseconds
-from lower.tune.tuning import Step
+from lower.tune.measure import Profile, Step, milliseconds
 
 UNKNOWN = "–"
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ir.nodes import Alloc, Assert, Assume, Binary, Buffer, Evaluate, Expr, For, If, Let, Load, Seq, Stmt, Store, Var
 from ir.operators import combines
-from ir.traverse import reads, stmt_exprs, walk
+from ir.traverse import reads, stmt_exprs, stores_in, walk
 
 _AXIS = "axis"
 
@@ -25,7 +25,7 @@ class Stage(Struct, frozen=True, eq=False):
     @property
     def stores(self) -> list[Store]:
         """Its stores, in order."""
-        return [s for s in walk(self.body) if isinstance(s, Store)]
+        return [*stores_in(self.body)]
 
     @property
     def loops(self) -> list[For]:

@@ -120,9 +120,9 @@ def _built(func: PrimFunc, checks: bool, target: Target, donate: Donate, policy:
     return _Built(module, main, checked, derived, assumptions)
 
 
-def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Piece:
+def piece_of(func: PrimFunc) -> Piece:
     """A program as a function that a module of another form can take its derivatives from."""
-    return _lowered(func, False, target, Policy(floats)).piece()
+    return _lowered(func, False, CPU, Policy()).piece()
 
 
 def program_piece(func: PrimFunc, target: Target, policy: Policy, name: str) -> tuple[Piece, tuple[str, ...]]:

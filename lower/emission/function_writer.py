@@ -12,7 +12,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.errors import LowerError
 from ir.nodes import Binary, Buffer, Expr, Load, Var
-from ir.traverse import all_exprs, free_vars, has_loads, loads, shape_vars
+from ir.traverse import all_exprs, buffers_read, free_vars, has_loads, shape_vars
 from lower.analysis.freedoms import HIGHEST
 from lower.analysis.linear_forms import linear, number, to_expr
 from lower.array.access import ZERO, Bounds
@@ -268,7 +268,7 @@ class FunctionWriter:
         readers: dict[Buffer, int] = {}
         for statement in (n.statement for n in inner_statements(self.plan.nodes)):
             exprs = (statement.store.value, *statement.store.indices, *statement.guards)
-            for buffer in {load.buffer for e in exprs for load in loads(e)} - {statement.buffer}:
+            for buffer in buffers_read(*exprs) - {statement.buffer}:
                 readers[buffer] = readers.get(buffer, 0) + 1
         return readers
 

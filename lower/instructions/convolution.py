@@ -137,23 +137,17 @@ class Convolution(Struct, frozen=True):
         n, o, c = (_positions(axes, t) for axes in (self.batch, self.outs, self.channels))
         places = n * _positions([w.kept for w in self.windows], t)
         taps = _positions([w.tap for w in self.windows], t)
-        work = places * o * c * taps
-        product = t.contraction if self.floats or self.exact else t.load + t.arith
-        copies = places * (o + c) * t.convolution_patch
-        result = {Form.PRODUCTS: work * product + taps * (copies + t.kernel)}
-        if self.floats or self.exact:
+        work, contracts = places * o * c * taps, self.floats or self.exact
+        by_taps = operations.convolution_by_taps(t, work, taps, places * (o + c), contracts=contracts)
+        result = {Form.PRODUCTS: by_taps}
+        if contracts:
             along = [_positions([w.tap], t) for w in self.windows]
             result[Form.LIBRARY] = operations.convolution(t, places, o, c, along) + t.kernel
         if self.one_filter:
-            matrix = (taps + 2 * self.width) * self.width * (2 * t.load + t.store)
-            whole = -(-places // self.width) * self.width
-            banded = whole * (taps + 2 * self.width) * t.banded_contraction
-            result[Form.BANDED] = banded + matrix + (3 + taps / self.width) * t.kernel
-        if c * taps <= MAX_SLICES:
-            result[Form.SLICES] = work * (t.load + t.arith) + t.kernel
-        elif c == 1:
-            turns = operations.steps(t, taps / UNROLLED_STEPS, t.least_launch)
-            result[Form.SLICES] = work * (2 * t.load + t.arith + t.store) + turns
+            result[Form.BANDED] = operations.banded_product(t, places, taps, self.width)
+        if c * taps <= MAX_SLICES or c == 1:
+            turns = None if c * taps <= MAX_SLICES else taps / UNROLLED_STEPS
+            result[Form.SLICES] = operations.convolution_of_slices(t, work, turns)
         return result
 
 

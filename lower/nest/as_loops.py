@@ -36,11 +36,11 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.program.edit import replace_buffer
+from ir.program.edit import nest, replace_buffer
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, walk
 from lower.analysis.linear_forms import Linear, linear, number, to_expr
 from lower.nest.expansion import Expansion
-from lower.nest.instruction_loops import factor_loops, guarded, instance_loops, nested, search_loops, system_steps
+from lower.nest.instruction_loops import factor_loops, guarded, instance_loops, search_loops, system_steps
 from lower.nest.nodes import (
     ArrayStatement,
     Box,
@@ -189,15 +189,15 @@ class _Loops:
         guards += resolved.guards
         store = _updated(resolved)
         if resolved.tile is not None:
-            return nested([*loops.values()], guarded(guards, instance_loops(resolved.tile, store, self._fresh)))
+            return nest([*loops.values()], guarded(guards, instance_loops(resolved.tile, store, self._fresh)))
         match scan:
             case Pick():
                 inner = [loops.pop(loop) for loop in scan.loops]
-                return nested([*loops.values()], guarded(guards, search_loops(scan, inner, store, self._fresh)))
+                return nest([*loops.values()], guarded(guards, search_loops(scan, inner, store, self._fresh)))
             case Factor(row=row, column=column):
                 k = Var(self._fresh("k"), row.var.dtype)
                 factored = factor_loops(loops.pop(row), loops.pop(column), store, k)
-                return nested([*loops.values()], guarded(guards, factored))
+                return nest([*loops.values()], guarded(guards, factored))
             case Solve():
                 body = system_steps(scan, scan.matrix, store)
             case Span(start=start, stop=stop, loop=loop):
@@ -205,7 +205,7 @@ class _Loops:
                 body = store
             case _:
                 body = self._decided(store) if node.statement.buffer in self.program.raw else store
-        return nested([*loops.values()], guarded(guards, body))
+        return nest([*loops.values()], guarded(guards, body))
 
     def _decided(self, store: Store) -> Stmt:
         """A store that may run over more elements than there are: choices are arbitrary there, but made."""

@@ -16,7 +16,7 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, waits
 from ir.fold import fold
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var
-from ir.traverse import free_vars, loads, map_expr, reads, substitute_expr
+from ir.traverse import free_vars, has_loads, loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.updates import update_of
 from lower.nest.normalize import Program, mapped
@@ -66,7 +66,7 @@ def _read_before(program: Program, s: Statement, loop: Loop, load: Load) -> bool
     if any(waits([s], s.buffer, k) for k in range(level + 1, len(s.loops))):  # step u reads what it has stored itself
         return False
     bounds = [e for o in inner for e in (o.start, o.extent)]
-    if any(loop.var in free_vars(e) or list(loads(e)) for e in bounds):
+    if any(loop.var in free_vars(e) or has_loads(e) for e in bounds):
         return False
     (place,) = (u for i, u in zip(s.store.indices, load.indices, strict=True) if i == loop.var)
     shape = tuple(fold(Binary("add", o.start, o.extent)) for o in inner)

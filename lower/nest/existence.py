@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
 from ir.nodes import FALSE, SKIP, Binary, Buffer, Expr, For, If, Let, Load, Select, Stmt, Store, Undef, seq
+from ir.program.edit import nest
 from ir.traverse import conjuncts_of, free_vars, reads, substitute
 from lower.analysis.freedoms import Form
 from lower.nest.if_conversion import is_short
@@ -25,31 +26,29 @@ def as_existence(loop: For, found: Callable[[], Buffer]) -> Stmt | None:
     Until it happens the conditions are those of the start, whatever they read. One that is evaluated for an iteration
     after that is of no consequence: `true or c` is true for an arbitrary c. `found` makes a local for the answer.
     """
-    nest: list[For] = []
+    loops: list[For] = []
     conditions: list[Expr] = []
     stmt: Stmt = loop
     while isinstance(stmt, For) and stmt.kind == "serial":
-        nest.append(stmt)
+        loops.append(stmt)
         stmt = without_names(stmt.body)
     while isinstance(stmt, If) and stmt.other == SKIP:
         conditions += conjuncts_of(stmt.cond)
         stmt = without_names(stmt.then)
     if not conditions or not isinstance(stmt, Store) or isinstance(stmt.value, Undef):
         return None
-    inner = {o.var for o in nest}
+    inner = {o.var for o in loops}
     steady = all(not free_vars(e) & inner and not reads(stmt.buffer, e) for e in (*stmt.indices, stmt.value))
-    if not steady or any(reads(stmt.buffer, e) for o in nest for e in (o.start, o.extent)):
+    if not steady or any(reads(stmt.buffer, e) for o in loops for e in (o.start, o.extent)):
         return None
-    return _asked(nest, conditions, stmt, found())
+    return _asked(loops, conditions, stmt, found())
 
 
-def _asked(nest: Sequence[For], conditions: Sequence[Expr], store: Store, found: Buffer) -> Stmt:
+def _asked(loops: Sequence[For], conditions: Sequence[Expr], store: Store, found: Buffer) -> Stmt:
     """Statements that ask whether conditions hold anywhere in a nest of loops, and store if so."""
     there = Load(found, ())
-    ask: Stmt = Store(found, (), Binary("or", there, conjunction(conditions)))
-    for loop in reversed(nest):
-        ask = replace(loop, body=ask)
-    inner = {loop.var for loop in nest}
+    ask = nest(loops, Store(found, (), Binary("or", there, conjunction(conditions))))
+    inner = {loop.var for loop in loops}
     outer = [c for c in conditions if not free_vars(c) & inner]
     own = [c for c in outer if reads(store.buffer, c)]  # a choice takes them before the store changes them
     value = Select(conjunction(own), store.value, Load(store.buffer, store.indices)) if own else store.value

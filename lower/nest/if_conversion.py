@@ -20,6 +20,7 @@ from ir.traverse import (
     conjuncts_of,
     has_load,
     has_loads,
+    is_lazy,
     loads,
     map_expr,
     nesting,
@@ -29,7 +30,6 @@ from ir.traverse import (
     stmt_exprs,
     substitute,
     walk,
-    walk_expr,
 )
 from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.analysis.linear_forms import linear
@@ -275,6 +275,4 @@ def _commute(a: Store, b: Store) -> bool:
 
 def _evaluates(cond: Expr, own: Load) -> bool:
     """Whether a comparison reads an element whatever its other operands are."""
-    parts = list(walk_expr(cond))
-    lazy = any(isinstance(e, Select) or (isinstance(e, Binary) and e.op in ("and", "or")) for e in parts)
-    return not lazy and has_load(cond, own)
+    return not is_lazy(cond) and has_load(cond, own)

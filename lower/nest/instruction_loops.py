@@ -29,6 +29,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.program.edit import nest
 from ir.sections import Section
 from ir.traverse import results_of, substitute_expr
 from lower.analysis.linear_forms import linear, to_expr
@@ -58,12 +59,12 @@ def instance_loops(tile: Tile, store: Store, name: Callable[[str], str]) -> Stmt
         if param.name in given:
             windows = tile.read[param.name]
             place = tuple(w.var for w in windows)
-            filled.append(nested(tuple(map(_for, windows)), Store(copy, place, given[param.name])))
+            filled.append(nest(tuple(map(_for, windows)), Store(copy, place, given[param.name])))
     result = copies[results_of(tile.instruction)[tile.result].name]
     value = Load(result, tuple(w.var for w in tile.stored))
     body = seq(
         *filled, CallStmt(tile.instruction, tuple(args)),
-        nested(tuple(map(_for, tile.stored)), replace(store, value=value)),
+        nest(tuple(map(_for, tile.stored)), replace(store, value=value)),
     )  # fmt: skip
     for copy in copies.values():
         body = Alloc(copy, body)
@@ -89,7 +90,7 @@ def search_loops(pick: Pick, loops: Sequence[For], place: Store, name: Callable[
     body = guarded((*pick.conditions, Binary("or", Unary("not", Load(found, ())), better)), kept)
     start = seq(
         Store(found, (), Const(False, DType.BOOL)), replace(place, value=const(0, place.buffer.dtype)),
-        nested(loops, body),
+        nest(loops, body),
     )  # fmt: skip
     # what is compared with before anything was found is no number, but a choice that is already made
     return Alloc(best, Alloc(found, start))
@@ -126,19 +127,12 @@ def factor_loops(row: For, column: For, place: Store, k: Var) -> Stmt:
     divide = For(i, Binary("add", j, one), _less(below, one), to(at(i, j), Binary("div", at(i, j), at(j, j))))
     zeros = For(i, row.start, _less(j, row.start), to(at(i, j), Const(0.0, place.buffer.dtype)))
     steps = replace(column, body=seq(For(i, j, below, less), root, divide, zeros))
-    return seq(nested((row, column), place), steps)
+    return seq(nest((row, column), place), steps)
 
 
 def _less(a: Expr, b: Expr) -> Expr:
     """The difference of two indices."""
     return to_expr(linear(a) - linear(b), a)
-
-
-def nested(loops: Sequence[For], body: Stmt) -> Stmt:
-    """Loops around a body, outermost first."""
-    for loop in reversed(loops):
-        body = replace(loop, body=body)
-    return body
 
 
 def guarded(conditions: Sequence[Expr], body: Stmt) -> Stmt:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ir.analysis.conditions import negate
 from ir.analysis.coverage import reads_before_writing
-from ir.analysis.dependence import Loop, Statement, common_loops, dependences, users_of
+from ir.analysis.dependence import Loop, Statement, Tile, UpdateOp, common_loops, dependences, users_of
 from ir.analysis.steady_elements import SteadyElements
 from ir.dtypes import DType
 from ir.floats import Floats
@@ -179,7 +179,7 @@ def normalize(func: PrimFunc, checks: bool = False, policy: Policy | None = None
     source = None if func.origin is None else normalize(func.origin, policy=Policy(policy.floats))
     program = Program(func, policy, source=source)
     body = _without_loads_of_nothing(lower_blocks(func, instances=True).body)
-    _Builder(program, checks).visit(body, (), (), {}, {})
+    _Builder(program, checks).visit(body, _Place())
     program.names |= {loop.var.name for s in program.statements for loop in s.loops}
     _drop_single_positions(program)
     _split_at_numbers(program)
@@ -193,6 +193,45 @@ def normalize(func: PrimFunc, checks: bool = False, policy: Policy | None = None
     return program
 
 
+class _Place(Struct, frozen=True):
+    """Where a statement stands: loops and guards around it, what variables stand for, and locals by their new names."""
+
+    loops: tuple[Loop, ...] = ()
+    guards: tuple[Expr, ...] = ()
+    values: Mapping[Var, Expr] = {}
+    buffers: Mapping[Buffer, Buffer] = {}
+
+    def expr(self, expr: Expr) -> Expr:
+        """An expression in terms of what stands for its names."""
+        if not self.values and not self.buffers:
+            return expr
+
+        def one(e: Expr) -> Expr:
+            if isinstance(e, Var):
+                return self.values.get(e, e)
+            if isinstance(e, Load) and e.buffer in self.buffers:
+                return replace(e, buffer=self.buffers[e.buffer])
+            return e
+
+        return map_expr(expr, one)
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        """A buffer by its new name."""
+        return self.buffers.get(buffer, buffer)
+
+    def written(self, stmt: Stmt) -> set[Buffer]:
+        """The buffers that a statement stores to."""
+        return set(map(self.buffer, buffers_written(stmt)))
+
+    def under(self, cond: Expr) -> _Place:
+        """The place behind a guard."""
+        return replace(self, guards=(*self.guards, *conjuncts_of(cond)))
+
+    def where(self, var: Var, value: Expr) -> _Place:
+        """The place where a variable stands for a value."""
+        return replace(self, values={**self.values, var: value})
+
+
 class _Builder:
     def __init__(self, program: Program, checks: bool) -> None:
         self.program = program
@@ -202,175 +241,115 @@ class _Builder:
         self.temporaries = temporaries(func.body)
         self.variables = program.names | {v.name for s in walk(func.body) for v in bound_var(s)}
 
-    def visit(
-        self,
-        stmt: Stmt,
-        loops: tuple[Loop, ...],
-        guards: tuple[Expr, ...],
-        values: Mapping[Var, Expr],
-        buffers: Mapping[Buffer, Buffer],
-    ) -> None:
-        """Append the statements of `stmt`. `values` replaces variables, `buffers` renames local buffers."""
-
-        def expr(e: Expr) -> Expr:
-            return _rewrite(e, values, buffers)
-
-        def go(s: Stmt) -> None:
-            self.visit(s, loops, guards, values, buffers)
-
+    def visit(self, stmt: Stmt, at: _Place) -> None:
+        """Append the statements of `stmt`."""
         exchange = as_exchange(stmt, self.temporaries, self.program.policy)
         if exchange is not None:
-            go(exchange)
+            self.visit(exchange, at)
             return
         converts = self.program.policy.takes(IF_CONVERSION)
         choices = as_choices(stmt, self.program.policy) if converts else None
         if choices is not None:
             for choice in choices:
-                go(choice)
+                self.visit(choice, at)
             return
         match cast(AnyStmt, stmt):
             case Store() as s:
-                self._store(s, loops, guards, tuple(map(expr, s.indices)), expr(s.value), buffers)
+                self._store(s, at)
             case Seq(stmts=stmts):
                 for s in _joined(stmts) if converts else stmts:
-                    go(s)
+                    self.visit(s, at)
             case If() as s:
                 one = as_one_store(s) if converts else s
                 if one is not s:
-                    go(one)
+                    self.visit(one, at)
                 else:
-                    self._branch(s, loops, guards, values, buffers)
+                    self._branch(s, at)
             case For() as s:
-                other = self._in_other_terms(s, loops)
+                other = self._in_other_terms(s, at.loops)
                 if other is not None:
-                    go(other)
+                    self.visit(other, at)
                 else:
-                    self._loop(s, loops, guards, values, buffers)
+                    self._loop(s, at)
             case Let(var=var, value=value, body=body):
-                bound = self._bind(var, expr(value), body, loops, guards, buffers)
-                self.visit(body, loops, guards, {**values, var: bound}, buffers)
+                self.visit(body, at.where(var, self._bind(var, at.expr(value), body, at)))
             case Alloc(buffer=buffer, body=body):
-                local = replace(buffer, name=self.program.fresh(buffer.name), shape=tuple(map(expr, buffer.shape)))
-                self.program.depth[local] = len(loops)
-                self.visit(body, loops, guards, values, {**buffers, buffer: local})
+                shape = tuple(map(at.expr, buffer.shape))
+                local = replace(buffer, name=self.program.fresh(buffer.name), shape=shape)
+                self.program.depth[local] = len(at.loops)
+                self.visit(body, replace(at, buffers={**at.buffers, buffer: local}))
             case Assume(cond=cond) | Assert(cond=cond) as s:
-                self._check(s, expr(cond), loops, guards)
+                self._check(s, at.expr(cond), at)
             case Evaluate():
                 pass
             case Block() as s:
-                self._instance(s, loops, guards, values, buffers)
+                self._instance(s, at)
             case other:
                 assert_never(other)
 
-    def _instance(
-        self,
-        block: Block,
-        loops: tuple[Loop, ...],
-        guards: tuple[Expr, ...],
-        values: Mapping[Var, Expr],
-        buffers: Mapping[Buffer, Buffer],
+    def _append(
+        self, store: Store, at: _Place, update: tuple[UpdateOp, Expr] | None = None, tile: Tile | None = None
     ) -> None:
+        position = len(self.program.statements)
+        self.program.statements.append(Statement(position, at.loops, at.guards, store, update, tile))
+
+    def _instance(self, block: Block, at: _Place) -> None:
         """A statement for each result of an instruction, or the loops that it means."""
-        body = map_stmt(block.body, lambda e: _rewrite(e, values, buffers), on_buffer=lambda b: buffers.get(b, b))
+        body = map_stmt(block.body, at.expr, on_buffer=at.buffer)
         try:
-            found = tiles(block, body, loops, guards, self.program)
+            found = tiles(block, body, at.loops, at.guards, self.program)
         except Differs as reason:
             self.program.notes.append(f"{block.name} runs as the loops that it means: {reason}")
-            self.visit(block.body, loops, guards, values, buffers)
+            self.visit(block.body, at)
         else:
             for store, tile in found:
-                position = len(self.program.statements)
-                self.program.statements.append(Statement(position, loops, guards, store, None, tile))
+                self._append(store, at, tile=tile)
 
-    def _store(
-        self,
-        node: Store,
-        loops: tuple[Loop, ...],
-        guards: tuple[Expr, ...],
-        indices: tuple[Expr, ...],
-        value: Expr,
-        buffers: Mapping[Buffer, Buffer],
-    ) -> None:
+    def _store(self, node: Store, at: _Place) -> None:
+        indices, value = tuple(map(at.expr, node.indices)), at.expr(node.value)
         if isinstance(value, Undef) or is_empty(node.buffer):
             return
         if nesting(value) > _DEEPEST:
-            value = map_expr(value, lambda e: self._freeze(e, "part", set(), loops, guards, always=is_large(e)))
+            value = map_expr(value, lambda e: self._freeze(e, "part", set(), at, always=is_large(e)))
         policy = self.program.policy
         value = collected(value, policy) if value.dtype.is_float else as_extreme(value, policy)
-        store = Store(buffers.get(node.buffer, node.buffer), indices, value, node.span)
-        if value.same(Load(store.buffer, indices)):
-            return
-        position = len(self.program.statements)
-        self.program.statements.append(
-            Statement(position, loops, guards, store, update_of(store, guards, loops, policy))
-        )
+        store = Store(at.buffer(node.buffer), indices, value, node.span)
+        if not value.same(Load(store.buffer, indices)):
+            self._append(store, at, update_of(store, at.guards, at.loops, policy))
 
-    def _loop(
-        self,
-        node: For,
-        loops: tuple[Loop, ...],
-        guards: tuple[Expr, ...],
-        values: Mapping[Var, Expr],
-        buffers: Mapping[Buffer, Buffer],
-    ) -> None:
-        written = {buffers.get(b, b) for b in buffers_written(node.body)}
+    def _loop(self, node: For, at: _Place) -> None:
+        written = at.written(node.body)
         start, extent = (
-            self._freeze(_rewrite(e, values, buffers), f"{node.var.name}_{what}", written, loops, guards)
+            self._freeze(at.expr(e), f"{node.var.name}_{what}", written, at)
             for e, what in ((node.start, "start"), (node.extent, "extent"))
         )
         if isinstance(extent, Const) and extent.value <= 0:
             return
         if is_const(extent, 1) and not has_loads(start):
-            self.visit(node.body, loops, guards, {**values, node.var: start}, buffers)
+            self.visit(node.body, at.where(node.var, start))
             return
-        loop = Loop(node.var, start, extent, node.kind)
-        self.visit(node.body, (*loops, loop), guards, values, buffers)
+        self.visit(node.body, replace(at, loops=(*at.loops, Loop(node.var, start, extent, node.kind))))
 
-    def _branch(
-        self,
-        node: If,
-        loops: tuple[Loop, ...],
-        guards: tuple[Expr, ...],
-        values: Mapping[Var, Expr],
-        buffers: Mapping[Buffer, Buffer],
-    ) -> None:
-        written = {buffers.get(b, b) for b in buffers_written(node)}
-        cond = self._freeze(_rewrite(node.cond, values, buffers), "taken", written, loops, guards)
+    def _branch(self, node: If, at: _Place) -> None:
+        cond = self._freeze(at.expr(node.cond), "taken", at.written(node), at)
         if not (isinstance(cond, Const) and not cond.value):
-            self.visit(node.then, loops, (*guards, *conjuncts_of(cond)), values, buffers)
+            self.visit(node.then, at.under(cond))
         if not (isinstance(cond, Const) and cond.value):
-            self.visit(node.other, loops, (*guards, *conjuncts_of(negate(cond))), values, buffers)
+            self.visit(node.other, at.under(negate(cond)))
 
-    def _bind(
-        self,
-        var: Var,
-        value: Expr,
-        body: Stmt,
-        loops: tuple[Loop, ...],
-        guards: tuple[Expr, ...],
-        buffers: Mapping[Buffer, Buffer],
-    ) -> Expr:
+    def _bind(self, var: Var, value: Expr, body: Stmt, at: _Place) -> Expr:
         """What stands for a let: its value where that cannot change, or a local buffer that holds it."""
-        written = {buffers.get(b, b) for b in buffers_written(body)}
         uses = sum(1 for e in all_exprs(body) if isinstance(e, Var) and e == var)
         plain = not var.dtype.is_float or uses <= 1 or all(isinstance(e, (Const, Var)) for e in walk_expr(value))
-        return self._freeze(value, var.name, written, loops, guards, always=not plain or is_large(value))
+        return self._freeze(value, var.name, at.written(body), at, always=not plain or is_large(value))
 
-    def _freeze(
-        self,
-        value: Expr,
-        name: str,
-        written: set[Buffer],
-        loops: tuple[Loop, ...],
-        guards: tuple[Expr, ...],
-        always: bool = False,
-    ) -> Expr:
+    def _freeze(self, value: Expr, name: str, written: set[Buffer], at: _Place, always: bool = False) -> Expr:
         """`value`, or a local that holds it when its loads would change (or `always`)."""
         if not always and all(load.buffer not in written for load in loads(value)):
             return value
-        local = self._local(name, value.dtype, loops)
+        local = self._local(name, value.dtype, at.loops)
         position = len(self.program.statements)
-        frozen = Statement(position, loops, (), Store(local, (), value), speculated=bool(guards))
+        frozen = Statement(position, at.loops, (), Store(local, (), value), speculated=bool(at.guards))
         self.program.statements.append(frozen)
         return Load(local, ())
 
@@ -395,7 +374,7 @@ class _Builder:
         self.program.depth[local] = len(loops)
         return local
 
-    def _check(self, node: Assert | Assume, cond: Expr, loops: tuple[Loop, ...], guards: tuple[Expr, ...]) -> None:
+    def _check(self, node: Assert | Assume, cond: Expr, at: _Place) -> None:
         if not self.checks:
             if isinstance(node, Assert):
                 where = "" if node.span is None else f" ({node.span})"
@@ -408,9 +387,7 @@ class _Builder:
             return
         flag = Buffer(self.program.fresh("check"), (), DType.BOOL)
         self.program.checks.append(Check(flag, node))
-        position = len(self.program.statements)
-        store = Store(flag, (), Binary("and", Load(flag, ()), cond), node.span)
-        self.program.statements.append(Statement(position, loops, guards, store, ("and", cond)))
+        self._append(Store(flag, (), Binary("and", Load(flag, ()), cond), node.span), at, ("and", cond))
 
 
 def _joined(stmts: Sequence[Stmt]) -> list[Stmt]:
@@ -437,20 +414,6 @@ def _without_loads_of_nothing(body: Stmt) -> Stmt:
         return Undef(e.dtype, e.span) if isinstance(e, Load) and is_empty(e.buffer) else e
 
     return map_stmt(body, lambda e: map_expr(e, one))
-
-
-def _rewrite(expr: Expr, values: Mapping[Var, Expr], buffers: Mapping[Buffer, Buffer]) -> Expr:
-    if not values and not buffers:
-        return expr
-
-    def one(e: Expr) -> Expr:
-        if isinstance(e, Var):
-            return values.get(e, e)
-        if isinstance(e, Load) and e.buffer in buffers:
-            return replace(e, buffer=buffers[e.buffer])
-        return e
-
-    return map_expr(expr, one)
 
 
 def _trust_undef(expr: Expr) -> Expr:

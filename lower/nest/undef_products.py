@@ -17,7 +17,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType, float_max
 from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Store, Unary, Undef, Var, const
-from ir.traverse import children, loads, map_expr, shape_vars, walk_expr
+from ir.traverse import buffers_read, children, loads, map_expr, shape_vars, walk_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.updates import update_of
 from lower.nest.arbitrary_elements import Reads, arbitrary_parameters, arbitrary_reads
@@ -183,7 +183,7 @@ def _close(buffers: set[Buffer], statements: Collection[Statement]) -> None:
     before = -1
     while len(buffers) != before:
         before = len(buffers)
-        buffers |= {s.buffer for s in statements if any(load.buffer in buffers for load in loads(s.store.value))}
+        buffers |= {s.buffer for s in statements if buffers & buffers_read(s.store.value)}
 
 
 def _close_backward(buffers: set[Buffer], statements: Collection[Statement]) -> None:
@@ -191,7 +191,7 @@ def _close_backward(buffers: set[Buffer], statements: Collection[Statement]) -> 
     before = -1
     while len(buffers) != before:
         before = len(buffers)
-        buffers |= {load.buffer for s in statements if s.buffer in buffers for load in loads(s.store.value)}
+        buffers |= buffers_read(*(s.store.value for s in statements if s.buffer in buffers))
 
 
 def _spoils(e: Expr, undefined: Collection[Buffer] | None, floats: Floats) -> bool:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import prod
 
-from egraph_rules.cost.target import TPU, Target
+from egraph_rules.cost import operations
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.dtypes import DType
 from ir.floats import Floats
@@ -35,11 +36,6 @@ PALLAS = Form(
     "blocks are the positions, and masks hide what pads them",
     Floats.REASSOCIATE | NUMBERS,
 )
-
-ELEMENT = 4  # bytes of the elements in whose units prices are
-# Of an operation in a kernel of ours, where shifted reads keep the units busy that XLA's fusions leave to arithmetic:
-# 1024 lanes a cycle, of which an element moved takes 0.0093.
-OPERATION = {TPU.name: 0.105}
 
 
 def preferred(func: PrimFunc, target: Target, policy: Policy | None = None) -> tuple[PallasForm | None, str]:
@@ -65,14 +61,13 @@ def preferred(func: PrimFunc, target: Target, policy: Policy | None = None) -> t
 
 def pallas_price(form: PallasForm, target: Target) -> float:
     """Elements that the form's kernels move, what they compute, and their launches."""
-    work = OPERATION.get(target.name, target.arith) * form.operations
-    return target.load * form.moved / ELEMENT + work + form.repeat * target.kernel
+    return operations.kernels(target, form.repeat, form.moved, form.operations)
 
 
 def xla_price(form: PallasForm, target: Target) -> float:
     """What XLA's form of the same program costs."""
     if form.kind == "reduction":
-        return target.load * xla_bytes(flatten(form.func, target)) / ELEMENT + target.kernel
+        return operations.kernels(target, 1, xla_bytes(flatten(form.func, target)))
     schedule = plan(normalize(without_bodies(form.func), policy=Policy(without=frozenset((INSTANCES.name,)))), target)
     stores = _partial_stores(schedule.nodes, schedule.boxes, target, 0.0)
     return estimate(schedule.nodes, schedule.boxes, target) + stores

@@ -12,6 +12,7 @@ from math import prod
 
 from msgspec import Struct
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import GPU, TPU, Target, target_named
 from ir.errors import LowerError
 from ir.nodes import Buffer, PrimFunc
@@ -258,13 +259,6 @@ def _traffic(jobs: Sequence[Job], local: frozenset[Buffer]) -> int:
     return sum(prod(shape(b)) * b.dtype.bits // 8 for _, b in found if b not in local)
 
 
-# By the compiler's estimate for its own kernels: of a byte that is read or written, and before the first element. An
-# operation takes 1024 lanes a cycle; four units could share the work, but shifted reads keep more than one busy.
-_CYCLES_A_BYTE = 39_164 / (4 * 4096 * 1024)
-_CYCLES_A_KERNEL = 1_824
-_CYCLES_AN_OPERATION = 1 / 1024
-
-
 def _gain_in_cycles(form: PallasForm, flat: Flat) -> Gain | str:
     """Estimated cycles of XLA's form against those of the Pallas form and what stands around it."""
     ours, theirs = compile_jobs([pallas_job(form), tpu_job(form.func)])
@@ -275,7 +269,7 @@ def _gain_in_cycles(form: PallasForm, flat: Flat) -> Gain | str:
     # XLA keeps the loop over time, or unrolls it, which the estimate then sees.
     times = max([i.extent for i in flat.items if isinstance(i, TimeLoop)], default=1) if theirs.loops else 1
     repeated = max(1, form.repeat) if ours.loops else 1
-    kernels = _CYCLES_A_KERNEL * form.repeat + form.moved * _CYCLES_A_BYTE + form.operations * _CYCLES_AN_OPERATION
+    kernels = operations.kernel_cycles(form.repeat, form.moved, form.operations)
     pallas = ours.estimated_cycles * repeated + kernels
     return _verdict(pallas, float(theirs.estimated_cycles * times), "estimated cycles")
 

@@ -148,7 +148,7 @@ def _hold(claims: list[Expr], values: dict[Var, int]) -> bool:
 
 def _grown(func: PrimFunc, claims: list[Expr], values: dict[Var, int]) -> dict[Var, int]:
     """Values that fulfil some claims, in which each parameter that is no extent is as large as the others let it be."""
-    extents = {v for buffer in func.buffers for extent in buffer.shape for v in free_vars(extent)}
+    extents = free_vars(*(extent for buffer in func.buffers for extent in buffer.shape))
     for var in [v for v in values if v not in extents]:
         others = {v: const(n, v.dtype) for v, n in values.items() if v != var}
         region = reduce(isl.Set.intersect, (pb.condition(substitute_expr(c, others)).must for c in claims), pb.always())

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from lower.program.nodes import Attribute, Call, Function, Infix, JaxExpr, JaxNode, JaxStmt, Name, path_of, walk
-from lower.program.primitives import JAX
+from lower.program.primitives import BUILTINS, JAX
 
 AS_FUNCTION = '''
 def is_function(program):
@@ -83,7 +83,6 @@ _NO_PARTS = frozenset(
     ("jnp.einsum", "lax.linalg.triangular_solve", "lax.conv_general_dilated", "lax.optimization_barrier")
 )
 _HELPERS = frozenset(("truncdiv", "as_number", "first_best", "first_true", "last_best", "loop_until", "with_all_given"))
-_PYTHON = frozenset(("min", "max", "range", "int", "bool", "float"))
 _METHODS = frozenset(("set", "add", "multiply", "min", "max", "get", "astype", "reshape"))
 
 
@@ -99,7 +98,7 @@ def _is_part(node: JaxNode, own: Collection[str]) -> bool:
         case Infix(sign="@"):
             return False
         case Call(function=Name(id=name)):
-            return name in own or name in _HELPERS or name in _PYTHON
+            return name in own or name in _HELPERS or name in BUILTINS
         case Call(function=Attribute(attr=attr) as function):
             path = path_of(function)
             module = path is not None and path.split(".")[0] in ("jnp", "lax", "jax")

@@ -76,7 +76,7 @@ def ranges(
             and around is not None
             and around.exact
             and loop.var.dtype is outer.var.dtype is DType.INT32
-            and set().union(*map(free_vars, bounds)) <= {outer.var, *static}
+            and free_vars(*bounds) <= {outer.var, *static}
             and not any(s.buffer in read for s in statements if outer in s.loops)
             and not any(depth.get(s.buffer, 0) == level + 1 for s in inside)  # rows have copies of it
         ):

@@ -323,7 +323,7 @@ class InstructionForms(ABC):
         """Whether an array has more dimensions of open number than all but `new` ones, or `kept` ones of another."""
         own = [b for b in {*self.program.func.buffers, *self.program.depth} if b not in new]
         most = max((_open_extents(b) for b in own), default=0)
-        known = {v for b in own for e in b.shape for v in free_vars(e)}
+        known = free_vars(*(e for b in own for e in b.shape))
         return _open_extents(array) > most or any(not free_vars(e) <= known for e in kept)
 
     def _locals_as_arrays(

@@ -54,7 +54,7 @@ def forward(program: Program, plan: Plan, target: Target) -> Plan:
 def _backward(node: ArrayStatement, copied: Collection[Loop], boxes: Mapping[Loop, Box]) -> list[Loop]:
     """The axes that a statement stores backward along, and reads more arrays backward along than forward."""
     statement = node.statement
-    bounds = {v for o in statement.loops for e in (o.start, o.extent) for v in free_vars(e)}
+    bounds = free_vars(*(e for o in statement.loops for e in (o.start, o.extent)))
     read = {load.indices for load in statement.operands()}
     if statement.guards or any(not boxes[a].exact for a in node.axes if a in boxes):
         read.add(statement.store.indices)  # where it is not stored to, it stays

@@ -39,6 +39,7 @@ from ir.nodes import (
 from ir.presburger import sets as presburger
 from ir.program.blocks import lower_blocks
 from ir.traverse import (
+    accessed,
     all_exprs,
     bound_var,
     buffers_written,
@@ -145,17 +146,8 @@ def _hides(loop: For, values: Mapping[Var, Expr]) -> bool:
     for s in walk(loop.body):
         if isinstance(s, Let) and _plain(s.value):
             inner[s.var] = substitute_expr(s.value, inner)
-    places = (i for b, indices in _places(loop.body) if b in stored & read for i in indices)
+    places = (i for b, indices in accessed(loop.body) if b in stored & read for i in indices)
     return any(_hidden(substitute_expr(i, inner), loop.var) for i in places)
-
-
-def _places(stmt: Stmt) -> Iterator[tuple[object, tuple[Expr, ...]]]:
-    for s in walk(stmt):
-        if isinstance(s, Store):
-            yield s.buffer, s.indices
-    for e in all_exprs(stmt):
-        if isinstance(e, Load):
-            yield e.buffer, e.indices
 
 
 def _hidden(index: Expr, var: Var) -> bool:

@@ -17,7 +17,7 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Idle, Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, const
 from ir.presburger import sets as presburger
-from ir.traverse import buffers_read, loads
+from ir.traverse import buffers_read
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.value_ranges import Bounds, holds, kept
 from lower.array.reduce import neutral_number
@@ -53,7 +53,7 @@ def assumptions(
 ) -> Iterator[Assumption]:
     """Assumptions that leave instances of statements idle; only buffers for which `outside` holds can be tested."""
     found = {s.position: presburger.within_budget(lambda s=s: unchanged(s, policy), []) for s in statements}
-    read = {load.buffer for several in found.values() for u in several for c in u.conditions for load in loads(c)}
+    read = buffers_read(*(c for several in found.values() for u in several for c in u.conditions))
     if not read or not all(map(outside, read)):
         return
     for box in _BOUNDS:

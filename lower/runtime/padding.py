@@ -39,7 +39,7 @@ from ir.nodes import (
 from ir.operators import combines, neutral, number
 from ir.printing.printer import to_script
 from ir.program.edit import names_in, nest
-from ir.traverse import all_exprs, buffers_written, children, free_vars, map_stmt, walk
+from ir.traverse import all_exprs, buffers_written, children, free_vars, map_stmt, stores_in, walk
 from lower.runtime.padded_extents import Dim, Extended, extended
 
 Value = bool | int | float
@@ -171,7 +171,7 @@ def _loops(wide: Extended) -> dict[str, For]:
 
 def _reduces(var: Var, stmt: Stmt) -> bool:
     """Whether iterations of a loop with that variable store to one place."""
-    stores = (s for s in walk(stmt) if isinstance(s, Store))
+    stores = stores_in(stmt)
     return any(all(var not in free_vars(i) for i in s.indices) for s in stores)
 
 

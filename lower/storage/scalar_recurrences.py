@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.nodes import Buffer, Expr, Load, Store, Var
-from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
+from ir.traverse import free_vars, has_loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.analysis.updates import update_of
@@ -200,7 +200,7 @@ def _covered(user: Statement, writer: Statement, places: Sequence[Var | None], l
     the store or all behind it: in a loop that both are in, only what this iteration of that loop stores to."""
     variable = writer.buffer
     shared = {o.var for o in writer.loops[level + 1 : common_loops(user, writer)]}
-    if any(load.buffer == variable for o in user.loops for e in (o.start, o.extent) for load in loads(e)):
+    if reads(variable, *(e for o in user.loops for e in (o.start, o.extent))):
         return False
     loops = {o.var: o for o in user.loops[level + 1 :]}
     stored = {o.var: o for o in writer.loops}

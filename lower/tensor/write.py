@@ -425,7 +425,7 @@ class SumWriter:
             return None
         read = sum(prod(a.extent.const for a in v.axes) for v in values)
         products = prod({a.var: a.extent.const for a in axes}.values())
-        tested = t.phase + read * (t.load + t.arith) + products * t.contraction
+        tested = operations.contraction_if_exact(t, products, read)
         if not cheaper("in floats, where exact", tested, products * t.integer_contraction):
             return None
         value = einsum(values, over, self.dtype, self.translator)

@@ -61,6 +61,11 @@ class Call(Struct, frozen=True):
 
 
 Timer = Callable[[Call], float]
+Step = Callable[[str], None]  # is told what is measured next
+
+
+def unwatched(what: str) -> None:
+    """A step for those who do not watch."""
 
 
 def wall(call: Call) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, prod
 from typing import Any
 
@@ -27,7 +27,7 @@ from ir.script.parser import parse
 from ir.semantics.inputs import random_array
 from lower.runtime.calibration import FIGURES, Calibration, Machine, check_calibrated
 from lower.runtime.kernel import compile
-from lower.tune.measure import Call, Race, Timer, kernel_call, wall
+from lower.tune.measure import Call, Race, Step, Timer, kernel_call, unwatched, wall
 from lower.tune.plan_probes import LONG, SHORT, Pair, fit_plan, plan_programs
 
 ROWS, COLUMNS = 2048, 1024  # 8 MB of float32: what kernels that are worth optimizing move
@@ -43,13 +43,6 @@ SIDE = 1024  # of the square matrices whose product shows the peak of operations
 ROUNDS = 4  # of fitting prices whose pairs hang on each other
 
 _REST = "rest"  # of a cost: names, literals and figures that are not fitted
-
-Step = Callable[[str], None]
-
-
-def _nothing(what: str) -> None:
-    """For those who do not watch."""
-
 
 # Programs ------------------------------------------------------------------------------------------------------------
 
@@ -323,7 +316,7 @@ def count_steps() -> int:
     return len(programs()) + TURNS + LIMIT_TURNS
 
 
-def calibrate(name: str = "cpu", *, rows: int = ROWS, timer: Timer = wall, step: Step = _nothing) -> Measured:
+def calibrate(name: str = "cpu", *, rows: int = ROWS, timer: Timer = wall, step: Step = unwatched) -> Measured:
     """Measure the prices of a target and the limits of this machine, in about ten seconds; nothing is kept.
 
     `rows` scales the programs' arrays (fewer are quicker and less exact); `step` hears of each step done.

@@ -33,7 +33,7 @@ from lower.runtime.calibration import user_target
 from lower.runtime.kernel import Kernel, compile
 from lower.runtime.switches import switched_off
 from lower.tune.lowerings import Lowering, lowered_as, lowerings
-from lower.tune.measure import Call, Race, Timer, Timing, kernel_call, milliseconds, sizes_of, wall
+from lower.tune.measure import Call, Race, Step, Timer, Timing, kernel_call, milliseconds, sizes_of, unwatched, wall
 
 REPEAT = 30  # most turns of each candidate
 SECONDS = 5.0  # for all turns
@@ -41,12 +41,6 @@ LOWERINGS = 6  # most of one program
 CANDIDATES = 12  # most in all, besides the usual lowering of each program
 NOISE = 0.02  # a lower quartile within this part of the shortest median is no slower: less cost is preferred
 PLATFORMS = {"cuda": "gpu"}  # names of targets that JAX's devices do not use
-
-Step = Callable[[str], None]
-
-
-def _nothing(what: str) -> None:
-    """For those who do not watch."""
 
 
 class Trial(Struct, frozen=True):
@@ -107,7 +101,7 @@ def tune(
     seed: int = 0,
     remember: bool = True,
     timer: Timer = wall,
-    step: Step = _nothing,
+    step: Step = unwatched,
 ) -> Tuned:
     """Compile and measure the variants of a search on this machine, and choose the fastest.
 

@@ -261,7 +261,7 @@ def check(seed: int) -> None:
             compare.assert_same(func, [v for v, _ in found], inputs)
 
 
-@pytest.mark.parametrize("seed", some(range(12), 4))
+@pytest.mark.parametrize("seed", some(range(12), 2))
 def test_random_stages_keep_their_meaning(seed: int) -> None:
     check(seed)
 

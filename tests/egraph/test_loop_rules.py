@@ -249,7 +249,7 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer(
 @pytest.mark.parametrize(
     "item", some((*splitting.SPLITTING_RULES, *merging.MERGING_RULES, around_gap), 1), ids=lambda r: r.name
 )
-@few(2)
+@few(1)
 @given(func=programs())
 def test_random_programs_keep_their_meaning(item: Rule, func: PrimFunc) -> None:
     rules = (*(r for r in active_rules() if r.family != "loops"), item)

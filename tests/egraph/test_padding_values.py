@@ -159,7 +159,7 @@ def guards(func: PrimFunc) -> int:
     return sum(isinstance(s, If) for s in walk(func.body))
 
 
-@pytest.mark.parametrize("case", some(HARMLESS, 20), ids=str)
+@pytest.mark.parametrize("case", some(HARMLESS, 12), ids=str)
 def test_a_guard_goes_where_the_padding_does_nothing(case: Case) -> None:
     func = case.program()
     best = optimize(func).best

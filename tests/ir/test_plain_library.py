@@ -134,7 +134,7 @@ def check(text: str, args: tuple[Any, ...], refusable: bool) -> None:
 
 
 @pytest.mark.parametrize("text", expressions(ANY))
-@few(8)
+@few(4)
 @given(operands(DTYPES, 0))
 def test_elements_of_any_dtype(text: str, args: tuple[Any, ...]) -> None:
     check(text, args, 0 in args[0].shape)

@@ -154,7 +154,7 @@ def test_copies_are_counted_as_far_as_they_may_be():
     assert copies(loop, 11) is None
 
 
-@few(60)
+@few(25)
 @given(programs(), st.data())
 def test_random_programs_do_the_same(func: PrimFunc, data: st.DataObject):
     new = with_unrolled(marked(func, data))

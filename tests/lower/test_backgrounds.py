@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lower import compile
 from lowered import assert_agrees, read, small_numbers, unwrapped
+from profiles import few
 
 PARAMS = (
     'A: T.Buffer((16, 18), "float32"), B: T.Buffer((16, 18), "float32"), C: T.Buffer((16, 18), "float32"), n: T.int32'
@@ -131,7 +132,7 @@ def stores(draw: st.DrawFn) -> str:
     return "".join(lines)
 
 
-@settings(max_examples=25)
+@few(8)
 @given(stores())
 def test_random_stores_in_numbers_hold_what_is_stored(body: str) -> None:
     source(body)

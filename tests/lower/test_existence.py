@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lower import compile
 from lowered import assert_agrees, read, small_numbers
+from profiles import few
 
 PARAMS = 'A: T.Buffer((7, 9), "int32"), L: T.Buffer((9,), "int32"), P: T.Buffer((7, 9), "int32"), X: T.Buffer((9,), "float32")'
 
@@ -87,7 +88,7 @@ def levels(draw: st.DrawFn) -> str:
     return f"for t in range(3):\n    for v in range(1, 8):\n        if L[v] {mine} and L[{place}] {other} and A[t, v] > -2:\n            L[v] = {value}"
 
 
-@settings(max_examples=15)
+@few(6)
 @given(levels())
 def test_random_levels_are_those_of_the_interpreter(body: str) -> None:
     source(body)

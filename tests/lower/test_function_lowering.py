@@ -154,7 +154,7 @@ def test_kernels_with_functions_are_exported() -> None:
     np.testing.assert_allclose(restored.call(A=row)[0], interpret(activation, row)[0], rtol=1e-5, atol=1e-6)
 
 
-@few(2)
+@few(1)
 @given(programs())
 def test_random_programs_with_calls(func: PrimFunc) -> None:
     check(with_calls(func, every=2), 0)

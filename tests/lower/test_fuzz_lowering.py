@@ -140,7 +140,7 @@ def test_artefacts_agree_with_the_interpreter(text: str) -> None:
     check_export(parse(text).funcs[0], 0)
 
 
-@few(4)
+@few(2)
 @given(program_texts("float32"))
 def test_derivatives_are_those_of_the_program_as_written(text: str) -> None:
     check_derivatives(parse(text).funcs[0], 0)

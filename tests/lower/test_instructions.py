@@ -263,12 +263,12 @@ def test_without_instructions_calls_are_the_loops_that_they_mean(name: str) -> N
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_search_from_calls_finds_programs_that_do_the_same(name: str) -> None:
     func = program(name)
-    for best, _ in optimize(func, k=4).variants:
-        inputs = numbers(func)
-        for found, wanted in zip(interpret(best, **inputs), interpret(func, **inputs), strict=True):
+    inputs, result = numbers(func), optimize(func, k=4)
+    for variant, _ in result.variants:
+        for found, wanted in zip(interpret(variant, **inputs), interpret(func, **inputs), strict=True):
             np.testing.assert_array_equal(found, wanted)
-        assert parse(to_script(best, header=True))["f"] == replace(best)
-        assert_agrees(func, compile(best), inputs)
+        assert parse(to_script(variant, header=True))["f"] == replace(variant)
+    assert_agrees(func, compile(result.best), inputs)
 
 
 # Random programs -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lower import compile
 from lowered import assert_agrees, read, small_numbers, unwrapped
+from profiles import few
 
 PARAMS = 'A: T.Buffer((8, 12), "float32"), B: T.Buffer((8, 12), "float32"), C: T.Buffer((12,), "float32"), N: T.Buffer((8, 12), "int32")'
 
@@ -107,7 +108,7 @@ def stores(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=25)
+@few(10)
 @given(stores())
 def test_random_parts_hold_what_is_stored(body: str) -> None:
     source(body)

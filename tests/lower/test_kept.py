@@ -217,21 +217,16 @@ def test_recalled_kernels_of_jit_tell_what_the_search_found(folder: Path) -> Non
 
 def test_jax_keeps_what_it_compiles_unless_the_user_decided(tmp_path: Path) -> None:
     code = """if True:
-        import jax, sys
+        import jax, os, sys
         from lower.runtime.platforms import keep_compiled
-        if len(sys.argv) > 1: jax.config.update("jax_compilation_cache_dir", sys.argv[1])
-        keep_compiled()
-        print(jax.config.jax_compilation_cache_dir)
+        for cache, own in ((sys.argv[1], None), (sys.argv[1], "own"), ("off", None)):
+            os.environ["LOOPSAT_CACHE"] = cache
+            jax.config.update("jax_compilation_cache_dir", own)
+            keep_compiled()
+            print(jax.config.jax_compilation_cache_dir)
     """
-    for arguments, cache, expected in (
-        ([], str(tmp_path), str(tmp_path / kept.COMPILED)),
-        (["own"], str(tmp_path), "own"),
-        ([], "off", "None"),
-    ):
-        environment = {**os.environ, "LOOPSAT_CACHE": cache}
-        command = [sys.executable, "-c", code, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        assert done.stdout.strip() == expected, done.stderr
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout.split() == [str(tmp_path / kept.COMPILED), "own", "None"], done.stderr
 
 
 def test_tests_switch_nothing_on() -> None:

@@ -76,7 +76,7 @@ def test_what_later_iterations_read_stays_in_order(body: str) -> None:
     assert loops(check(read(ROW, body))) > 0
 
 
-@few(6)
+@few(3)
 @given(st.data())
 def test_random_stores(data: st.DataObject) -> None:
     def pick(*options: str) -> str:

@@ -381,7 +381,7 @@ SEQUENTIAL = {
 }
 
 
-@pytest.mark.parametrize("name", some(CASES, len(CASES) // 5))
+@pytest.mark.parametrize("name", some(CASES, len(CASES) // 8))
 def test_kernel_agrees_with_the_interpreter(name: str) -> None:
     text, scalars = CASES[name]
     func = parse(text).funcs[0]

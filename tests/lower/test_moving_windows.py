@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lower import compile
 from lowered import assert_agrees, read, unwrapped
+from profiles import few
 
 PARAMS = (
     'A: T.Buffer((9, 12), "float32"), V: T.Buffer((40,), "float32"), S: T.Buffer((6, 2), "int32"), '
@@ -86,7 +87,7 @@ def gathers(draw: st.DrawFn) -> str:
     return f"for n in range(6):\n    for t in range(4):\n        {body}"
 
 
-@settings(max_examples=25, deadline=None)
+@few(8)
 @given(gathers())
 def test_random_gathers_read_what_is_written(body: str) -> None:
     source(body)

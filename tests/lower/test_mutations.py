@@ -52,7 +52,7 @@ def trial(path: Path, seed: int) -> bool:
     return numbers is not None and check(numbers, seed, searched=bool(rng.randrange(2)))
 
 
-@pytest.mark.parametrize("start", some(range(3), 2))
+@pytest.mark.parametrize("start", some(range(3), 1))
 def test_some_mutants(start: int) -> None:
     kept = [trial(path, 0) for path in SOURCES[start::12]]
     assert sum(kept) >= 1  # else mutants do not verify any more, and nothing is tested

@@ -179,7 +179,7 @@ def small(func: PrimFunc) -> None:
             np.testing.assert_array_equal(values, np.asarray(got), err_msg=kernel.source)
 
 
-@few(4)
+@few(2)
 @given(nests())
 def test_random_nests(func: PrimFunc) -> None:
     small(func)

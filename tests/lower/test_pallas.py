@@ -376,7 +376,7 @@ def test_the_compiler_is_asked_for_cycles() -> None:
     assert found.worth == (found.pallas < 0.7 * found.xla)
 
 
-@few(60)
+@few(20)
 @given(reductions())
 def test_reductions_lower_for_a_gpu(drawn: tuple[str, bool]) -> None:
     assert_lowers(func(drawn[0]))

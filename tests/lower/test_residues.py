@@ -103,7 +103,7 @@ def steps(draw: st.DrawFn) -> PrimFunc:
     return program(x, r, first, second, draw(st.sampled_from(["t[0]", "t[0] + s[0]"])))
 
 
-@few(5)
+@few(3)
 @given(steps(), st.integers(0, 9))
 def test_random_sums_modulo_a_number(func: PrimFunc, seed: int) -> None:
     agree(func, seed)

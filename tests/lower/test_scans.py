@@ -165,7 +165,7 @@ SCANS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("params", "body"), some(SCANS.values(), 10), ids=SCANS.keys())
+@pytest.mark.parametrize(("params", "body"), some(SCANS.values(), 7), ids=SCANS.keys())
 def test_scans(params: str, body: str) -> None:
     report = check(read(params, body))
     assert scans(report) > 0, report
@@ -212,7 +212,7 @@ def test_a_matrix_that_each_step_changes(lines: list[str], becomes_scans: bool) 
 SINGLE = {name: scan for name, scan in SCANS.items() if TABLES not in scan[0]}  # a loop of vectors is in turn already
 
 
-@pytest.mark.parametrize(("params", "body"), some(SINGLE.values(), 8), ids=SINGLE.keys())
+@pytest.mark.parametrize(("params", "body"), some(SINGLE.values(), 5), ids=SINGLE.keys())
 def test_scans_in_turn(params: str, body: str) -> None:
     report = check(read(params, body), target=TURNS)
     assert any("(in turn)" in line for line in report), report

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ir import PrimFunc
 from lower import compile
 from lowered import assert_agrees, read, small_numbers, unwrapped
+from profiles import few
 
 PARAMS = 'A: T.Buffer((10, 9), "float32"), B: T.Buffer((10, 9), "float32"), C: T.Buffer((9,), "float32")'
 TILES = "for io, jo, ii, ji in T.grid(3, 3, 4, 4):\n    if 4 * io + ii < 10 and 4 * jo + ji < 9:\n        "
@@ -77,7 +78,7 @@ def test_tiles_with_gaps_between_them_are_not_cut_off() -> None:
     assert "jnp.where(" in source(read(PARAMS, body))
 
 
-@settings(max_examples=25)
+@few(10)
 @given(tiled())
 def test_random_tiles_hold_what_is_stored(body: str) -> None:
     source(read(PARAMS, body))

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lowered import agreeing_source, read
+from profiles import few
 
 PARAMS = 'A: T.Buffer((7, 9), "int32"), S: T.Buffer((3,), "int32"), B: T.Buffer((7, 9), "int32")'
 
@@ -70,7 +71,7 @@ MODES = {
 }
 
 
-@settings(max_examples=25)
+@few(10)
 @given(st.tuples(*[st.tuples(st.sampled_from([*MODES]), st.integers(-5, 5), st.booleans(), st.booleans())] * 2))
 def test_random_borders_hold_what_the_indices_say(sides: tuple[tuple[str, int, bool, bool], ...]) -> None:
     at: list[str] = []

@@ -36,7 +36,7 @@ from ir.nodes import (
     seq,
 )
 from ir.testing.draw import Source
-from ir.traverse import all_exprs, bound_var, free_vars, walk
+from ir.traverse import all_exprs, bound_var, free_vars, stores_in, walk
 
 _DTYPES = (DType.INT32, DType.INT32, DType.UINT8, DType.INT8, DType.FLOAT32)
 _PARAMETERS = frozenset(("n", "p"))
@@ -250,7 +250,7 @@ class Tangle(Struct):
 
     def extent_written(self, loop: For) -> Expr:
         """An extent that is read from what a loop writes, where its place is known before the loop."""
-        written = [Load(s.buffer, s.indices) for s in walk(loop) if isinstance(s, Store)]
+        written = [Load(s.buffer, s.indices) for s in stores_in(loop)]
         known = [e for e in written if _fits(e, set())]
         return self.as_index(self.source.pick(*known), self.extent + 1) if known else loop.extent
 
@@ -307,7 +307,7 @@ def _fits(part: Expr | Stmt, around: set[str]) -> bool:
 def _mentions(part: Expr | Stmt, name: str) -> bool:
     stmt = Evaluate(part) if isinstance(part, Expr) else part
     buffers: set[Buffer] = {e.buffer for e in all_exprs(stmt) if isinstance(e, Load)}
-    return name in {b.name for b in buffers} | {s.buffer.name for s in walk(stmt) if isinstance(s, Store)}
+    return name in {b.name for b in buffers} | {s.buffer.name for s in stores_in(stmt)}
 
 
 def _in_scope(w: Writer, make: Callable[[Tangle, Scope], Stmt]) -> Stmt:

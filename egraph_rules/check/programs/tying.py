@@ -39,6 +39,7 @@ from ir.traverse import (
     map_stmt,
     stmt_children,
     stmt_exprs,
+    stores_in,
     substitute_expr,
     walk,
     walk_expr,
@@ -66,13 +67,9 @@ def _in_scope(stmt: Stmt, names: frozenset[str]) -> bool:
     return all(name in names for name in read) and all(_in_scope(s, names) for s in stmt_children(stmt))
 
 
-def _stores(stmt: Stmt) -> list[Store]:
-    return [s for s in walk(stmt) if isinstance(s, Store)]
-
-
 def _plain_targets(stmt: Stmt) -> list[Load]:
     """Elements that are written, except those whose place is itself read: of these little can be said."""
-    return [Load(s.buffer, s.indices) for s in _stores(stmt) if not any(map(has_loads, s.indices))]
+    return [Load(s.buffer, s.indices) for s in stores_in(stmt) if not any(map(has_loads, s.indices))]
 
 
 def _read(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
@@ -127,7 +124,7 @@ def _replaced(source: Source, stmt: Stmt, part: Expr, new: Expr) -> Stmt:
 def _written_again(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
     """Two stores go to one element, or to one buffer."""
     del func
-    stores = _stores(stmt)
+    stores = [*stores_in(stmt)]
     first, second = (source.pick(*stores), source.pick(*stores)) if stores else (None, None)
     if first is None or second is None or first.buffer.dtype is not second.buffer.dtype:
         return stmt
@@ -152,7 +149,7 @@ def _value(change: Callable[[Source, Store], Expr]) -> Callable[[Source, PrimFun
 
     def way(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
         del func
-        stores = [s for s in _stores(stmt) if s.buffer.dtype is not DType.BOOL]
+        stores = [s for s in stores_in(stmt) if s.buffer.dtype is not DType.BOOL]
         if not stores:
             return stmt
         store = source.pick(*stores)
@@ -206,7 +203,7 @@ def _faulting(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
 def _claiming(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
     """A store comes with an assumption about what it writes."""
     del func
-    stores = [s for s in _stores(stmt) if s.buffer.dtype is not DType.BOOL]
+    stores = [s for s in stores_in(stmt) if s.buffer.dtype is not DType.BOOL]
     if not stores:
         return stmt
     store = source.pick(*stores)
@@ -218,7 +215,7 @@ def _claiming(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
 def _extreme(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
     """A part of a stored value is a number near an end of its dtype's range."""
     del func
-    parts = [e for s in _stores(stmt) for e in walk_expr(s.value) if e.dtype.is_integer and not isinstance(e, Var)]
+    parts = [e for s in stores_in(stmt) for e in walk_expr(s.value) if e.dtype.is_integer and not isinstance(e, Var)]
     if not parts:
         return stmt
     part = source.pick(*parts)
@@ -234,7 +231,7 @@ def _used(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
         (let.var, store)
         for let in walk(stmt)
         if isinstance(let, Let)
-        for store in _stores(let.body)
+        for store in stores_in(let.body)
         if store.buffer.dtype is let.var.dtype
     ]
     if not found:
@@ -245,7 +242,7 @@ def _used(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
 
 def _shown(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
     """What a store finds or leaves is copied to a buffer that can be looked at."""
-    stores = _stores(stmt)
+    stores = [*stores_in(stmt)]
     if not stores:
         return stmt
     store = source.pick(*stores)

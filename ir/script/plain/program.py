@@ -18,7 +18,7 @@ from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Const, Expr, For, If, 
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.sharing import Loops, Sharing
 from ir.script.values import Typer
-from ir.traverse import buffers_written, has_loads, loads, node_count, substitute_expr
+from ir.traverse import buffers_read, buffers_written, has_loads, node_count, substitute_expr
 
 _DIALECT = "T"  # what programs print `T.serial` and the like with
 _PASSES = 3  # after which the bounds of a cell that still grow are given up
@@ -338,7 +338,7 @@ class Program(Struct):
         """A name in the list that is open of the same integer, if nothing that it reads has been stored to since."""
         if not expr.dtype.is_integer:
             return None
-        read = {load.buffer for load in loads(expr)}
+        read = buffers_read(expr)
         for start, wrap in reversed(self.lines.wraps):
             if isinstance(wrap, Let) and wrap.value.same(expr):
                 stored = buffers_written(seq(*self.lines.done[start:]))

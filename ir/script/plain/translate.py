@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.errors import ParseError, Span
-from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, PrimFunc, Stmt, Store, Var, const
+from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, Load, PrimFunc, Stmt, Store, Var, const
 from ir.presburger.sets import exclusive
 from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, Selection, View, whole
@@ -26,7 +26,16 @@ from ir.script.plain.program import Again, Learned, NeedsRange, NeedsValue, Prog
 from ir.script.plain.promotion import Number, Weak
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.statements import Body
-from ir.traverse import buffers_written, children, loads, map_expr, map_stmt, stmt_exprs, walk
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    children,
+    map_expr,
+    map_stmt,
+    stmt_exprs,
+    stores_in,
+    walk,
+)
 
 _MAX_PASSES = 1000
 OPEN_FROM = 2  # sizes below that are numbers: arrays of one element are broadcast, and empty ones have no last element
@@ -143,8 +152,8 @@ def _once(
 
 def _without_unread(body: Stmt) -> Stmt:
     """A body without the cells that are given numbers only and never read: what they hold was known all the time."""
-    read = {load.buffer for stmt in walk(body) for expr in stmt_exprs(stmt) for load in loads(expr)}
-    given = {s.buffer for s in walk(body) if isinstance(s, Store) and not isinstance(s.value, Const)}
+    read = {e.buffer for e in all_exprs(body) if isinstance(e, Load)}
+    given = {s.buffer for s in stores_in(body) if not isinstance(s.value, Const)}
     cells = {s.buffer for s in walk(body) if isinstance(s, Alloc) and not s.buffer.shape} - read - given
 
     def kept(stmt: Stmt) -> Stmt:
@@ -162,7 +171,7 @@ def _written(program: Program, parameters: list[Var | Buffer]) -> list[Buffer]:
 
 def _first_store(program: Program, buffer: Buffer) -> Span | None:
     """Where a buffer is first stored to."""
-    return next((s.span for s in walk(program.lines.stmt()) if isinstance(s, Store) and s.buffer == buffer), None)
+    return next((s.span for s in stores_in(program.lines.stmt()) if s.buffer == buffer), None)
 
 
 def _outputs(body: Body, value: Value, node: ast.AST) -> tuple[list[str], Nested]:

@@ -20,6 +20,7 @@ from ir.traverse import (
     map_stmt,
     stmt_children,
     stmt_exprs,
+    stores_in,
     substitute,
     walk,
 )
@@ -146,7 +147,7 @@ def _with_element_loops(stmt: Stmt) -> Stmt:
 
 def _elements(stmt: Stmt, buffer: Buffer) -> list[tuple[Expr, ...]]:
     """The places of a buffer that a statement uses."""
-    stores = [s.indices for s in walk(stmt) if isinstance(s, Store) and s.buffer == buffer]
+    stores = [s.indices for s in stores_in(stmt) if s.buffer == buffer]
     return stores + [e.indices for e in all_exprs(stmt) if isinstance(e, Load) and e.buffer == buffer]
 
 

@@ -85,6 +85,7 @@ from ir.traverse import (
     map_stmt,
     stmt_children,
     stmt_exprs,
+    stores_in,
     substitute,
     substitute_expr,
     walk,
@@ -426,8 +427,7 @@ class _Move(Struct, frozen=True, eq=False):
     def check_inputs(self, stage: Stmt, known: isl.Set) -> None:
         """Refuse where an input of the stage changes between its old place and one of the new ones."""
         inputs = {b for b in self.used.loads if not self.used.stores[b]}
-        written = {s.buffer for part in (*self.meeting.between, self.meeting.right[0]) for s in walk(part)
-                   if isinstance(s, Store)}  # fmt: skip
+        written = {s.buffer for part in (*self.meeting.between, self.meeting.right[0]) for s in stores_in(part)}
         changing = inputs & written
         if not changing:
             return

@@ -44,6 +44,7 @@ from ir.traverse import (
     free_vars,
     has_loads,
     map_stmt,
+    stores_in,
     substitute_expr,
     walk,
     walk_expr,
@@ -74,7 +75,7 @@ def _inlined(func: PrimFunc, block: str) -> Changed:
     if store.buffer in func.buffers:
         message = f"{store.buffer.name} is a parameter of {func.name}, so its elements must be stored"
         refuse("not-local", message, store.span, help="only a local buffer can disappear")
-    writers = [s for s in walk(func.body) if isinstance(s, Store) and s.buffer == store.buffer]
+    writers = [s for s in stores_in(func.body) if s.buffer == store.buffer]
     if len(writers) != 1:
         message = f"{store.buffer.name} is written at {len(writers)} places"
         refuse("several-producers", message, writers[-1].span, help="only a buffer with one store can be inlined")
@@ -294,7 +295,7 @@ class _Inliner(Struct, eq=False):
         assert store is not None
         inputs = {e.buffer for e in walk_expr(store.value) if isinstance(e, Load)}
         part = common.stmts[first : last + 1]
-        written = {s.buffer for p in part for s in walk(p) if isinstance(s, Store)}
+        written = {s.buffer for p in part for s in stores_in(p)}
         if inputs & written:
             self._refuse_parallel(here[shared], inputs)
             known = pb.always()
@@ -309,7 +310,7 @@ class _Inliner(Struct, eq=False):
         for loop in walk(consumer):
             if not isinstance(loop, For) or loop.kind not in ("parallel", "vectorized"):
                 continue
-            racing = next((s for s in walk(loop) if isinstance(s, Store) and s.buffer in inputs), None)
+            racing = next((s for s in stores_in(loop) if s.buffer in inputs), None)
             if racing is not None and any(accesses(s, self.buffer) for s in walk(loop)):
                 name = racing.buffer.name
                 message = f"iterations of {loop.kind} loop {loop.var.name} write {name}, which `{self.block}` reads"

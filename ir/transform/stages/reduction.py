@@ -59,6 +59,7 @@ from ir.traverse import (
     has_loads,
     loads,
     stmt_exprs,
+    stores_in,
     substitute,
     substitute_expr,
     walk,
@@ -131,7 +132,7 @@ class _Init(Struct, frozen=True, eq=False):
         written = buffers_written(first)
         if not written or any(load.buffer in written for e in all_exprs(first) for load in loads(e)):
             return None
-        if not any(isinstance(s, Store) and s.buffer in written for s in walk(rest)):
+        if not any(s.buffer in written for s in stores_in(rest)):
             return None
         stmt = first
         if isinstance(first, If) and first.other == SKIP and not has_loads(first.cond):

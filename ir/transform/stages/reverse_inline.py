@@ -35,8 +35,8 @@ from ir.traverse import (
     has_loads,
     map_stmt,
     stmt_exprs,
+    stores_in,
     substitute_expr,
-    walk,
     walk_expr,
     with_children,
 )
@@ -73,7 +73,7 @@ def _fused(func: PrimFunc, block: str) -> Changed:
 def _inputs(func: PrimFunc, stage: Stmt, block: str) -> list[Buffer]:
     """Local buffers that a consumer loads, the one written last first."""
     loaded = {e.buffer for e in all_exprs(stage) if isinstance(e, Load)}
-    written = [s.buffer for s in walk(func.body) if isinstance(s, Store)]
+    written = [s.buffer for s in stores_in(func.body)]
     if not loaded.intersection(written):
         message = f"`{block}` loads nothing that another block computes"
         refuse("no-producer", message, stage.span, help="name a block that reads a local buffer")
@@ -271,7 +271,7 @@ class _Fusion(Struct, frozen=True, eq=False):
 
 def _producer_store(func: PrimFunc, buffer: Buffer) -> Store:
     """The only store to a buffer, whose value can be forwarded."""
-    stores = [s for s in walk(func.body) if isinstance(s, Store) and s.buffer == buffer]
+    stores = [s for s in stores_in(func.body) if s.buffer == buffer]
     reduces = any(isinstance(e, Load) and e.buffer == buffer for e in walk_expr(stores[0].value))
     if len(stores) != 1 or reduces:
         message = f"{buffer.name} is not produced by one plain store: it is a reduction, or written several times"

@@ -53,6 +53,7 @@ from ir.program.edit import (
     find_buffer,
     loop_path,
     names_in,
+    nest,
     path_to,
     plus,
     refuse,
@@ -312,9 +313,7 @@ class _Builder:
             body = _filled(here, deeper.whole)
         if not guard.same(TRUE):
             body = _merged(guard, body)
-        for loop in reversed(loops):
-            body = replace(loop, body=body)
-        return _Result(before, body, after)
+        return _Result(before, nest(loops, body), after)
 
     def _split_off(self, first: int, level: int) -> tuple[Stmt, Stmt] | None:
         """Nests of the old loops from `first` to `level` with what stands before and after the next one there."""

@@ -13,7 +13,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.calls import of_dtype
 from ir.program.edit import ROOT, Changed, path_to, refuse, replace_at
-from ir.traverse import all_exprs, has_undef, walk
+from ir.traverse import all_exprs, has_undef, stores_in
 
 _OPERATIONS = 4_000_000  # all questions of one step; those of hand-written programs need some thousand
 
@@ -33,7 +33,7 @@ def single_store(block: Stmt, name: str) -> tuple[Stmt, ...]:
     if isinstance(block, Block) and (block.init is not None or any(a.kind == "reduce" for a in block.axes)):
         message = f"`{name}` is a reduction"
         refuse("reduction", message, block.span, help="only a block that stores each element once can be inlined")
-    stores = [s for s in walk(block) if isinstance(s, Store)]
+    stores = [*stores_in(block)]
     if len(stores) != 1:
         message = f"`{name}` must be a single store, but it has {len(stores)}"
         refuse("not-a-single-store", message, block.span, help="name a block around one store")

@@ -33,7 +33,7 @@ from ir.program.edit import (
 )
 from ir.transform.stages.compute_at import copied_in
 from ir.transform.storage.padding import grid
-from ir.traverse import all_exprs, buffers_written, map_expr, map_stmt, stmt_children, walk
+from ir.traverse import all_exprs, buffers_written, map_expr, map_stmt, stmt_children, stores_in, walk
 
 
 def cache_read(func: PrimFunc, block: str, buffer: str, scope: str) -> Changed:
@@ -51,7 +51,7 @@ def cache_read(func: PrimFunc, block: str, buffer: str, scope: str) -> Changed:
         refuse("unused-buffer", f"`{block}` does not read {buffer}", outer.block.span, help="name a buffer it reads")
     stage = _unwritten(outer, source)
     if stage is None:
-        store = next(s for s in walk(outer.whole) if isinstance(s, Store) and s.buffer == source)
+        store = next(s for s in stores_in(outer.whole) if s.buffer == source)
         notes = [f"`{to_script(store)}` writes it in the same stage"]
         message = f"`{block}` would read an old copy of {buffer}"
         refuse("stale-cache", message, store.span, notes=notes, help="copy it for a stage that only reads it")

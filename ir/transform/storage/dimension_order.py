@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.naming import fresh
-from ir.nodes import Alloc, Buffer, Load, Module, PrimFunc, Stmt, Store, seq
+from ir.nodes import Alloc, Buffer, Load, Module, PrimFunc, Stmt, seq
 from ir.presburger.geometry import Geometry, apply, geometry
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
@@ -30,7 +30,7 @@ from ir.sections import passed
 from ir.transform.storage.layout_across_calls import across_calls, is_passed
 from ir.transform.storage.layout_records import check_sizes, with_layout
 from ir.transform.storage.padding import after_writes, assumption, filler, index_names, padding_stage
-from ir.traverse import all_exprs, free_vars, results_of, shape_vars, walk
+from ir.traverse import all_exprs, free_vars, results_of, shape_vars, stores_in
 
 
 def transform_layout(
@@ -136,7 +136,7 @@ def _check_used(func: PrimFunc, block: str, buffer: Buffer) -> None:
 
 def _uses(stmt: Stmt, buffer: Buffer) -> bool:
     given = (section.buffer for call in calls_in(stmt) for _, section in passed(call))
-    stored = (s.buffer for s in walk(stmt) if isinstance(s, Store))
+    stored = (s.buffer for s in stores_in(stmt))
     return buffer in (*given, *stored) or any(isinstance(e, Load) and e.buffer == buffer for e in all_exprs(stmt))
 
 

@@ -39,7 +39,7 @@ from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
 from ir.program.edit import nest, refuse
-from ir.traverse import buffers_written, free_vars, loads, map_expr, substitute_expr, walk
+from ir.traverse import buffers_written, free_vars, has_loads, map_expr, stores_in, substitute_expr
 
 Filler = Callable[[Sequence[Expr]], Expr]  # the value at physical indices
 
@@ -138,7 +138,7 @@ def _own(expr: Expr, old: Buffer, new: Buffer) -> Expr:
 
 def _check_reads(value: Expr, new: Buffer, geometry: Geometry) -> None:
     """Refuse a value that reads what is no element of the logical buffer."""
-    if next(loads(value), None) is None:
+    if not has_loads(value):
         return
     reads = get(read_regions(value, geometry.padding), new)
     strays = pb.within_budget(lambda: pb.sample(reads.subtract(geometry.places(geometry.image))), ({}, ()))
@@ -248,7 +248,7 @@ def _steps(scope: Stmt) -> list[Stmt]:
 
 def _writes_values(stmt: Stmt, buffer: Buffer) -> bool:
     """Whether a statement stores other than undef to a buffer."""
-    stores = [s for s in walk(stmt) if isinstance(s, Store) and s.buffer == buffer]
+    stores = [s for s in stores_in(stmt) if s.buffer == buffer]
     return not stores or any(not isinstance(s.value, Undef) for s in stores)  # calls store too
 
 

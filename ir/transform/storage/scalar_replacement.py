@@ -13,7 +13,7 @@ from msgspec import Struct
 from ir.naming import fresh
 from ir.nodes import SKIP, Alloc, Buffer, Const, Evaluate, Expr, If, Let, Load, Seq, Stmt, Store, Var, seq
 from ir.program.edit import replace_buffer
-from ir.traverse import all_exprs, free_vars, has_loads, loads, walk
+from ir.traverse import all_exprs, free_vars, has_loads, loads, stores_in, walk
 
 MOST = 64  # elements of an array that are kept
 
@@ -33,7 +33,7 @@ def in_values(stmt: Stmt, names: set[str]) -> Stmt:
     if not all(isinstance(s, plain) for s in walk(stmt)):
         return stmt
     local = {s.buffer for s in walk(stmt) if isinstance(s, Alloc)}
-    stored = dict.fromkeys(s.buffer for s in walk(stmt) if isinstance(s, Store) and s.buffer not in local)
+    stored = dict.fromkeys(s.buffer for s in stores_in(stmt) if s.buffer not in local)
     for buffer in stored:
         stmt = _kept(stmt, buffer, names)
     return stmt
@@ -43,7 +43,7 @@ def _kept(stmt: Stmt, buffer: Buffer, names: set[str]) -> Stmt:
     """The code with the elements of one array in a local, where it reads any."""
     found = [e for e in all_exprs(stmt) if isinstance(e, Load) and e.buffer == buffer]
     places = [e.indices for e in found]
-    places += [s.indices for s in walk(stmt) if isinstance(s, Store) and s.buffer == buffer]
+    places += [s.indices for s in stores_in(stmt) if s.buffer == buffer]
     along = [d for d in range(len(buffer.shape)) if all(isinstance(p[d], Const) for p in places)]
     rows = [d for d in range(len(buffer.shape)) if d not in along]
     if not (found and along and rows) or not all(isinstance(buffer.shape[d], Const) for d in along):

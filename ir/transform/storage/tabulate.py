@@ -52,9 +52,11 @@ from ir.traverse import (
     bound_var,
     children,
     free_vars,
+    has_loads,
     is_const,
     loads,
     stmt_exprs,
+    stores_in,
     substitute_expr,
     walk,
     walk_expr,
@@ -254,7 +256,7 @@ class _Terms(_Visitor):
             box = box.intersect(pb.loop_domain(var, first[-1], shape[-1]).may)
         if not box.is_subset(image) or not self.around.is_subset(some):
             return None
-        stem = next(iter(loads(term))).buffer.name if any(True for _ in loads(term)) else "term"
+        stem = next(iter(loads(term))).buffer.name if has_loads(term) else "term"
         buffer = Buffer(fresh(f"{stem}_term", taken, first=2), tuple(shape), term.dtype)
         return _Table(term, coordinates, tuple(first), buffer)
 
@@ -288,7 +290,7 @@ def _at(expr: Expr, places: Sequence[Expr]) -> Expr:
 
 def _carries(nest: For) -> bool:
     """Whether iterations hand values to each other, other than those of sums and the like."""
-    stores = [s for s in walk(nest) if isinstance(s, Store)]
+    stores = [*stores_in(nest)]
     steps = Counter(s.buffer for s in stores if update_of(s) is not None)
     read = Counter(load.buffer for s in walk(nest) for e in stmt_exprs(s) for load in loads(e))
     return any(read[s.buffer] > steps[s.buffer] for s in stores)

@@ -58,7 +58,7 @@ def test_random_schedules_keep_what_staged_programs_compute(func: PrimFunc, data
     assert again.func == schedule.func
 
 
-@few(60)
+@few(25)
 @given(programs(), st.data())
 def test_random_schedules_keep_what_programs_compute(func: PrimFunc, data: st.DataObject):
     schedule = data.draw(schedules(func))

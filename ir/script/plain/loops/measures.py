@@ -39,7 +39,7 @@ from ir.nodes import (
     const,
 )
 from ir.presburger.opaque import Opaque
-from ir.traverse import buffers_written, is_const, map_expr, walk, walk_expr
+from ir.traverse import buffers_written, is_const, map_expr, stores_in, walk, walk_expr
 
 _MAX_PATHS = 40
 _MAX_SIDES = 8  # comparisons that are tried
@@ -304,7 +304,7 @@ def _measures(
 def _deciding(body: Stmt) -> set[Buffer]:
     """Cells that conditions are about, and those that what they hold is worked out from."""
     bound = {s.var: s.value for s in walk(body) if isinstance(s, Let)}
-    stored = [(s.buffer, s.value) for s in walk(body) if isinstance(s, Store) and not s.buffer.shape]
+    stored = [(s.buffer, s.value) for s in stores_in(body) if not s.buffer.shape]
 
     def read_by(expr: Expr) -> set[Buffer]:
         parts = list(walk_expr(expr))
