@@ -42,6 +42,7 @@ from lower.storage.linearization import LINEARIZATION, blocks_in_a_row
 from lower.storage.producer_inlining import PRODUCER_INLINING, inline_windows
 from lower.storage.scalar_promotion import DELICM, work_in_place
 from lower.storage.scalar_recurrences import PAST_VALUES, read_past_values
+from lower.storage.shared_functions import SHARED_FUNCTIONS, with_shared_functions
 from lower.storage.transposed_copy import TRANSPOSED_COPY, with_transposed_copies
 from lower.storage.used_extents import USED_EXTENTS, trimmed
 
@@ -175,6 +176,11 @@ PASSES = (
         DIMENSION_ORDER,
         "as soon as it is known what is taken at once",
         _on_plan(laid_out),
+    ),
+    Pass(
+        SHARED_FUNCTIONS,
+        "when it is known what is taken at once, and before what is read is copied",
+        _on_plan(with_shared_functions),
     ),
     Pass(
         TRANSPOSED_COPY,

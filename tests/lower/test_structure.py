@@ -149,6 +149,14 @@ for t in range(3):
         'X: T.Buffer((7, 7), "int32")',
         "for k, i, j in T.grid(7, 7, 7):\n    X[i, j] = T.min(X[i, j], X[i, k] + X[k, j])",
     ),
+    "shared_functions": (
+        f"A: T.Buffer((10, 12), {F}), B: T.Buffer((10, 12), {F})",
+        """for t in range(2):
+    for r, j in T.grid(10, 10):
+        B[r, j + 1] = T.cos(A[r, j]) - T.cos(A[r, j + 2]) * T.cos(A[r, j + 1]) + T.sin(A[9 - r, j])
+    for r, j in T.grid(10, 12):
+        A[r, j] = T.cos(A[r, j]) * B[r, j]""",
+    ),
     "transposed_copy": (
         f"A: T.Buffer((10, 12), {F}), B: T.Buffer((10, 12), {F})",
         """for j in range(2, 12):

@@ -307,6 +307,10 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         CPU,
     ),
+    "structure.shared_functions": (
+        (VECTORS, "for i in range(398):\n    B[i] = T.tanh(A[i]) + T.tanh(A[i + 1]) * T.tanh(A[i + 2])"),
+        CPU,
+    ),
     "structure.columns": (
         (
             'A: T.Buffer((400, 2), "float32")',

@@ -1,0 +1,166 @@
+"""Functions of elements that a statement reads at several places, worked out once for each element.
+
+`cos(A[i - 1]) + cos(A[i + 1])` takes the cosine of each element twice, and one of an element that many look up is taken
+by each of them. XLA shares what is the same at one place only. An array of all cosines is an array more, and as many
+operations as there are elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from egraph_rules.cost import operations
+from egraph_rules.cost.target import Target
+from ir.analysis.dependence import Loop
+from ir.nodes import Buffer, Const, Expr, Load, Store, Unary, const
+from ir.traverse import children, free_vars, map_expr, walk_expr
+from lower.analysis.deciding import cheaper
+from lower.analysis.freedoms import Form
+from lower.nest.element_prices import extent, work
+from lower.nest.nodes import (
+    ArrayStatement,
+    Box,
+    Fresh,
+    Node,
+    Plan,
+    SequentialLoop,
+    array_statement,
+    fresh_behind,
+    inner_statements,
+    loops_over,
+)
+from lower.nest.normalize import Program, mapped
+
+SHARED_FUNCTIONS = Form(
+    "structure.shared_functions",
+    "f(A[i]) + f(A[j])  =  B = f(A); B[i] + B[j]   for all elements of A",
+    "equal elements have equal values of a function, which is finite wherever its operand is",
+)
+
+# Finite for all numbers, as their derivatives are: elements that the program never looks at do no harm.
+_BOUNDED = frozenset(("sin", "cos", "tanh", "sigmoid", "atan", "erf"))
+
+
+def with_shared_functions(program: Program, plan: Plan, target: Target) -> Plan:
+    """The plan with arrays of the functions that statements take of elements again and again."""
+    sharer = _Sharer(program, plan, target, dict(plan.boxes))
+    nodes = sharer.nodes(plan.nodes, (), [])
+    return replace(plan, nodes=nodes, boxes=sharer.boxes)
+
+
+class _Known(Struct, frozen=True):
+    """An array of the values that a function has for the elements of another one."""
+
+    function: Expr
+    of: Buffer
+    values: Buffer
+
+
+class _Sharer(Struct, dict=True):
+    program: Program
+    plan: Plan
+    target: Target
+    boxes: dict[Loop, Box]
+
+    def __post_init__(self) -> None:
+        every = [n.statement for n in inner_statements(self.plan.nodes)]
+        self.new: Fresh = fresh_behind((*every, *self.program.statements), self.program.fresh)
+
+    def nodes(self, nodes: Iterable[Node], around: tuple[Loop, ...], known: list[_Known]) -> tuple[Node, ...]:
+        """Nodes within loops, with arrays of functions before those that read them; `known` are those there are."""
+        found: list[Node] = []
+        for node in nodes:
+            stored = {n.statement.buffer for n in inner_statements((node,))}
+            if isinstance(node, SequentialLoop):
+                still = [k for k in known if k.of not in stored]
+                found.append(replace(node, body=self.nodes(node.body, (*around, node.loop), still)))
+            elif isinstance(node, ArrayStatement) and node.scan is None and node.statement.tile is None and node.axes:
+                found += self._statement(node, around, known)
+            else:
+                found.append(node)
+            known[:] = [k for k in known if k.of not in stored]
+        return tuple(found)
+
+    def _statement(self, node: ArrayStatement, around: tuple[Loop, ...], known: list[_Known]) -> Iterator[Node]:
+        """A statement that reads functions of elements from arrays, behind what fills these."""
+        uses: dict[tuple[Expr, Buffer], dict[tuple[Expr, ...], Load]] = {}
+        inner = {o.var for o in node.statement.loops}
+        for e in walk_expr(node.statement.store.value):
+            load = _element(e)
+            if load is None or load.buffer in self.plan.expanded or (free_vars(_function(e, load)) & inner):
+                continue
+            uses.setdefault((_function(e, load), load.buffer), {})[load.indices] = load
+        for (function, buffer), places in uses.items():
+            have = next((k for k in known if k.of == buffer and k.function.same(function)), None)
+            if have is None and self._pays(function, buffer, [*places.values()], node):
+                have = _Known(function, buffer, self._array(buffer))
+                yield self._filled(have, around)
+                known.append(have)
+            if have is not None:
+                node = _reading(node, have)
+        yield node
+
+    def _pays(self, function: Expr, buffer: Buffer, read: Sequence[Load], node: ArrayStatement) -> bool:
+        """Whether elements are fewer than the places at which the function is taken, by what an array costs."""
+        if not all(isinstance(d, Const) for d in buffer.shape) or buffer in self.program.tiles:
+            return False
+        times = sum(
+            prod(extent(self.boxes.get(o), self.target) for o in node.axes if o.var in free_vars(e)) for e in read
+        )
+        elements = prod(float(d.value) for d in buffer.shape if isinstance(d, Const))
+        each = work(function, self.target)
+        saved = (times - elements) * each
+        return saved > 0 and cheaper("shared function", operations.kept_stage(self.target, elements), saved)
+
+    def _array(self, buffer: Buffer) -> Buffer:
+        values = replace(buffer, name=self.program.fresh(f"{buffer.name}_values"), scope="local")
+        self.program.raw.add(values)
+        return values
+
+    def _filled(self, known: _Known, around: tuple[Loop, ...]) -> ArrayStatement:
+        """The statement that takes a function of all elements."""
+        self.program.depth[known.values] = len(around)
+        axes = loops_over(known.of, self.boxes, lambda _: self.program.fresh(f"{known.values.name}_at"))
+        here = Load(known.of, tuple(o.var for o in axes))
+        value = map_expr(known.function, lambda e: here if isinstance(e, Load) else e)
+        return array_statement(Store(known.values, here.indices, value), around, axes, self.new)
+
+
+def _element(expr: Expr) -> Load | None:
+    """The only element of an array that a bounded function is of; None for other expressions."""
+    if not isinstance(expr, Unary) or expr.op not in _BOUNDED:
+        return None
+    read = [*_elements(expr)]
+    alone = bool(read) and all(e.same(read[0]) for e in read) and bool(read[0].indices)
+    return read[0] if alone and read[0].dtype is expr.dtype else None
+
+
+def _elements(expr: Expr) -> Iterator[Load]:
+    """What an expression reads but to know places."""
+    if isinstance(expr, Load):
+        yield expr
+    else:
+        for part in children(expr):
+            yield from _elements(part)
+
+
+def _function(expr: Expr, load: Load) -> Expr:
+    """A function of an element, whichever it is."""
+    first = Load(load.buffer, tuple(const(0, i.dtype) for i in load.indices))
+    return map_expr(expr, lambda e: first if isinstance(e, Load) and e.same(load) else e)
+
+
+def _reading(node: ArrayStatement, known: _Known) -> ArrayStatement:
+    """A statement that reads values of a function where it took it."""
+
+    def one(e: Expr) -> Expr:
+        load = _element(e)
+        if load is None or load.buffer != known.of or not _function(e, load).same(known.function):
+            return e
+        return Load(known.values, load.indices)
+
+    return replace(node, statement=mapped(node.statement, lambda e: map_expr(e, one)))
