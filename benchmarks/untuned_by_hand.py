@@ -4251,6 +4251,917 @@ def _euler(d):
     return {"U": np.stack([rho, 0 * rho, p / 0.4]).astype(np.float32)}
 
 
+def rot(x, k):
+    return (x << k) | (x >> (32 - k))
+
+
+def chacha_rounds(K):
+    a, b, c, d = (K[:, 4 * k : 4 * k + 4] for k in range(4))
+
+    def step(_, s):
+        a, b, c, d = s
+        a = a + b
+        d = rot(d ^ a, 16)
+        c = c + d
+        b = rot(b ^ c, 12)
+        b1, d1 = jnp.roll(b, -1, 1), jnp.roll(d, -3, 1)
+        a = a + b1
+        d1 = rot(d1 ^ a, 8)
+        return a, b, c, jnp.roll(d1, 3, 1)
+
+    return jnp.concatenate(lax.fori_loop(0, 10, step, (a, b, c, d)), 1) + K
+
+
+def inverse_bwt(L):
+    nx = jnp.argsort(L, stable=True)
+
+    def step(p, _):
+        return nx[p], L[p]
+
+    return lax.scan(step, nx[0], None, length=3000)[1]
+
+
+def nussinov(S):
+    n = 120
+    i = jnp.arange(n)
+
+    def step(g, D):
+        k = jnp.arange(n)
+        j = i + g
+        jc = jnp.minimum(j, n - 1)
+        a = D[i[:, None], jnp.minimum(i[:, None] + k[None], n - 1)]
+        b = D[jnp.minimum(i[:, None] + k[None] + 1, n - 1), jc[:, None]]
+        v = jnp.where((k[None] >= 1) & (k[None] < g), a + b, 0).max(1)
+        v = jnp.maximum(v, D[jnp.minimum(i + 1, n - 1), jc])
+        p = (g > 3) & (S + S[jc] == 3)
+        v = jnp.where(p, jnp.maximum(v, D[jnp.minimum(i + 1, n - 1), jnp.maximum(jc - 1, 0)] + 1), v)
+        return D.at[i, jnp.where(j < n, j, n)].set(v, mode="drop")
+
+    return lax.fori_loop(1, n, step, jnp.zeros((n, n), jnp.int32))
+
+
+def gini(X):
+    return (jnp.abs(X[:, None] - X[None]).sum() / (3000 * X.sum()))[None]
+
+
+def auc(P, N):
+    return ((P[:, None] > N[None]).astype(jnp.float32).sum() + 0.5 * (P[:, None] == N[None]).sum())[None] / 720000.0
+
+
+def cox_gradient(T0, E, R):
+    g = (T0[None] >= T0[:, None]).astype(jnp.float32)
+    e = jnp.exp(R)
+    d = g @ e
+    return (E == 1).astype(jnp.float32) - e * (((E == 1) / d) @ g)
+
+
+def cusum_alarms(X):
+    def step(c, x):
+        h, n = c
+        h = jnp.maximum(0, h + x - 0.25)
+        a = h > 5
+        h = jnp.where(a, 0, h)
+        return (h, n + a), h
+
+    (_h, n), H = lax.scan(step, (jnp.zeros(64), jnp.zeros(64, jnp.int32)), X.T)
+    return n, H.T
+
+
+def gillespie(U, V, X):
+    def step(s, uv):
+        u, v = uv
+        a0 = 0.002 * s[0] * s[1]
+        a1 = 0.1 * s[1]
+        t = a0 + a1
+        inf = u * t < a0
+        r0 = jnp.where(inf, s[0] - 1, s[0])
+        r1 = jnp.where(inf, s[1] + 1, s[1] - 1)
+        r2 = s[2] - jnp.log(v) / jnp.where(t > 0, t, 1)
+        return jnp.where(t > 0, jnp.stack([r0, r1, r2]), s), None
+
+    return lax.scan(step, X.T, (U.T, V.T))[0].T
+
+
+def rope_constraints(P):
+    def one(i, Q):
+        a, b = Q[i], Q[i + 1]
+        e = b - a
+        m = 0.5 * (1 - 0.1 / jnp.sqrt(1e-6 + (e * e).sum())) * e
+        return Q.at[i].add(m).at[i + 1].add(-m)
+
+    return lax.fori_loop(0, 50, lambda _, Q: lax.fori_loop(0, 63, one, Q), P)
+
+
+def perlin(G, P):
+    y = jnp.arange(200)[:, None]
+    x = jnp.arange(200)[None]
+    fx = (x % 16) / 16.0
+    fy = (y % 16) / 16.0
+    N = 0
+    for a in range(2):
+        for b in range(2):
+            h = G[P[(P[(x // 16 + b) % 256] + y // 16 + a) % 256]]
+            N = N + (h[..., 0] * (fx - b) + h[..., 1] * (fy - a)) * (1 - jnp.abs(fx - b)) * (1 - jnp.abs(fy - a))
+    return N
+
+
+def ssim(X, Y):
+    def box(Z):
+        return lax.reduce_window(Z, 0.0, lax.add, (7, 7), (1, 1), "VALID") / 49
+
+    mx, my, xx, yy, xy = box(X), box(Y), box(X * X), box(Y * Y), box(X * Y)
+    return (
+        (2 * mx * my + 0.01)
+        * (2 * (xy - mx * my) + 0.03)
+        / ((mx * mx + my * my + 0.01) * (xx - mx * mx + yy - my * my + 0.03))
+    )
+
+
+def hog_cells(I):
+    p = jnp.pad(I, 1, mode="edge")
+    gx = p[1:-1, 2:] - p[1:-1, :-2]
+    gy = p[2:, 1:-1] - p[:-2, 1:-1]
+    k = jnp.where(
+        jnp.abs(gx) > 1e-9, jnp.clip(jnp.floor(4.5 + 3 * gy / (jnp.abs(gx) + jnp.abs(gy))).astype(jnp.int32), 0, 8), 4
+    )
+    m = jnp.sqrt(gx * gx + gy * gy)
+    o = (k[..., None] == jnp.arange(9)) * m[..., None]
+    return o.reshape(16, 8, 16, 8, 9).sum((1, 3))
+
+
+def winograd_1d(X, w):
+    _x0, _x1, _x2, _x3 = X[:, 0:512:2], X[:, 1:512:2], X[:, 2:514:2], X[:, 3:514:2]
+    return sum(X[:, k : k + 512] * w[k] for k in range(3))
+
+
+def cyclic_reduction(a, b, c, d):
+    def sh(x, k, f):  # x[i-k]
+        return jnp.pad(x, ((0, 0), (max(k, 0), max(-k, 0))), constant_values=f)[:, max(-k, 0) : max(-k, 0) + 256]
+
+    for l in range(8):
+        k = 1 << l
+        lo = jnp.where(jnp.arange(256) >= k, a / sh(b, k, 1), 0)
+        hi = jnp.where(jnp.arange(256) < 256 - k, c / sh(b, -k, 1), 0)
+        a, c, b, d = (
+            -lo * sh(a, k, 0),
+            -hi * sh(c, -k, 0),
+            b - lo * sh(c, k, 0) - hi * sh(a, -k, 0),
+            d - lo * sh(d, k, 0) - hi * sh(d, -k, 0),
+        )
+    return d / b
+
+
+def adi_sweeps(U0):
+    U = U0
+
+    def solve(U):
+        def f(c, u):
+            cp, p = c
+            den = 1.6 + 0.3 * cp
+            v = (u + 0.3 * p) / den
+            cn = -0.3 / den
+            return (cn, v), (cn, v)
+
+        u0 = U[:, 0] / 1.4
+        _, (cp, V) = lax.scan(f, (jnp.float32(-0.2), u0), U[:, 1:].T)
+        cp = jnp.concatenate([jnp.full(1, -0.2), cp])
+        V = jnp.concatenate([u0[None], V])
+
+        def g(x, cv):
+            c, v = cv
+            x = v - c * x
+            return x, x
+
+        _, W = lax.scan(g, V[-1], (cp[:-1], V[:-1]), reverse=True)
+        return jnp.concatenate([W, V[-1:]]).T
+
+    for _ in range(4):
+        U = solve(U)
+        U = solve(U.T).T
+    return U
+
+
+def fdtd_2d(E):
+    def step(_, s):
+        e, p, q = s
+        p = p.at[:127, :127].add(-0.5 * (e[:127, 1:] - e[:127, :-1]))
+        q = q.at[:127, :127].add(0.5 * (e[1:, :127] - e[:-1, :127]))
+        e = e.at[1:127, 1:127].add(0.5 * (q[1:127, 1:127] - q[:126, 1:127] - p[1:127, 1:127] + p[1:127, :126]))
+        return e, p, q
+
+    return jnp.stack(lax.fori_loop(0, 20, step, (E[0], E[1], E[2])))
+
+
+def sandpile(G0):
+    G = G0
+
+    def step(_, G):
+        f = jnp.pad(G // 4, 1)
+        return G % 4 + f[:-2, 1:-1] + f[2:, 1:-1] + f[1:-1, :-2] + f[1:-1, 2:]
+
+    return lax.fori_loop(0, 100, step, G)
+
+
+def langton(W):
+    dy = jnp.array([-1, 0, 1, 0])
+    dx = jnp.array([0, 1, 0, -1])
+
+    def step(_, s):
+        G, y, x, d = s
+        z = G[y, x] == 0
+        G = G.at[y, x].set(jnp.where(z, 1, 0))
+        d = (d + jnp.where(z, 1, 3)) % 4
+        return G, (y + dy[d]) % 64, (x + dx[d]) % 64, d
+
+    return lax.fori_loop(0, 3000, step, (W, 32, 32, 0))[0]
+
+
+def sudoku_candidates(G):
+    bit = jnp.where(G > 0, 1 << (jnp.maximum(G, 1) - 1), 0)
+    o = lambda x, ax: lax.reduce(x, np.int32(0), lax.bitwise_or, ax)
+    row = o(bit, (2,))[:, :, None]
+    col = o(bit, (1,))[:, None, :]
+    blk = o(bit.reshape(200, 3, 3, 3, 3), (2, 4))
+    blk = jnp.repeat(jnp.repeat(blk, 3, 1), 3, 2)
+    return jnp.where(G == 0, 511 & ~(row | col | blk), 0)
+
+
+def knight_walks(W):
+    mv = [(a, b) for a in range(5) for b in range(5) if (a - 2) ** 2 + (b - 2) ** 2 == 5]
+
+    def step(_, O):
+        p = jnp.pad(O, 2)
+        return sum(p[a : a + 8, b : b + 8] for a, b in mv) * 0.125
+
+    return lax.fori_loop(0, 30, step, W)
+
+
+def hilbert_index(X, Y):
+    x, y, d = X, Y, jnp.zeros_like(X)
+    for k in range(10):
+        rx = (x >> (9 - k)) & 1
+        ry = (y >> (9 - k)) & 1
+        d = d * 4 + ((3 * rx) ^ ry)
+        f = (ry == 0) & (rx == 1)
+        x2 = jnp.where(f, 1023 - x, x)
+        y2 = jnp.where(f, 1023 - y, y)
+        x, y = jnp.where(ry == 0, y2, x2), jnp.where(ry == 0, x2, y2)
+    return d
+
+
+def weekdays(Y, M, D):
+    m = jnp.where(M < 3, M + 12, M)
+    y = jnp.where(M < 3, Y - 1, Y)
+    return (D + 13 * (m + 1) // 5 + y % 100 + y % 100 // 4 + y // 100 // 4 + 5 * (y // 100)) % 7
+
+
+def sha_schedule(M):
+    [M[:, t] for t in range(16)]
+
+    def step(c, _):
+        s1 = rot(c[14], 15) ^ rot(c[14], 13) ^ (c[14] >> 10)
+        s0 = rot(c[1], 25) ^ rot(c[1], 14) ^ (c[1] >> 3)
+        n = s1 + c[9] + s0 + c[0]
+        return jnp.concatenate([c[1:], n[None]]), n
+
+    _, r = lax.scan(step, M.T, None, length=48)
+    return jnp.concatenate([M, r.T], 1)
+
+
+def rs_syndromes(R, E, L):
+    j = jnp.arange(8)
+
+    def step(s, r):
+        return jnp.where(s != 0, E[(L[s] + j) % 255] ^ r[:, None], r[:, None]), None
+
+    return lax.scan(step, jnp.zeros((200, 8), jnp.int32), R.T)[0]
+
+
+def ldpc_bit_flips(C, B0):
+    def step(_, B):
+        b = B[C]
+        p = b.sum(1) % 2
+        u = jnp.zeros(600, jnp.int32).at[C].add(jnp.broadcast_to(p[:, None], C.shape))
+        return jnp.where(u >= 2, 1 - B, B)
+
+    return lax.fori_loop(0, 10, step, B0)
+
+
+def convolutional_code(X):
+    p = jnp.pad(X, ((0, 0), (2, 0)))
+    a = X ^ p[:, 1:-1] ^ p[:, :-2]
+    b = X ^ p[:, :-2]
+    return jnp.stack([a & 1, b & 1], 2).reshape(128, 1024)
+
+
+def simhash(F):
+    b = jnp.arange(32, dtype=jnp.uint32)
+    v = (2 * ((F[:, :, None] >> b) & 1).astype(jnp.int32) - 1).sum(1)
+    return ((v > 0).astype(jnp.uint32) << b).sum(1, dtype=jnp.uint32)
+
+
+def clock_pages(R):
+    def step(c, r):
+        _fr, _ref, at, _h, _n = c
+        hit = at[r] >= 0
+
+        def on_hit(c):
+            fr, ref, at, h, n = c
+            return fr, ref.at[at[r]].set(1), at, h, n
+
+        def on_miss(c):
+            fr, ref, at, h, n = c
+
+            def cond(s):
+                return s[0][s[1]] == 1
+
+            def body(s):
+                ref, h = s
+                return ref.at[h].set(0), (h + 1) % 16
+
+            ref, h = lax.while_loop(cond, body, (ref, h))
+            at = at.at[jnp.where(fr[h] < 64, fr[h], 64)].set(-1, mode="drop")
+            return fr.at[h].set(r), ref, at.at[r].set(h), (h + 1) % 16, n + 1
+
+        return lax.cond(hit, on_hit, on_miss, c), None
+
+    c = (jnp.full(16, 64), jnp.zeros(16, jnp.int32), jnp.full(64, -1), 0, 0)
+    return lax.scan(step, c, R)[0][4][None]
+
+
+def american_psor(S):
+    V = jnp.maximum(S, 0)
+
+    def sweep(_, V):
+        def f(p, x):
+            s, v, nx = x
+            r = jnp.maximum(s, v + 1.2 * (0.3 * p + 0.3 * nx + 0.39 * v - v))
+            return r, r
+
+        _, m = lax.scan(f, V[0], (S[1:127], V[1:127], V[2:]))
+        return V.at[1:127].set(m)
+
+    return lax.fori_loop(0, 40, sweep, V)
+
+
+def amortization(P, r):
+    def step(c, _):
+        b, i = c
+        i = i + b * r
+        b = jnp.maximum(b * (1 + r) - 0.012 * P, 0)
+        return (b, i), b
+
+    (_b, i), B = lax.scan(step, (P, jnp.zeros_like(P)), None, length=120)
+    return B.T, i
+
+
+def hits(A):
+    def step(_, s):
+        h, a = s
+        a = h @ A
+        a = a / jnp.sqrt(1e-9 + a @ a)
+        h = A @ a
+        h = h / jnp.sqrt(1e-9 + h @ h)
+        return h, a
+
+    return lax.fori_loop(0, 12, step, (jnp.ones(300), jnp.ones(300)))
+
+
+def tfidf(C):
+    df = (C > 0).astype(jnp.float32).sum(0)
+    W = C / (1 + C.sum(1, keepdims=True)) * jnp.log(401 / (1 + df))
+    return W / jnp.sqrt(1e-9 + (W * W).sum(1, keepdims=True))
+
+
+def isolation_depths(X, F, H):
+    t = jnp.arange(16)[None]
+    k = jnp.zeros((2000, 16), jnp.int32)
+    D = jnp.zeros(2000)
+    n = jnp.arange(2000)[:, None]
+    for d in range(6):
+        kc = jnp.minimum(k, 62)
+        f = F[t, kc]
+        go = (k < 63) & (f >= 0)
+        l = X[n, jnp.maximum(f, 0)] < H[t, kc]
+        D = D + go.sum(1)
+        k = jnp.where(go, 2 * k + jnp.where(l, 1, 2), k)
+    return D
+
+
+def block_lower_solve(L, C, b):
+    def step(x, i):
+        l, c, r = i
+        x = jax.scipy.linalg.solve_triangular(l, r - c @ x, lower=True)
+        return x, x
+
+    C = C.at[0].set(0)
+    return lax.scan(step, jnp.zeros(8), (L, C, b))[1]
+
+
+def periodic_tridiagonal(d):
+    def f(c, dd):
+        c0, x0, u0 = c
+        cn = 1 / (4 - c0)
+        return (cn, (dd - x0) * cn, -u0 * cn), (cn, (dd - x0) * cn, -u0 * cn)
+
+    i0 = (jnp.float32(0.2), d[:, 0] / 5, jnp.float32(-0.2))
+    _, (c, x, u) = lax.scan(f, i0, d[:, 1:].T)
+    c = jnp.concatenate([i0[0][None], c])
+    x = jnp.concatenate([i0[1][None], x])
+    u = jnp.concatenate([i0[2][None], u])
+    u = u.at[199].set((1 - u[198]) * c[199])
+
+    def g(s, v):
+        X, U = s
+        cc, xx, uu = v
+        X, U = xx - cc * X, uu - cc * U
+        return (X, U), (X, U)
+
+    _, (xs, us) = lax.scan(g, (x[-1], u[-1]), (c[:-1], x[:-1], u[:-1]), reverse=True)
+    x = jnp.concatenate([xs, x[-1:]])
+    u = jnp.concatenate([us, u[-1:]])
+    fct = (x[0] + x[-1]) / (1 + u[0] + u[-1])
+    return (x - fct[None] * u[:, None]).T
+
+
+def packed_rows_dot(P, x):
+    i, j = np.tril_indices(100)
+    A = jnp.zeros((100, 100)).at[i, j].set(P)
+    return A @ x
+
+
+def condensed_distances(X):
+    i, j = np.triu_indices(120, 1)
+    d = X[i] - X[j]
+    return (d * d).sum(1)
+
+
+def interval_unions(S, E):
+    d = jnp.zeros(4097, jnp.int32).at[S].add(1).at[E].add(-1)
+    c = jnp.cumsum(d[:-1])
+    return c, (c > 0).sum()[None]
+
+
+def lorenz_curve_bins(X):
+    k = jnp.minimum(jnp.floor(X * 100).astype(jnp.int32), 99)
+    S = jnp.zeros(100).at[k].add(X)
+    return S, jnp.cumsum(S) / (1e-9 + S.sum())
+
+
+def yuv420(Y, U, V):
+    up = lambda Z: jnp.repeat(jnp.repeat(Z.astype(jnp.int32), 2, 0), 2, 1) - 128
+    c = (Y.astype(jnp.int32) - 16) * 298
+    u, v = up(U), up(V)
+    r = jnp.stack([c + 409 * v, c - 100 * u - 208 * v, c + 516 * u], 2)
+    return jnp.clip((r + 128) >> 8, 0, 255).astype(jnp.uint8)
+
+
+def lifting_53(X):
+    e, o = X[:, ::2], X[:, 1::2]
+    d = o - (e + jnp.concatenate([e[:, 1:], e[:, -1:]], 1)) // 2
+    s = e + (jnp.concatenate([d[:, :1], d[:, :-1]], 1) + d + 2) // 4
+    return jnp.concatenate([s, d], 1)
+
+
+def chamfer(M):
+    j = jnp.arange(96)
+
+    def run(D):
+        def row(p, d):
+            q = jnp.pad(p, 1, constant_values=100000)
+            v = jnp.minimum(jnp.minimum(d, p + 3), jnp.minimum(q[:-2], q[2:]) + 4)
+            v = lax.cummin(v - 3 * j) + 3 * j
+            return v, v
+
+        return lax.scan(row, jnp.full(96, 100000), D)[1]
+
+    D = jnp.where(M == 1, 0, 10000)
+    D = run(D)
+    return run(D[::-1, ::-1])[::-1, ::-1]
+
+
+def label_components(M):
+    L = jnp.where(M == 1, jnp.arange(4096).reshape(64, 64) + 1, 0)
+
+    def step(_, L):
+        m = lax.reduce_window(L, 0, lax.max, (3, 3), (1, 1), "SAME")
+        return jnp.where(M == 1, m, L)
+
+    return lax.fori_loop(0, 60, step, L)
+
+
+def lz_decode(D, B):
+    p = jnp.arange(2000) - D
+    for _ in range(11):
+        p = p[p]
+    return B[p]
+
+
+def minimum_image(P):
+    d = P[:, None] - P[None]
+    d = d - jnp.floor(d + 0.5)
+    r = (d * d).sum(-1)
+    w = jnp.where((r < 0.0625) & ~jnp.eye(300, dtype=bool), 1 / (r + 0.01) - 10, 0)
+    return (d * w[..., None]).sum(1)
+
+
+def median_3x3(X):
+    v = [X[a : a + 98, b : b + 98] for a in range(3) for b in range(3)]
+    for p in range(5):
+        for q in range(8):
+            v[q], v[q + 1] = jnp.minimum(v[q], v[q + 1]), jnp.maximum(v[q], v[q + 1])
+    return v[4]
+
+
+def rank_one_downdates(A):
+    def step(k, s):
+        W, Q, R = s
+        w = W[:, k]
+        r = jnp.sqrt(w @ w)
+        q = w / r
+        row = jnp.where(jnp.arange(48) > k, q @ W, 0)
+        return W - q[:, None] * row[None], Q.at[:, k].set(q), R.at[k].set(row.at[k].set(r))
+
+    _W, Q, R = lax.fori_loop(0, 48, step, (A, jnp.zeros((48, 48)), jnp.zeros((48, 48))))
+    return Q, R
+
+
+def kepler(M, e):
+    E = M
+    for _ in range(6):
+        E = E - (E - e * jnp.sin(E) - M) / (1 - e * jnp.cos(E))
+    return E
+
+
+def bicubic(A):
+    t = (jnp.arange(256) % 4) / 4.0
+    w = jnp.stack(
+        [
+            ((-0.5 * t + 1) * t - 0.5) * t,
+            (1.5 * t - 2.5) * t * t + 1,
+            ((-1.5 * t + 2) * t + 0.5) * t,
+            (0.5 * t - 0.5) * t * t,
+        ],
+        1,
+    )
+    i = jnp.clip(jnp.arange(256)[:, None] // 4 + jnp.arange(4)[None] - 1, 0, 63)
+    M = jnp.zeros((256, 64)).at[jnp.arange(256)[:, None], i].add(w)
+    return M @ A @ M.T
+
+
+def slide_2048(G):
+    n = G.shape[0]
+    O = jnp.zeros((n, 4), jnp.int32)
+    p = jnp.zeros(n, jnp.int32)
+    m = jnp.zeros(n, jnp.int32)
+    pos = jnp.arange(4)[None]
+    for k in range(4):
+        g = G[:, k]
+        nz = g != 0
+        mg = nz & (m == g)
+        st = nz & ~mg
+        O = jnp.where((pos == (p - 1)[:, None]) & mg[:, None], (2 * m)[:, None], O)
+        O = jnp.where((pos == p[:, None]) & st[:, None], g[:, None], O)
+        m = jnp.where(mg, 0, jnp.where(st, g, m))
+        p = p + st
+    return O
+
+
+def phase_unwrap(P):
+    d = P[:, 1:] - P[:, :-1]
+    d = d - 6.2831855 * jnp.floor(d / 6.2831855 + 0.5)
+    return jnp.cumsum(jnp.concatenate([P[:, :1], d], 1), 1)
+
+
+def lpc_synthesis(E, A):
+    def step(h, e):
+        s = e - (A * h).sum(1)
+        return jnp.concatenate([s[:, None], h[:, :-1]], 1), s
+
+    return lax.scan(step, jnp.zeros((80, 10)), E.T)[1].T
+
+
+def amdf(X):
+    D = jnp.stack([jnp.abs(X[:, :600] - X[:, l : l + 600]).sum(1) for l in range(200)], 1)
+    return D, (jnp.argmin(D[:, 20:], 1) + 20).astype(jnp.int32)
+
+
+def kuwahara(A):
+    box = lambda Z: lax.reduce_window(Z, 0.0, lax.add, (3, 3), (1, 1), "VALID")
+    s, q = box(A), box(A * A)
+    m = s / 9
+    v = q / 9 - s * s / 81
+    ms = jnp.stack([m[a : a + 128, b : b + 128] for a in (0, 2) for b in (0, 2)])
+    vs = jnp.stack([v[a : a + 128, b : b + 128] for a in (0, 2) for b in (0, 2)])
+    k = jnp.argmin(vs, 0)
+    return jnp.take_along_axis(ms, k[None], 0)[0]
+
+
+def zhang_suen(I):
+    def step(t, O):
+        p = [O[:-2, 1:-1], O[:-2, 2:], O[1:-1, 2:], O[2:, 2:], O[2:, 1:-1], O[2:, :-2], O[1:-1, :-2], O[:-2, :-2]]
+        n = sum(p)
+        c = sum((p[k] < p[(k + 1) % 8]).astype(jnp.int32) for k in range(8))
+        e = jnp.where(
+            t % 2 == 0,
+            (p[0] * p[2] * p[4] == 0) & (p[2] * p[4] * p[6] == 0),
+            (p[0] * p[2] * p[6] == 0) & (p[0] * p[4] * p[6] == 0),
+        )
+        d = (O[1:-1, 1:-1] == 1) & (n >= 2) & (n <= 6) & (c == 1) & e
+        return O.at[1:-1, 1:-1].set(jnp.where(d, 0, O[1:-1, 1:-1]))
+
+    return lax.fori_loop(0, 20, step, I)
+
+
+def pixelate(A):
+    m = A.reshape(25, 8, 25, 8, 3).mean((1, 3))
+    return jnp.broadcast_to(m[:, None, :, None], (25, 8, 25, 8, 3)).reshape(200, 200, 3)
+
+
+def seam_removal(A, S):
+    return jnp.where(jnp.arange(199) < S[:, None], A[:, :-1], A[:, 1:])
+
+
+def block_motion(C, R):
+    c = C.reshape(8, 8, 8, 8)
+    D = jnp.stack(
+        [
+            jnp.abs(c - R[v // 17 : v // 17 + 64, v % 17 : v % 17 + 64].reshape(8, 8, 8, 8)).sum((1, 3))
+            for v in range(289)
+        ]
+    )
+    return jnp.argmin(D, 0).astype(jnp.int32), D.min(0)
+
+
+def integer_dct(X):
+    H = jnp.array([[1, 1, 1, 1], [2, 1, -1, -2], [1, -1, -1, 1], [1, -2, 2, -1]], jnp.int32)
+    return jnp.einsum("ij,njk,lk->nil", H, X, H)
+
+
+def nagel(R, P0):
+    i = jnp.arange(500)
+
+    def step(V, r):
+        g = jnp.minimum(V + 1, 5)
+        occ = V >= 0
+        for d in range(5):
+            g = jnp.where(jnp.roll(occ, -(5 - d)), jnp.minimum(g, 4 - d), g)
+        g = jnp.where(r == 0, jnp.maximum(g - 1, 0), g)
+        N = jnp.full(500, -1).at[jnp.where(occ, (i + g) % 500, 500)].set(g, mode="drop")
+        return N, jnp.where(occ, g, 0).sum()
+
+    V, F = lax.scan(step, P0, R)
+    return F, V
+
+
+def kdv(U0):
+    def step(_, s):
+        A, U = s
+        p, m, p2, m2 = jnp.roll(U, -1), jnp.roll(U, 1), jnp.roll(U, -2), jnp.roll(U, 2)
+        return U, A - 0.01 * (p + U + m) * (p - m) - 0.002 * (p2 - 2 * p + 2 * m - m2)
+
+    return lax.fori_loop(0, 100, step, (U0, U0))[1]
+
+
+def boids(P, V):
+    d = P[:, None] - P[None]
+    r = (d * d).sum(-1)
+    m = ((r < 0.04) & ~jnp.eye(300, dtype=bool)).astype(jnp.float32)
+    n = m.sum(1)[:, None]
+    a = m @ V
+    c = m @ P
+    s = (d * (m / (r + 0.01))[..., None]).sum(1)
+    nn = jnp.where(n > 0, n, 1)
+    return jnp.where(n > 0, V + 0.1 * (a / nn - V) + 0.05 * (c / nn - P) + 0.01 * s, V)
+
+
+def barrier_paths(Z):
+    s = 100 * jnp.exp(jnp.cumsum(0.0001 + 0.01 * Z, 0))
+    return jnp.where((s >= 85).all(0), jnp.maximum(s[-1] - 100, 0), 0)
+
+
+def pair_zscore(A, B):
+    d = A - 1.3 * B
+    w = jnp.stack([d[k : k + 1950] for k in range(50)])
+    m = w.mean(0)
+    v = ((w - m) ** 2).mean(0)
+    return (d[50:] - m) / jnp.sqrt(v + 1e-6)
+
+
+def kmer_counts(S):
+    h = sum(S[k : k + 19996] * 4 ** (4 - k) for k in range(5))
+    return jnp.zeros(1024, jnp.int32).at[h].add(1)
+
+
+def gc_skew(S):
+    k = jnp.cumsum((S == 2).astype(jnp.int32) - (S == 1))
+    m = jnp.minimum(k.min(), 0)
+    return k, jnp.where(m < 0, jnp.argmax(k == m), 0)[None]
+
+
+def translate_codons(S, Tb):
+    P = Tb[S[:, 0] * 16 + S[:, 1] * 4 + S[:, 2]]
+    i = jnp.arange(3000)
+    last = lax.cummax(jnp.where(P < 0, i, -1))
+    return P, (i - last).max()[None]
+
+
+def felsenstein(C, Pm, X):
+    L0 = jnp.zeros((127, 200, 4)).at[:64].set(jax.nn.one_hot(X, 4))
+
+    def step(k, L):
+        a, b = C[k, 0], C[k, 1]
+        return L.at[64 + k].set((L[a] @ Pm[a].T) * (L[b] @ Pm[b].T))
+
+    return lax.fori_loop(0, 63, step, L0)
+
+
+def lasso_descent(X, y):
+    q = (X * X).sum(0) + 1e-9
+    XT = X.T
+
+    def col(j, s):
+        r, w = s
+        x = XT[j]
+        d = x @ r + q[j] * w[j]
+        n = jnp.sign(d) * jnp.maximum(jnp.abs(d) - 20, 0) / q[j]
+        return r + x * (w[j] - n), w.at[j].set(n)
+
+    return lax.fori_loop(0, 10, lambda _, s: lax.fori_loop(0, 40, col, s), (y, jnp.zeros(40)))[1]
+
+
+def elo(A, B, S):
+    def step(R, g):
+        a, b, s = g
+        e = 24 * (s - 1 / (1 + jnp.exp((R[b] - R[a]) * 0.005756)))
+        return R.at[a].add(e).at[b].add(-e), None
+
+    return lax.scan(step, jnp.full(100, 1500.0), (A, B, S))[0]
+
+
+def self_organizing_map(X, W0):
+    k = jnp.arange(40)
+
+    def step(W, x):
+        b = jnp.argmin(((x - W) ** 2).sum(1))
+        return W + 0.1 * jnp.exp(-0.5 * (k - b) ** 2)[:, None] * (x - W), None
+
+    return lax.scan(step, W0, X)[0]
+
+
+def tsne_gradient(P, Y):
+    d = Y[:, None] - Y[None]
+    Q = jnp.where(jnp.eye(300, dtype=bool), 0, 1 / (1 + (d * d).sum(-1)))
+    w = 4 * (P - Q / Q.sum()) * Q
+    return w.sum(1)[:, None] * Y - w @ Y
+
+
+def adaboost(H, y):
+    def step(s, h):
+        w, F = s
+        e0 = 1e-6 + jnp.where(h != y, w, 0).sum()
+        e1 = 1e-6 + w.sum()
+        a = 0.5 * jnp.log((e1 - e0) / e0)
+        return (w * jnp.exp(-a * h * y), F + a * h), a
+
+    (_w, F), A = lax.scan(step, (jnp.full(1000, 0.001), jnp.zeros(1000)), H)
+    return A, F
+
+
+def hinge_sgd(X, y):
+    def step(w, i):
+        x, t = i
+        return 0.999 * w + jnp.where((w @ x) * t < 1, 0.01 * t, 0) * x, None
+
+    return lax.scan(step, jnp.zeros(20), (X, y))[0]
+
+
+def top_k_rows(X):
+    v, j = lax.top_k(X, 5)
+    return v, j.astype(jnp.int32)
+
+
+def isotonic(y):
+    c = jnp.concatenate([jnp.zeros(1), jnp.cumsum(y)])
+    n = 300
+    i = jnp.arange(n)
+    m = (c[None, 1:] - c[:-1, None]) / jnp.maximum(i[None] - i[:, None] + 1, 1)  # mean of i..k
+    m = jnp.where(i[None] >= i[:, None], m, jnp.inf)
+    low = lax.cummin(m, axis=1, reverse=True)  # min over k >= j
+    low = jnp.where(i[None] >= i[:, None], low, -jnp.inf)
+    return low.max(0)
+
+
+def luhn(D):
+    d = 2 * D[:, ::2]
+    d = jnp.where(d > 9, d - 9, d)
+    return ((d.sum(1) + D[:, 1::2].sum(1)) % 10 == 0).astype(jnp.int32)
+
+
+def anagram_keys(W):
+    K = (W[:, :, None] == jnp.arange(26)).sum(1).astype(jnp.int32)
+    return K, (K[:, None] == K[None]).all(-1).astype(jnp.int32)
+
+
+def hist_match(A, B):
+    ha = jnp.cumsum(jnp.zeros(256, jnp.int32).at[A.reshape(-1)].add(1))
+    hb = jnp.cumsum(jnp.zeros(256, jnp.int32).at[B.reshape(-1)].add(1))
+    m = jnp.minimum((hb[None] < ha[:, None]).sum(1), 255)
+    return m[A]
+
+
+def xy_sweeps(S, U):
+    par = (jnp.arange(64)[:, None] + jnp.arange(64)[None]) % 2
+
+    def step(O, u):
+        for c in range(2):
+            co, si = jnp.cos(O), jnp.sin(O)
+            nb = lambda z: jnp.roll(z, -1, 0) + jnp.roll(z, 1, 0) + jnp.roll(z, -1, 1) + jnp.roll(z, 1, 1)
+            x, y = nb(co), nb(si)
+            O = jnp.where((par == c) & (x * jnp.cos(u) + y * jnp.sin(u) > x * co + y * si), u, O)
+        return O, None
+
+    return lax.scan(step, S, U)[0]
+
+
+def fem_assembly(E, X):
+    p = X[E]
+    a = 0.5 * jnp.abs(
+        (p[:, 1, 0] - p[:, 0, 0]) * (p[:, 2, 1] - p[:, 0, 1]) - (p[:, 2, 0] - p[:, 0, 0]) * (p[:, 1, 1] - p[:, 0, 1])
+    )
+    q, r = jnp.roll(p, -1, 1), jnp.roll(p, -2, 1)
+    k = ((q - r) ** 2).sum(-1) / (4 * a[:, None] + 1e-6)
+    return jnp.zeros(1100).at[E].add(k), jnp.zeros(1100).at[E].add(jnp.broadcast_to(a[:, None] / 3, E.shape))
+
+
+def fitzhugh(V0):
+    def step(_, s):
+        V, W = s
+        p = jnp.pad(V, 1, mode="edge")
+        L = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * V
+        V = V + 0.05 * (V - V * V * V / 3 - W + L)
+        return V, W + 0.05 * 0.08 * (V + 0.7 - 0.8 * W)
+
+    return lax.fori_loop(0, 50, step, (V0, jnp.zeros_like(V0)))
+
+
+def word2vec_step(C, O, Wi, Wo):
+    o = Wo[O]
+    s = jax.nn.sigmoid((Wi[C][:, None] * o).sum(-1))
+    L = -jnp.log(s[:, 0] + 1e-6) - jnp.log(1 - s[:, 1:] + 1e-6).sum(1)
+    g = s.at[:, 0].add(-1)
+    return L, jnp.zeros((1000, 32)).at[C].add((g[..., None] * o).sum(1))
+
+
+def cyk(R, X):
+    n = 24
+    D = jnp.zeros((n, 25, 10), jnp.int32).at[jnp.arange(n), 1, X].set(1)
+    for l in range(2, 25):
+        i = jnp.arange(25 - l)
+        k = jnp.arange(1, l)
+        a = D[i[:, None], k[None]]
+        b = D[i[:, None] + k[None], l - k[None]]
+        m = (a[:, :, R[:, 1]] & b[:, :, R[:, 2]]).max(1)
+        D = D.at[i[:, None], l, R[None, :, 0]].max(m)
+    return D
+
+
+def sample_hold(X):
+    h = jnp.floor(X * 16 + 0.5) / 16
+    return h[:, jnp.arange(4096) // 6 * 6]
+
+
+def adsr(G):
+    def step(c, g):
+        e, s = c
+        s = jnp.where(g == 1, jnp.where(s == 0, 1, s), 0)
+        e1 = e + 0.01
+        top = e1 >= 1
+        e2 = jnp.where(s == 1, jnp.where(top, 1.0, e1), jnp.where(s == 2, 0.6 + (e - 0.6) * 0.999, e * 0.995))
+        s = jnp.where((s == 1) & top, 2, s)
+        return (e2, s), e2
+
+    return lax.scan(step, (jnp.zeros(16), jnp.zeros(16, jnp.int32)), G.T)[1].T
+
+
+def split_step(A0, B0, V):
+    v = 0.2 * V[1:-1]
+
+    def step(_, s):
+        A, B = s
+        A = A.at[1:-1].add(-0.1 * (B[2:] - 2 * B[1:-1] + B[:-2]) + v * B[1:-1])
+        B = B.at[1:-1].add(0.1 * (A[2:] - 2 * A[1:-1] + A[:-2]) - v * A[1:-1])
+        return A, B
+
+    return lax.fori_loop(0, 100, step, (A0, B0))
+
+
+def dbscan_counts(X):
+    d = X[:, None] - X[None]
+    n = ((d * d).sum(-1) < 0.25).sum(1).astype(jnp.int32)
+    return n, (n >= 5).astype(jnp.int32)
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -5065,6 +5976,151 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "top_two_gate": lambda d: {"L": d.floats(1024, 16)},
     "masked_token_loss": lambda d: {"L": d.floats(300, 500), "y": _ints(d, -1, 500, 300)},
     "crf_forward": lambda d: {"E": d.floats(16, 100, 12), "A": d.floats(12, 12), "length": _ints(d, 1, 101, 16)},
+    "chacha_rounds": lambda draw: {"K": draw.words(512, 16)},
+    "inverse_bwt": lambda draw: {"L": draw.below(26, 3000)},
+    "nussinov": lambda draw: {"S": draw.below(4, 120)},
+    "gini": lambda draw: {"X": draw.unit(1500)},
+    "auc": lambda draw: {"P": draw.unit(800), "N": draw.unit(900)},
+    "cox_gradient": lambda draw: {"T0": draw.unit(1500), "E": draw.below(2, 1500), "R": draw.floats(1500)},
+    "cusum_alarms": lambda draw: {"X": draw.floats(64, 2000)},
+    "gillespie": lambda draw: {
+        "U": draw.unit(128, 500),
+        "V": draw.unit(128, 500) + 1e-3,
+        "X": np.tile(np.array([90, 10, 0], np.float32), (128, 1)),
+    },
+    "rope_constraints": lambda draw: {"P": np.cumsum(draw.unit(64, 3) * 0.1, 0).astype(np.float32)},
+    "perlin": lambda draw: {"G": draw.floats(256, 2), "P": np.random.default_rng(1).permutation(256).astype(np.int32)},
+    "ssim": lambda draw: {"X": draw.unit(128, 128), "Y": draw.unit(128, 128)},
+    "hog_cells": lambda draw: {"I": draw.unit(128, 128)},
+    "winograd_1d": lambda draw: {"X": draw.floats(32, 514), "w": draw.floats(3)},
+    "cyclic_reduction": lambda draw: {
+        "a": draw.unit(64, 256),
+        "b": 4 + draw.unit(64, 256),
+        "c": draw.unit(64, 256),
+        "d": draw.floats(64, 256),
+    },
+    "adi_sweeps": lambda draw: {"U0": draw.floats(96, 96)},
+    "fdtd_2d": lambda draw: {"E": draw.floats(3, 128, 128)},
+    "sandpile": lambda draw: {"G0": draw.below(12, 64, 64)},
+    "langton": lambda draw: {"W": draw.below(2, 64, 64)},
+    "sudoku_candidates": lambda draw: {"G": draw.below(10, 200, 9, 9)},
+    "knight_walks": lambda draw: {"W": draw.unit(8, 8)},
+    "hilbert_index": lambda draw: {"X": draw.below(1024, 5000), "Y": draw.below(1024, 5000)},
+    "weekdays": lambda draw: {
+        "Y": 1600 + draw.below(800, 6000),
+        "M": 1 + draw.below(12, 6000),
+        "D": 1 + draw.below(31, 6000),
+    },
+    "sha_schedule": lambda draw: {"M": draw.words(256, 16)},
+    "rs_syndromes": lambda draw: {
+        "R": draw.below(256, 200, 255),
+        "E": 1 + draw.below(255, 512),
+        "L": draw.below(255, 256),
+    },
+    "ldpc_bit_flips": lambda draw: {"C": draw.below(600, 300, 6), "B0": draw.below(2, 600)},
+    "convolutional_code": lambda draw: {"X": draw.below(2, 128, 512)},
+    "simhash": lambda draw: {"F": draw.words(300, 40)},
+    "clock_pages": lambda draw: {"R": draw.below(64, 4000)},
+    "american_psor": lambda draw: {"S": draw.floats(128)},
+    "amortization": lambda draw: {"P": 100 * draw.unit(1000), "r": 0.01 * draw.unit(1000)},
+    "hits": lambda draw: {"A": draw.unit(300, 300)},
+    "tfidf": lambda draw: {"C": np.maximum(draw.below(6, 400, 600) - 3, 0).astype(np.float32)},
+    "isolation_depths": lambda draw: {
+        "X": draw.floats(2000, 8),
+        "F": draw.below(9, 16, 63) - 1,
+        "H": draw.floats(16, 63),
+    },
+    "block_lower_solve": lambda draw: {
+        "L": draw.floats(40, 8, 8) * 0.1 + 2 * np.eye(8, dtype=np.float32),
+        "C": draw.floats(40, 8, 8) * 0.2,
+        "b": draw.floats(40, 8),
+    },
+    "periodic_tridiagonal": lambda draw: {"d": draw.floats(64, 200)},
+    "packed_rows_dot": lambda draw: {"P": draw.floats(5050), "x": draw.floats(100)},
+    "condensed_distances": lambda draw: {"X": draw.floats(120, 6)},
+    "interval_unions": lambda draw: (
+        lambda s: {"S": s, "E": np.minimum(4096, s + draw.below(20, 2000)).astype(np.int32)}
+    )(draw.below(4096, 2000)),
+    "lorenz_curve_bins": lambda draw: {"X": draw.unit(20000)},
+    "yuv420": lambda draw: {"Y": draw.bytes(128, 128), "U": draw.bytes(64, 64), "V": draw.bytes(64, 64)},
+    "lifting_53": lambda draw: {"X": draw.below(256, 64, 512)},
+    "chamfer": lambda draw: {"M": (draw.below(40, 96, 96) == 0).astype(np.int32)},
+    "label_components": lambda draw: {"M": (draw.below(10, 64, 64) < 6).astype(np.int32)},
+    "lz_decode": lambda draw: {
+        "D": np.where(
+            np.arange(2000) > 0, np.minimum(draw.below(40, 2000) * draw.below(2, 2000), np.arange(2000)), 0
+        ).astype(np.int32),
+        "B": draw.below(256, 2000),
+    },
+    "minimum_image": lambda draw: {"P": draw.unit(300, 3)},
+    "median_3x3": lambda draw: {"X": draw.floats(100, 100)},
+    "rank_one_downdates": lambda draw: {"A": draw.floats(48, 48)},
+    "kepler": lambda draw: {"M": 6 * draw.unit(5000), "e": 0.7 * draw.unit(5000)},
+    "bicubic": lambda draw: {"A": draw.floats(64, 64)},
+    "slide_2048": lambda draw: {"G": np.array([0, 2, 4, 8], np.int32)[draw.below(4, 1000, 4)]},
+    "phase_unwrap": lambda draw: {"P": 6 * draw.unit(64, 4000) - 3},
+    "lpc_synthesis": lambda draw: {"E": draw.floats(80, 160), "A": 0.08 * draw.floats(80, 10)},
+    "amdf": lambda draw: {"X": draw.floats(40, 800)},
+    "kuwahara": lambda draw: {"A": draw.unit(132, 132)},
+    "zhang_suen": lambda draw: {"I": (draw.below(10, 96, 96) < 8).astype(np.int32)},
+    "pixelate": lambda draw: {"A": draw.unit(200, 200, 3)},
+    "seam_removal": lambda draw: {"A": draw.unit(200, 200), "S": draw.below(200, 200)},
+    "block_motion": lambda draw: {"C": draw.unit(64, 64), "R": draw.unit(80, 80)},
+    "integer_dct": lambda draw: {"X": draw.below(256, 1000, 4, 4)},
+    "nagel": lambda draw: {
+        "R": draw.below(5, 200, 500),
+        "P0": np.where(draw.below(3, 500) == 0, draw.below(5, 500), -1).astype(np.int32),
+    },
+    "kdv": lambda draw: {"U0": np.cos(np.arange(512) * 2 * np.pi / 512).astype(np.float32)},
+    "boids": lambda draw: {"P": draw.unit(300, 2), "V": draw.floats(300, 2)},
+    "barrier_paths": lambda draw: {"Z": draw.floats(250, 4000)},
+    "pair_zscore": lambda draw: {"A": draw.unit(2000), "B": draw.unit(2000)},
+    "kmer_counts": lambda draw: {"S": draw.below(4, 20000)},
+    "gc_skew": lambda draw: {"S": draw.below(4, 30000)},
+    "translate_codons": lambda draw: {"S": draw.below(4, 3000, 3), "Tb": draw.below(22, 64) - 1},
+    "felsenstein": lambda draw: (
+        lambda r: {
+            "C": np.stack([[2 * k for k in range(63)], [2 * k + 1 for k in range(63)]], 1).astype(np.int32),
+            "Pm": draw.unit(127, 4, 4),
+            "X": draw.below(4, 64, 200),
+        }
+    )(0),
+    "lasso_descent": lambda draw: {"X": draw.floats(400, 40), "y": 3 * draw.floats(400)},
+    "elo": lambda draw: (
+        lambda a: {
+            "A": a,
+            "B": ((a + 1 + draw.below(98, 3000)) % 100).astype(np.int32),
+            "S": draw.below(2, 3000).astype(np.float32),
+        }
+    )(draw.below(100, 3000)),
+    "self_organizing_map": lambda draw: {"X": draw.floats(500, 8), "W0": draw.floats(40, 8)},
+    "tsne_gradient": lambda draw: {"P": draw.unit(300, 300) / 9e4, "Y": draw.floats(300, 2)},
+    "adaboost": lambda draw: {
+        "H": (2 * draw.below(2, 50, 1000) - 1).astype(np.float32),
+        "y": (2 * draw.below(2, 1000) - 1).astype(np.float32),
+    },
+    "hinge_sgd": lambda draw: {"X": draw.floats(1000, 20), "y": (2 * draw.below(2, 1000) - 1).astype(np.float32)},
+    "top_k_rows": lambda draw: {"X": draw.floats(200, 100)},
+    "isotonic": lambda draw: {"y": (np.arange(300) * 0.01 + draw.floats(300)).astype(np.float32)},
+    "luhn": lambda draw: {"D": draw.below(10, 5000, 16)},
+    "anagram_keys": lambda draw: {"W": draw.below(26, 500, 12)},
+    "hist_match": lambda draw: {"A": draw.below(256, 128, 128), "B": draw.below(200, 128, 128)},
+    "xy_sweeps": lambda draw: {"S": 6 * draw.unit(64, 64), "U": 6 * draw.unit(10, 64, 64)},
+    "fem_assembly": lambda draw: (
+        lambda a: {"E": np.stack([a, (a + 1) % 1100, (a + 30) % 1100], 1).astype(np.int32), "X": draw.unit(1100, 2)}
+    )(draw.below(1100, 2000)),
+    "fitzhugh": lambda draw: {"V0": draw.floats(100, 100)},
+    "word2vec_step": lambda draw: {
+        "C": draw.below(1000, 256),
+        "O": draw.below(1000, 256, 6),
+        "Wi": 0.1 * draw.floats(1000, 32),
+        "Wo": 0.1 * draw.floats(1000, 32),
+    },
+    "cyk": lambda draw: {"R": draw.below(10, 30, 3), "X": draw.below(10, 24)},
+    "sample_hold": lambda draw: {"X": draw.floats(32, 4096)},
+    "adsr": lambda draw: {"G": (np.arange(16 * 4000).reshape(16, 4000) // 700 % 2).astype(np.int32)},
+    "split_step": lambda draw: {"A0": draw.floats(256), "B0": draw.floats(256), "V": draw.unit(256)},
+    "dbscan_counts": lambda draw: {"X": draw.floats(600, 3)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -5574,4 +6630,92 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     top_two_gate,
     masked_token_loss,
     crf_forward,
+    chacha_rounds,
+    inverse_bwt,
+    nussinov,
+    gini,
+    auc,
+    cox_gradient,
+    cusum_alarms,
+    gillespie,
+    rope_constraints,
+    perlin,
+    ssim,
+    hog_cells,
+    winograd_1d,
+    cyclic_reduction,
+    adi_sweeps,
+    fdtd_2d,
+    sandpile,
+    langton,
+    sudoku_candidates,
+    knight_walks,
+    hilbert_index,
+    weekdays,
+    sha_schedule,
+    rs_syndromes,
+    ldpc_bit_flips,
+    convolutional_code,
+    simhash,
+    clock_pages,
+    american_psor,
+    amortization,
+    hits,
+    tfidf,
+    isolation_depths,
+    block_lower_solve,
+    periodic_tridiagonal,
+    packed_rows_dot,
+    condensed_distances,
+    interval_unions,
+    lorenz_curve_bins,
+    yuv420,
+    lifting_53,
+    chamfer,
+    label_components,
+    lz_decode,
+    minimum_image,
+    median_3x3,
+    rank_one_downdates,
+    kepler,
+    bicubic,
+    slide_2048,
+    phase_unwrap,
+    lpc_synthesis,
+    amdf,
+    kuwahara,
+    zhang_suen,
+    pixelate,
+    seam_removal,
+    block_motion,
+    integer_dct,
+    nagel,
+    kdv,
+    boids,
+    barrier_paths,
+    pair_zscore,
+    kmer_counts,
+    gc_skew,
+    translate_codons,
+    felsenstein,
+    lasso_descent,
+    elo,
+    self_organizing_map,
+    tsne_gradient,
+    adaboost,
+    hinge_sgd,
+    top_k_rows,
+    isotonic,
+    luhn,
+    anagram_keys,
+    hist_match,
+    xy_sweeps,
+    fem_assembly,
+    fitzhugh,
+    word2vec_step,
+    cyk,
+    sample_hold,
+    adsr,
+    split_step,
+    dbscan_counts,
 )

@@ -7945,3 +7945,1713 @@ def crf_forward(
         for k in range(12):
             tot[0] = tot[0] + T.exp(f[k] - top[0])
         Z[b] = top[0] + T.log(tot[0])
+
+
+@T.prim_func
+def chacha_rounds(K: T.Buffer((512, 16), "uint32"), O: T.Buffer((512, 16), "uint32")):
+    for b in range(512):
+        s = T.alloc_buffer((16,), "uint32")
+        for k in range(16):
+            s[k] = K[b, k]
+        for r in range(10):
+            for q in range(4):
+                s[q] = s[q] + s[q + 4]
+                s[q + 12] = s[q + 12] ^ s[q]
+                s[q + 12] = (s[q + 12] << T.uint32(16)) | (s[q + 12] >> T.uint32(16))
+                s[q + 8] = s[q + 8] + s[q + 12]
+                s[q + 4] = s[q + 4] ^ s[q + 8]
+                s[q + 4] = (s[q + 4] << T.uint32(12)) | (s[q + 4] >> T.uint32(20))
+            for q in range(4):
+                s[q] = s[q] + s[(q + 1) % 4 + 4]
+                s[(q + 3) % 4 + 12] = s[(q + 3) % 4 + 12] ^ s[q]
+                s[(q + 3) % 4 + 12] = (s[(q + 3) % 4 + 12] << T.uint32(8)) | (s[(q + 3) % 4 + 12] >> T.uint32(24))
+        for k in range(16):
+            O[b, k] = s[k] + K[b, k]
+
+
+@T.prim_func
+def inverse_bwt(L: T.Buffer((3000,), "int32"), O: T.Buffer((3000,), "int32")):
+    c = T.alloc_buffer((27,), "int32")
+    nx = T.alloc_buffer((3000,), "int32")
+    p = T.alloc_buffer((1,), "int32")
+    for k in range(27):
+        c[k] = 0
+    for i in range(3000):
+        T.assume(L[i] >= 0 and L[i] < 26)
+        c[L[i] + 1] = c[L[i] + 1] + 1
+    for k in range(26):
+        c[k + 1] = c[k + 1] + c[k]
+    for i in range(3000):
+        nx[c[L[i]]] = i
+        c[L[i]] = c[L[i]] + 1
+    p[0] = nx[0]
+    for i in range(3000):
+        O[i] = L[p[0]]
+        p[0] = nx[p[0]]
+
+
+@T.prim_func
+def nussinov(S: T.Buffer((120,), "int32"), D: T.Buffer((120, 120), "int32")):
+    for i, j in T.grid(120, 120):
+        D[i, j] = 0
+    for g in range(1, 120):
+        for i in range(120 - g):
+            D[i, i + g] = D[i + 1, i + g]
+            if g > 3 and S[i] + S[i + g] == 3:
+                D[i, i + g] = T.max(D[i, i + g], D[i + 1, i + g - 1] + 1)
+            for k in range(1, g):
+                D[i, i + g] = T.max(D[i, i + g], D[i, i + k] + D[i + k + 1, i + g])
+
+
+@T.prim_func
+def gini(X: T.Buffer((1500,), "float32"), G: T.Buffer((1,), "float32")):
+    s = T.alloc_buffer((2,), "float32")
+    s[0] = 0.0
+    s[1] = 0.0
+    for i in range(1500):
+        s[1] = s[1] + X[i]
+        for j in range(1500):
+            s[0] = s[0] + T.abs(X[i] - X[j])
+    G[0] = s[0] / (3000.0 * s[1])
+
+
+@T.prim_func
+def auc(P: T.Buffer((800,), "float32"), N: T.Buffer((900,), "float32"), A: T.Buffer((1,), "float32")):
+    A[0] = 0.0
+    for i in range(800):
+        for j in range(900):
+            if P[i] > N[j]:
+                A[0] = A[0] + 1.0
+            else:
+                if P[i] == N[j]:
+                    A[0] = A[0] + 0.5
+    A[0] = A[0] / 720000.0
+
+
+@T.prim_func
+def cox_gradient(
+    T0: T.Buffer((1500,), "float32"),
+    E: T.Buffer((1500,), "int32"),
+    R: T.Buffer((1500,), "float32"),
+    G: T.Buffer((1500,), "float32"),
+):
+    d = T.alloc_buffer((1500,), "float32")
+    for i in range(1500):
+        d[i] = 0.0
+        for j in range(1500):
+            if T0[j] >= T0[i]:
+                d[i] = d[i] + T.exp(R[j])
+    for i in range(1500):
+        G[i] = 0.0
+        if E[i] == 1:
+            G[i] = 1.0
+        for j in range(1500):
+            if E[j] == 1 and T0[i] >= T0[j]:
+                G[i] = G[i] - T.exp(R[i]) / d[j]
+
+
+@T.prim_func
+def cusum_alarms(X: T.Buffer((64, 2000), "float32"), C: T.Buffer((64,), "int32"), H: T.Buffer((64, 2000), "float32")):
+    for b in range(64):
+        hi = T.alloc_buffer((1,), "float32")
+        hi[0] = 0.0
+        C[b] = 0
+        for t in range(2000):
+            hi[0] = T.max(0.0, hi[0] + X[b, t] - 0.25)
+            if hi[0] > 5.0:
+                C[b] = C[b] + 1
+                hi[0] = 0.0
+            H[b, t] = hi[0]
+
+
+@T.prim_func
+def gillespie(
+    U: T.Buffer((128, 500), "float32"),
+    V: T.Buffer((128, 500), "float32"),
+    X: T.Buffer((128, 3), "float32"),
+    O: T.Buffer((128, 3), "float32"),
+):
+    for b in range(128):
+        s = T.alloc_buffer((3,), "float32")
+        for k in range(3):
+            s[k] = X[b, k]
+        for t in range(500):
+            a = T.alloc_buffer((2,), "float32")
+            a[0] = 0.002 * s[0] * s[1]
+            a[1] = 0.1 * s[1]
+            if a[0] + a[1] > 0.0:
+                if U[b, t] * (a[0] + a[1]) < a[0]:
+                    s[0] = s[0] - 1.0
+                    s[1] = s[1] + 1.0
+                else:
+                    s[1] = s[1] - 1.0
+                s[2] = s[2] - T.log(V[b, t]) / (a[0] + a[1])
+        for k in range(3):
+            O[b, k] = s[k]
+
+
+@T.prim_func
+def rope_constraints(P: T.Buffer((64, 3), "float32"), Q: T.Buffer((64, 3), "float32")):
+    for i, c in T.grid(64, 3):
+        Q[i, c] = P[i, c]
+    for it in range(50):
+        for i in range(63):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 1e-6
+            for c in range(3):
+                d[0] = d[0] + (Q[i + 1, c] - Q[i, c]) * (Q[i + 1, c] - Q[i, c])
+            d[0] = 0.5 * (1.0 - 0.1 / T.sqrt(d[0]))
+            for c in range(3):
+                m = T.alloc_buffer((1,), "float32")
+                m[0] = d[0] * (Q[i + 1, c] - Q[i, c])
+                Q[i, c] = Q[i, c] + m[0]
+                Q[i + 1, c] = Q[i + 1, c] - m[0]
+
+
+@T.prim_func
+def perlin(G: T.Buffer((256, 2), "float32"), P: T.Buffer((256,), "int32"), N: T.Buffer((200, 200), "float32")):
+    for k in range(256):
+        T.assume(P[k] >= 0 and P[k] < 256)
+    for y, x in T.grid(200, 200):
+        N[y, x] = 0.0
+        for a, b in T.grid(2, 2):
+            N[y, x] = N[y, x] + (
+                G[P[(P[(x // 16 + b) % 256] + y // 16 + a) % 256], 0]
+                * (T.cast(x % 16, "float32") / 16.0 - T.cast(b, "float32"))
+                + G[P[(P[(x // 16 + b) % 256] + y // 16 + a) % 256], 1]
+                * (T.cast(y % 16, "float32") / 16.0 - T.cast(a, "float32"))
+            ) * (1.0 - T.abs(T.cast(x % 16, "float32") / 16.0 - T.cast(b, "float32"))) * (
+                1.0 - T.abs(T.cast(y % 16, "float32") / 16.0 - T.cast(a, "float32"))
+            )
+
+
+@T.prim_func
+def ssim(X: T.Buffer((128, 128), "float32"), Y: T.Buffer((128, 128), "float32"), S: T.Buffer((122, 122), "float32")):
+    for i, j in T.grid(122, 122):
+        m = T.alloc_buffer((5,), "float32")
+        for k in range(5):
+            m[k] = 0.0
+        for a, b in T.grid(7, 7):
+            m[0] = m[0] + X[i + a, j + b]
+            m[1] = m[1] + Y[i + a, j + b]
+            m[2] = m[2] + X[i + a, j + b] * X[i + a, j + b]
+            m[3] = m[3] + Y[i + a, j + b] * Y[i + a, j + b]
+            m[4] = m[4] + X[i + a, j + b] * Y[i + a, j + b]
+        for k in range(5):
+            m[k] = m[k] / 49.0
+        S[i, j] = (
+            (2.0 * m[0] * m[1] + 0.01)
+            * (2.0 * (m[4] - m[0] * m[1]) + 0.03)
+            / ((m[0] * m[0] + m[1] * m[1] + 0.01) * (m[2] - m[0] * m[0] + m[3] - m[1] * m[1] + 0.03))
+        )
+
+
+@T.prim_func
+def hog_cells(I: T.Buffer((128, 128), "float32"), H: T.Buffer((16, 16, 9), "float32")):
+    for cy, cx, o in T.grid(16, 16, 9):
+        H[cy, cx, o] = 0.0
+    for y, x in T.grid(128, 128):
+        gx = T.alloc_buffer((1,), "float32")
+        gy = T.alloc_buffer((1,), "float32")
+        gx[0] = I[y, T.min(x + 1, 127)] - I[y, T.max(x - 1, 0)]
+        gy[0] = I[T.min(y + 1, 127), x] - I[T.max(y - 1, 0), x]
+        k = T.alloc_buffer((1,), "int32")
+        k[0] = 4
+        if T.abs(gx[0]) > 1e-9:
+            k[0] = T.min(T.max(T.cast(T.floor(4.5 + 3.0 * gy[0] / (T.abs(gx[0]) + T.abs(gy[0]))), "int32"), 0), 8)
+        H[y // 8, x // 8, k[0]] = H[y // 8, x // 8, k[0]] + T.sqrt(gx[0] * gx[0] + gy[0] * gy[0])
+
+
+@T.prim_func
+def winograd_1d(X: T.Buffer((32, 514), "float32"), w: T.Buffer((3,), "float32"), Y: T.Buffer((32, 512), "float32")):
+    for c in range(32):
+        for t in range(256):
+            m = T.alloc_buffer((4,), "float32")
+            m[0] = (X[c, 2 * t] - X[c, 2 * t + 2]) * w[0]
+            m[1] = (X[c, 2 * t + 1] + X[c, 2 * t + 2]) * (w[0] + w[1] + w[2]) * 0.5
+            m[2] = (X[c, 2 * t + 2] - X[c, 2 * t + 1]) * (w[0] - w[1] + w[2]) * 0.5
+            m[3] = (X[c, 2 * t + 1] - X[c, 2 * t + 3]) * w[2]
+            Y[c, 2 * t] = m[0] + m[1] + m[2]
+            Y[c, 2 * t + 1] = m[1] - m[2] - m[3]
+
+
+@T.prim_func
+def cyclic_reduction(
+    a: T.Buffer((64, 256), "float32"),
+    b: T.Buffer((64, 256), "float32"),
+    c: T.Buffer((64, 256), "float32"),
+    d: T.Buffer((64, 256), "float32"),
+    x: T.Buffer((64, 256), "float32"),
+):
+    A = T.alloc_buffer((9, 64, 256), "float32")
+    B = T.alloc_buffer((9, 64, 256), "float32")
+    C = T.alloc_buffer((9, 64, 256), "float32")
+    D = T.alloc_buffer((9, 64, 256), "float32")
+    for s, i in T.grid(64, 256):
+        A[0, s, i] = a[s, i]
+        B[0, s, i] = b[s, i]
+        C[0, s, i] = c[s, i]
+        D[0, s, i] = d[s, i]
+    for l in range(8):
+        for s, i in T.grid(64, 256):
+            lo = T.alloc_buffer((1,), "float32")
+            hi = T.alloc_buffer((1,), "float32")
+            lo[0] = 0.0
+            hi[0] = 0.0
+            if i - (1 << l) >= 0:
+                lo[0] = A[l, s, i] / B[l, s, i - (1 << l)]
+            if i + (1 << l) < 256:
+                hi[0] = C[l, s, i] / B[l, s, i + (1 << l)]
+            A[l + 1, s, i] = 0.0
+            C[l + 1, s, i] = 0.0
+            B[l + 1, s, i] = B[l, s, i]
+            D[l + 1, s, i] = D[l, s, i]
+            if i - (1 << l) >= 0:
+                A[l + 1, s, i] = 0.0 - lo[0] * A[l, s, i - (1 << l)]
+                B[l + 1, s, i] = B[l + 1, s, i] - lo[0] * C[l, s, i - (1 << l)]
+                D[l + 1, s, i] = D[l + 1, s, i] - lo[0] * D[l, s, i - (1 << l)]
+            if i + (1 << l) < 256:
+                C[l + 1, s, i] = 0.0 - hi[0] * C[l, s, i + (1 << l)]
+                B[l + 1, s, i] = B[l + 1, s, i] - hi[0] * A[l, s, i + (1 << l)]
+                D[l + 1, s, i] = D[l + 1, s, i] - hi[0] * D[l, s, i + (1 << l)]
+    for s, i in T.grid(64, 256):
+        x[s, i] = D[8, s, i] / B[8, s, i]
+
+
+@T.prim_func
+def adi_sweeps(U0: T.Buffer((96, 96), "float32"), U: T.Buffer((96, 96), "float32")):
+    for i, j in T.grid(96, 96):
+        U[i, j] = U0[i, j]
+    for t in range(4):
+        for i in range(96):
+            cp = T.alloc_buffer((96,), "float32")
+            cp[0] = -0.2
+            U[i, 0] = U[i, 0] / 1.4
+            for j in range(1, 96):
+                cp[j] = -0.3 / (1.6 + 0.3 * cp[j - 1])
+                U[i, j] = (U[i, j] + 0.3 * U[i, j - 1]) / (1.6 + 0.3 * cp[j - 1])
+            for j in range(1, 96):
+                U[i, 95 - j] = U[i, 95 - j] - cp[95 - j] * U[i, 96 - j]
+        for j in range(96):
+            cq = T.alloc_buffer((96,), "float32")
+            cq[0] = -0.2
+            U[0, j] = U[0, j] / 1.4
+            for i in range(1, 96):
+                cq[i] = -0.3 / (1.6 + 0.3 * cq[i - 1])
+                U[i, j] = (U[i, j] + 0.3 * U[i - 1, j]) / (1.6 + 0.3 * cq[i - 1])
+            for i in range(1, 96):
+                U[95 - i, j] = U[95 - i, j] - cq[95 - i] * U[96 - i, j]
+
+
+@T.prim_func
+def fdtd_2d(E: T.Buffer((3, 128, 128), "float32"), O: T.Buffer((3, 128, 128), "float32")):
+    for k, i, j in T.grid(3, 128, 128):
+        O[k, i, j] = E[k, i, j]
+    for t in range(20):
+        for i, j in T.grid(127, 127):
+            O[1, i, j] = O[1, i, j] - 0.5 * (O[0, i, j + 1] - O[0, i, j])
+            O[2, i, j] = O[2, i, j] + 0.5 * (O[0, i + 1, j] - O[0, i, j])
+        for i, j in T.grid(126, 126):
+            O[0, i + 1, j + 1] = O[0, i + 1, j + 1] + 0.5 * (
+                O[2, i + 1, j + 1] - O[2, i, j + 1] - O[1, i + 1, j + 1] + O[1, i + 1, j]
+            )
+
+
+@T.prim_func
+def sandpile(G0: T.Buffer((64, 64), "int32"), G: T.Buffer((64, 64), "int32")):
+    N = T.alloc_buffer((64, 64), "int32")
+    for i, j in T.grid(64, 64):
+        G[i, j] = G0[i, j]
+    for t in range(100):
+        for i, j in T.grid(64, 64):
+            N[i, j] = G[i, j] % 4
+            if i > 0:
+                N[i, j] = N[i, j] + G[i - 1, j] // 4
+            if i < 63:
+                N[i, j] = N[i, j] + G[i + 1, j] // 4
+            if j > 0:
+                N[i, j] = N[i, j] + G[i, j - 1] // 4
+            if j < 63:
+                N[i, j] = N[i, j] + G[i, j + 1] // 4
+        for i, j in T.grid(64, 64):
+            G[i, j] = N[i, j]
+
+
+@T.prim_func
+def langton(W: T.Buffer((64, 64), "int32"), G: T.Buffer((64, 64), "int32")):
+    a = T.alloc_buffer((4,), "int32")
+    for i, j in T.grid(64, 64):
+        G[i, j] = W[i, j]
+    a[0] = 32
+    a[1] = 32
+    a[2] = 0
+    for t in range(3000):
+        if G[a[0], a[1]] == 0:
+            G[a[0], a[1]] = 1
+            a[2] = (a[2] + 1) % 4
+        else:
+            G[a[0], a[1]] = 0
+            a[2] = (a[2] + 3) % 4
+        if a[2] == 0:
+            a[0] = (a[0] + 63) % 64
+        if a[2] == 1:
+            a[1] = (a[1] + 1) % 64
+        if a[2] == 2:
+            a[0] = (a[0] + 1) % 64
+        if a[2] == 3:
+            a[1] = (a[1] + 63) % 64
+
+
+@T.prim_func
+def sudoku_candidates(G: T.Buffer((200, 9, 9), "int32"), C: T.Buffer((200, 9, 9), "int32")):
+    for n, r, c in T.grid(200, 9, 9):
+        T.assume(G[n, r, c] >= 0 and G[n, r, c] < 10)
+        C[n, r, c] = 0
+        if G[n, r, c] == 0:
+            C[n, r, c] = 511
+            for k in range(9):
+                if G[n, r, k] > 0:
+                    C[n, r, c] = C[n, r, c] & ~(1 << (G[n, r, k] - 1))
+                if G[n, k, c] > 0:
+                    C[n, r, c] = C[n, r, c] & ~(1 << (G[n, k, c] - 1))
+                if G[n, r // 3 * 3 + k // 3, c // 3 * 3 + k % 3] > 0:
+                    C[n, r, c] = C[n, r, c] & ~(1 << (G[n, r // 3 * 3 + k // 3, c // 3 * 3 + k % 3] - 1))
+
+
+@T.prim_func
+def knight_walks(W: T.Buffer((8, 8), "float32"), O: T.Buffer((8, 8), "float32")):
+    N = T.alloc_buffer((8, 8), "float32")
+    for i, j in T.grid(8, 8):
+        O[i, j] = W[i, j]
+    for t in range(30):
+        for i, j in T.grid(8, 8):
+            N[i, j] = 0.0
+            for a, b in T.grid(5, 5):
+                if (
+                    (a - 2) * (a - 2) + (b - 2) * (b - 2) == 5
+                    and i + a - 2 >= 0
+                    and i + a - 2 < 8
+                    and j + b - 2 >= 0
+                    and j + b - 2 < 8
+                ):
+                    N[i, j] = N[i, j] + 0.125 * O[i + a - 2, j + b - 2]
+        for i, j in T.grid(8, 8):
+            O[i, j] = N[i, j]
+
+
+@T.prim_func
+def hilbert_index(X: T.Buffer((5000,), "int32"), Y: T.Buffer((5000,), "int32"), D: T.Buffer((5000,), "int32")):
+    for p in range(5000):
+        T.assume(X[p] >= 0 and X[p] < 1024 and Y[p] >= 0 and Y[p] < 1024)
+        x = T.alloc_buffer((1,), "int32")
+        y = T.alloc_buffer((1,), "int32")
+        u = T.alloc_buffer((1,), "int32")
+        x[0] = X[p]
+        y[0] = Y[p]
+        D[p] = 0
+        for k in range(10):
+            D[p] = D[p] * 4 + ((3 * ((x[0] >> (9 - k)) & 1)) ^ ((y[0] >> (9 - k)) & 1))
+            if ((y[0] >> (9 - k)) & 1) == 0:
+                if ((x[0] >> (9 - k)) & 1) == 1:
+                    x[0] = 1023 - x[0]
+                    y[0] = 1023 - y[0]
+                u[0] = x[0]
+                x[0] = y[0]
+                y[0] = u[0]
+
+
+@T.prim_func
+def weekdays(
+    Y: T.Buffer((6000,), "int32"),
+    M: T.Buffer((6000,), "int32"),
+    D: T.Buffer((6000,), "int32"),
+    W: T.Buffer((6000,), "int32"),
+):
+    for i in range(6000):
+        T.assume(Y[i] >= 1600 and Y[i] < 2400 and M[i] >= 1 and M[i] <= 12 and D[i] >= 1 and D[i] <= 31)
+        m = T.alloc_buffer((1,), "int32")
+        y = T.alloc_buffer((1,), "int32")
+        m[0] = M[i]
+        y[0] = Y[i]
+        if M[i] < 3:
+            m[0] = M[i] + 12
+            y[0] = Y[i] - 1
+        W[i] = (D[i] + 13 * (m[0] + 1) // 5 + y[0] % 100 + y[0] % 100 // 4 + y[0] // 100 // 4 + 5 * (y[0] // 100)) % 7
+
+
+@T.prim_func
+def sha_schedule(M: T.Buffer((256, 16), "uint32"), W: T.Buffer((256, 64), "uint32")):
+    for b in range(256):
+        for t in range(16):
+            W[b, t] = M[b, t]
+        for t in range(16, 64):
+            W[b, t] = (
+                (
+                    ((W[b, t - 2] >> T.uint32(17)) | (W[b, t - 2] << T.uint32(15)))
+                    ^ ((W[b, t - 2] >> T.uint32(19)) | (W[b, t - 2] << T.uint32(13)))
+                    ^ (W[b, t - 2] >> T.uint32(10))
+                )
+                + W[b, t - 7]
+                + (
+                    ((W[b, t - 15] >> T.uint32(7)) | (W[b, t - 15] << T.uint32(25)))
+                    ^ ((W[b, t - 15] >> T.uint32(18)) | (W[b, t - 15] << T.uint32(14)))
+                    ^ (W[b, t - 15] >> T.uint32(3))
+                )
+                + W[b, t - 16]
+            )
+
+
+@T.prim_func
+def rs_syndromes(
+    R: T.Buffer((200, 255), "int32"),
+    E: T.Buffer((512,), "int32"),
+    L: T.Buffer((256,), "int32"),
+    S: T.Buffer((200, 8), "int32"),
+):
+    for k in range(512):
+        T.assume(E[k] >= 1 and E[k] < 256)
+    for k in range(256):
+        T.assume(L[k] >= 0 and L[k] < 255)
+    for b, j in T.grid(200, 8):
+        S[b, j] = 0
+        for t in range(255):
+            T.assume(R[b, t] >= 0 and R[b, t] < 256)
+            if S[b, j] != 0:
+                S[b, j] = E[(L[S[b, j]] + j) % 255] ^ R[b, t]
+            else:
+                S[b, j] = R[b, t]
+
+
+@T.prim_func
+def ldpc_bit_flips(C: T.Buffer((300, 6), "int32"), B0: T.Buffer((600,), "int32"), B: T.Buffer((600,), "int32")):
+    u = T.alloc_buffer((600,), "int32")
+    for i in range(600):
+        B[i] = B0[i]
+    for e, k in T.grid(300, 6):
+        T.assume(C[e, k] >= 0 and C[e, k] < 600)
+    for t in range(10):
+        for i in range(600):
+            u[i] = 0
+        for e in range(300):
+            p = T.alloc_buffer((1,), "int32")
+            p[0] = 0
+            for k in range(6):
+                p[0] = p[0] ^ B[C[e, k]]
+            for k in range(6):
+                u[C[e, k]] = u[C[e, k]] + p[0]
+        for i in range(600):
+            if u[i] >= 2:
+                B[i] = 1 - B[i]
+
+
+@T.prim_func
+def convolutional_code(X: T.Buffer((128, 512), "int32"), Y: T.Buffer((128, 1024), "int32")):
+    for b in range(128):
+        s = T.alloc_buffer((1,), "int32")
+        s[0] = 0
+        for t in range(512):
+            s[0] = (s[0] * 2 + X[b, t]) % 8
+            Y[b, 2 * t] = (s[0] ^ (s[0] >> 1) ^ (s[0] >> 2)) & 1
+            Y[b, 2 * t + 1] = (s[0] ^ (s[0] >> 2)) & 1
+
+
+@T.prim_func
+def simhash(F: T.Buffer((300, 40), "uint32"), O: T.Buffer((300,), "uint32")):
+    for d in range(300):
+        O[d] = T.uint32(0)
+        for b in range(32):
+            v = T.alloc_buffer((1,), "int32")
+            v[0] = 0
+            for w in range(40):
+                if ((F[d, w] >> T.cast(b, "uint32")) & T.uint32(1)) == T.uint32(1):
+                    v[0] = v[0] + 1
+                else:
+                    v[0] = v[0] - 1
+            if v[0] > 0:
+                O[d] = O[d] | (T.uint32(1) << T.cast(b, "uint32"))
+
+
+@T.prim_func
+def clock_pages(R: T.Buffer((4000,), "int32"), O: T.Buffer((1,), "int32")):
+    fr = T.alloc_buffer((16,), "int32")
+    ref = T.alloc_buffer((16,), "int32")
+    at = T.alloc_buffer((64,), "int32")
+    h = T.alloc_buffer((2,), "int32")
+    for k in range(16):
+        fr[k] = 64
+        ref[k] = 0
+    for k in range(64):
+        at[k] = -1
+    h[0] = 0
+    O[0] = 0
+    for t in range(4000):
+        T.assume(R[t] >= 0 and R[t] < 64)
+        if at[R[t]] >= 0:
+            ref[at[R[t]]] = 1
+        else:
+            O[0] = O[0] + 1
+            for k in range(16):
+                if ref[h[0]] == 1:
+                    ref[h[0]] = 0
+                    h[0] = (h[0] + 1) % 16
+            if fr[h[0]] < 64:
+                at[fr[h[0]]] = -1
+            fr[h[0]] = R[t]
+            at[R[t]] = h[0]
+            h[0] = (h[0] + 1) % 16
+
+
+@T.prim_func
+def american_psor(S: T.Buffer((128,), "float32"), V: T.Buffer((128,), "float32")):
+    for i in range(128):
+        V[i] = T.max(S[i], 0.0)
+    for t in range(40):
+        for i in range(1, 127):
+            V[i] = T.max(
+                S[i], V[i] + 1.2 * ((0.3 * V[i - 1] + 0.69 * V[i] * 0.0 + 0.3 * V[i + 1] + 0.39 * V[i]) - V[i])
+            )
+
+
+@T.prim_func
+def amortization(
+    P: T.Buffer((1000,), "float32"),
+    r: T.Buffer((1000,), "float32"),
+    B: T.Buffer((1000, 120), "float32"),
+    I: T.Buffer((1000,), "float32"),
+):
+    for n in range(1000):
+        b = T.alloc_buffer((1,), "float32")
+        b[0] = P[n]
+        I[n] = 0.0
+        for m in range(120):
+            I[n] = I[n] + b[0] * r[n]
+            b[0] = T.max(b[0] * (1.0 + r[n]) - 0.012 * P[n], 0.0)
+            B[n, m] = b[0]
+
+
+@T.prim_func
+def hits(A: T.Buffer((300, 300), "float32"), h: T.Buffer((300,), "float32"), a: T.Buffer((300,), "float32")):
+    for i in range(300):
+        h[i] = 1.0
+    for t in range(12):
+        s = T.alloc_buffer((2,), "float32")
+        s[0] = 1e-9
+        s[1] = 1e-9
+        for j in range(300):
+            a[j] = 0.0
+            for i in range(300):
+                a[j] = a[j] + A[i, j] * h[i]
+            s[0] = s[0] + a[j] * a[j]
+        for j in range(300):
+            a[j] = a[j] / T.sqrt(s[0])
+        for i in range(300):
+            h[i] = 0.0
+            for j in range(300):
+                h[i] = h[i] + A[i, j] * a[j]
+            s[1] = s[1] + h[i] * h[i]
+        for i in range(300):
+            h[i] = h[i] / T.sqrt(s[1])
+
+
+@T.prim_func
+def tfidf(C: T.Buffer((400, 600), "float32"), W: T.Buffer((400, 600), "float32")):
+    df = T.alloc_buffer((600,), "float32")
+    for w in range(600):
+        df[w] = 0.0
+        for d in range(400):
+            if C[d, w] > 0.0:
+                df[w] = df[w] + 1.0
+    for d in range(400):
+        s = T.alloc_buffer((1,), "float32")
+        n = T.alloc_buffer((1,), "float32")
+        s[0] = 1.0
+        n[0] = 1e-9
+        for w in range(600):
+            s[0] = s[0] + C[d, w]
+        for w in range(600):
+            W[d, w] = C[d, w] / s[0] * T.log(401.0 / (1.0 + df[w]))
+            n[0] = n[0] + W[d, w] * W[d, w]
+        for w in range(600):
+            W[d, w] = W[d, w] / T.sqrt(n[0])
+
+
+@T.prim_func
+def isolation_depths(
+    X: T.Buffer((2000, 8), "float32"),
+    F: T.Buffer((16, 63), "int32"),
+    H: T.Buffer((16, 63), "float32"),
+    D: T.Buffer((2000,), "float32"),
+):
+    for n in range(2000):
+        D[n] = 0.0
+        for t in range(16):
+            k = T.alloc_buffer((1,), "int32")
+            k[0] = 0
+            for d in range(6):
+                if k[0] < 63:
+                    T.assume(F[t, k[0]] >= -1 and F[t, k[0]] < 8)
+                    if F[t, k[0]] >= 0:
+                        D[n] = D[n] + 1.0
+                        if X[n, T.max(F[t, k[0]], 0)] < H[t, k[0]]:
+                            k[0] = 2 * k[0] + 1
+                        else:
+                            k[0] = 2 * k[0] + 2
+
+
+@T.prim_func
+def block_lower_solve(
+    L: T.Buffer((40, 8, 8), "float32"),
+    C: T.Buffer((40, 8, 8), "float32"),
+    b: T.Buffer((40, 8), "float32"),
+    x: T.Buffer((40, 8), "float32"),
+):
+    for n in range(40):
+        for i in range(8):
+            x[n, i] = b[n, i]
+            if n > 0:
+                for k in range(8):
+                    x[n, i] = x[n, i] - C[n, i, k] * x[n - 1, k]
+            for k in range(i):
+                x[n, i] = x[n, i] - L[n, i, k] * x[n, k]
+            x[n, i] = x[n, i] / L[n, i, i]
+
+
+@T.prim_func
+def periodic_tridiagonal(d: T.Buffer((64, 200), "float32"), x: T.Buffer((64, 200), "float32")):
+    for s in range(64):
+        c = T.alloc_buffer((200,), "float32")
+        u = T.alloc_buffer((200,), "float32")
+        c[0] = 1.0 / 5.0
+        x[s, 0] = d[s, 0] / 5.0
+        u[0] = -1.0 / 5.0
+        for i in range(1, 200):
+            c[i] = 1.0 / (4.0 - c[i - 1])
+            x[s, i] = (d[s, i] - x[s, i - 1]) * c[i]
+            u[i] = (0.0 - u[i - 1]) * c[i]
+            if i == 199:
+                u[i] = (1.0 - u[i - 1]) * c[i]
+        for i in range(1, 200):
+            x[s, 199 - i] = x[s, 199 - i] - c[199 - i] * x[s, 200 - i]
+            u[199 - i] = u[199 - i] - c[199 - i] * u[200 - i]
+        f = T.alloc_buffer((1,), "float32")
+        f[0] = (x[s, 0] + x[s, 199]) / (1.0 + u[0] + u[199])
+        for i in range(200):
+            x[s, i] = x[s, i] - f[0] * u[i]
+
+
+@T.prim_func
+def packed_rows_dot(P: T.Buffer((5050,), "float32"), x: T.Buffer((100,), "float32"), y: T.Buffer((100,), "float32")):
+    for i in range(100):
+        y[i] = 0.0
+        for j in range(i + 1):
+            y[i] = y[i] + P[i * (i + 1) // 2 + j] * x[j]
+
+
+@T.prim_func
+def condensed_distances(X: T.Buffer((120, 6), "float32"), D: T.Buffer((7140,), "float32")):
+    for i in range(120):
+        for j in range(i + 1, 120):
+            D[i * (239 - i) // 2 + j - i - 1] = 0.0
+            for k in range(6):
+                D[i * (239 - i) // 2 + j - i - 1] = D[i * (239 - i) // 2 + j - i - 1] + (X[i, k] - X[j, k]) * (
+                    X[i, k] - X[j, k]
+                )
+
+
+@T.prim_func
+def interval_unions(
+    S: T.Buffer((2000,), "int32"),
+    E: T.Buffer((2000,), "int32"),
+    C: T.Buffer((4096,), "int32"),
+    U: T.Buffer((1,), "int32"),
+):
+    d = T.alloc_buffer((4097,), "int32")
+    for k in range(4097):
+        d[k] = 0
+    for i in range(2000):
+        T.assume(S[i] >= 0 and S[i] <= E[i] and E[i] <= 4096)
+        d[S[i]] = d[S[i]] + 1
+        d[E[i]] = d[E[i]] - 1
+    c = T.alloc_buffer((1,), "int32")
+    c[0] = 0
+    U[0] = 0
+    for k in range(4096):
+        c[0] = c[0] + d[k]
+        C[k] = c[0]
+        if c[0] > 0:
+            U[0] = U[0] + 1
+
+
+@T.prim_func
+def lorenz_curve_bins(X: T.Buffer((20000,), "float32"), S: T.Buffer((100,), "float32"), L: T.Buffer((100,), "float32")):
+    n = T.alloc_buffer((1,), "float32")
+    for k in range(100):
+        S[k] = 0.0
+    for i in range(20000):
+        T.assume(X[i] >= 0.0 and X[i] < 1.0)
+        S[T.min(T.cast(T.floor(X[i] * 100.0), "int32"), 99)] = (
+            S[T.min(T.cast(T.floor(X[i] * 100.0), "int32"), 99)] + X[i]
+        )
+    n[0] = 1e-9
+    for k in range(100):
+        n[0] = n[0] + S[k]
+    for k in range(100):
+        L[k] = S[k] / n[0]
+        if k > 0:
+            L[k] = L[k] + L[k - 1]
+
+
+@T.prim_func
+def yuv420(
+    Y: T.Buffer((128, 128), "uint8"),
+    U: T.Buffer((64, 64), "uint8"),
+    V: T.Buffer((64, 64), "uint8"),
+    O: T.Buffer((128, 128, 3), "uint8"),
+):
+    for y, x in T.grid(128, 128):
+        c = T.alloc_buffer((3,), "int32")
+        c[0] = (T.cast(Y[y, x], "int32") - 16) * 298
+        c[1] = T.cast(U[y // 2, x // 2], "int32") - 128
+        c[2] = T.cast(V[y // 2, x // 2], "int32") - 128
+        O[y, x, 0] = T.cast(T.min(T.max((c[0] + 409 * c[2] + 128) // 256, 0), 255), "uint8")
+        O[y, x, 1] = T.cast(T.min(T.max((c[0] - 100 * c[1] - 208 * c[2] + 128) // 256, 0), 255), "uint8")
+        O[y, x, 2] = T.cast(T.min(T.max((c[0] + 516 * c[1] + 128) // 256, 0), 255), "uint8")
+
+
+@T.prim_func
+def lifting_53(X: T.Buffer((64, 512), "int32"), Y: T.Buffer((64, 512), "int32")):
+    for r in range(64):
+        for k in range(256):
+            Y[r, 256 + k] = X[r, 2 * k + 1] - (X[r, 2 * k] + X[r, T.min(2 * k + 2, 510)]) // 2
+        for k in range(256):
+            Y[r, k] = X[r, 2 * k] + (Y[r, 256 + T.max(k - 1, 0)] + Y[r, 256 + k] + 2) // 4
+
+
+@T.prim_func
+def chamfer(M: T.Buffer((96, 96), "int32"), D: T.Buffer((96, 96), "int32")):
+    for i, j in T.grid(96, 96):
+        D[i, j] = 10000
+        if M[i, j] == 1:
+            D[i, j] = 0
+    for i in range(96):
+        for j in range(96):
+            if i > 0:
+                D[i, j] = T.min(D[i, j], D[i - 1, j] + 3)
+                if j > 0:
+                    D[i, j] = T.min(D[i, j], D[i - 1, j - 1] + 4)
+                if j < 95:
+                    D[i, j] = T.min(D[i, j], D[i - 1, j + 1] + 4)
+            if j > 0:
+                D[i, j] = T.min(D[i, j], D[i, j - 1] + 3)
+    for i in range(96):
+        for j in range(96):
+            if i > 0:
+                D[95 - i, 95 - j] = T.min(D[95 - i, 95 - j], D[96 - i, 95 - j] + 3)
+                if j > 0:
+                    D[95 - i, 95 - j] = T.min(D[95 - i, 95 - j], D[96 - i, 96 - j] + 4)
+                if j < 95:
+                    D[95 - i, 95 - j] = T.min(D[95 - i, 95 - j], D[96 - i, 94 - j] + 4)
+            if j > 0:
+                D[95 - i, 95 - j] = T.min(D[95 - i, 95 - j], D[95 - i, 96 - j] + 3)
+
+
+@T.prim_func
+def label_components(M: T.Buffer((64, 64), "int32"), L: T.Buffer((64, 64), "int32")):
+    for i, j in T.grid(64, 64):
+        L[i, j] = 0
+        if M[i, j] == 1:
+            L[i, j] = i * 64 + j + 1
+    for t in range(60):
+        N = T.alloc_buffer((64, 64), "int32")
+        for i, j in T.grid(64, 64):
+            N[i, j] = L[i, j]
+            if M[i, j] == 1:
+                for a, b in T.grid(3, 3):
+                    if i + a >= 1 and i + a <= 64 and j + b >= 1 and j + b <= 64:
+                        N[i, j] = T.max(N[i, j], L[i + a - 1, j + b - 1])
+        for i, j in T.grid(64, 64):
+            L[i, j] = N[i, j]
+
+
+@T.prim_func
+def lz_decode(D: T.Buffer((2000,), "int32"), B: T.Buffer((2000,), "int32"), O: T.Buffer((2000,), "int32")):
+    for i in range(2000):
+        T.assume(D[i] >= 0 and D[i] <= i)
+        O[i] = B[i]
+        if D[i] > 0:
+            O[i] = O[i - D[i]]
+
+
+@T.prim_func
+def minimum_image(P: T.Buffer((300, 3), "float32"), F: T.Buffer((300, 3), "float32")):
+    for i in range(300):
+        for c in range(3):
+            F[i, c] = 0.0
+        for j in range(300):
+            d = T.alloc_buffer((3,), "float32")
+            r = T.alloc_buffer((1,), "float32")
+            r[0] = 0.0
+            for c in range(3):
+                d[c] = P[i, c] - P[j, c]
+                d[c] = d[c] - T.floor(d[c] + 0.5)
+                r[0] = r[0] + d[c] * d[c]
+            if i != j and r[0] < 0.0625:
+                for c in range(3):
+                    F[i, c] = F[i, c] + d[c] * (1.0 / (r[0] + 0.01) - 10.0)
+
+
+@T.prim_func
+def median_3x3(X: T.Buffer((100, 100), "float32"), Y: T.Buffer((98, 98), "float32")):
+    for i, j in T.grid(98, 98):
+        v = T.alloc_buffer((9,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        for a, b in T.grid(3, 3):
+            v[a * 3 + b] = X[i + a, j + b]
+        for p in range(5):
+            for q in range(8):
+                if v[q] > v[q + 1]:
+                    s[0] = v[q]
+                    v[q] = v[q + 1]
+                    v[q + 1] = s[0]
+        Y[i, j] = v[4]
+
+
+@T.prim_func
+def rank_one_downdates(
+    A: T.Buffer((48, 48), "float32"), Q: T.Buffer((48, 48), "float32"), R: T.Buffer((48, 48), "float32")
+):
+    W = T.alloc_buffer((48, 48), "float32")
+    for i, j in T.grid(48, 48):
+        W[i, j] = A[i, j]
+        R[i, j] = 0.0
+        Q[i, j] = 0.0
+    for k in range(48):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for i in range(48):
+            s[0] = s[0] + W[i, k] * W[i, k]
+        R[k, k] = T.sqrt(s[0])
+        for i in range(48):
+            Q[i, k] = W[i, k] / R[k, k]
+        for j in range(k + 1, 48):
+            for i in range(48):
+                R[k, j] = R[k, j] + Q[i, k] * W[i, j]
+            for i in range(48):
+                W[i, j] = W[i, j] - Q[i, k] * R[k, j]
+
+
+@T.prim_func
+def kepler(M: T.Buffer((5000,), "float32"), e: T.Buffer((5000,), "float32"), E: T.Buffer((5000,), "float32")):
+    for i in range(5000):
+        E[i] = M[i]
+        for k in range(6):
+            E[i] = E[i] - (E[i] - e[i] * T.sin(E[i]) - M[i]) / (1.0 - e[i] * T.cos(E[i]))
+
+
+@T.prim_func
+def bicubic(A: T.Buffer((64, 64), "float32"), B: T.Buffer((256, 256), "float32")):
+    for y, x in T.grid(256, 256):
+        B[y, x] = 0.0
+        wy = T.alloc_buffer((4,), "float32")
+        wx = T.alloc_buffer((4,), "float32")
+        t = T.alloc_buffer((2,), "float32")
+        t[0] = T.cast(y % 4, "float32") / 4.0
+        t[1] = T.cast(x % 4, "float32") / 4.0
+        wy[0] = ((-0.5 * t[0] + 1.0) * t[0] - 0.5) * t[0]
+        wy[1] = (1.5 * t[0] - 2.5) * t[0] * t[0] + 1.0
+        wy[2] = ((-1.5 * t[0] + 2.0) * t[0] + 0.5) * t[0]
+        wy[3] = (0.5 * t[0] - 0.5) * t[0] * t[0]
+        wx[0] = ((-0.5 * t[1] + 1.0) * t[1] - 0.5) * t[1]
+        wx[1] = (1.5 * t[1] - 2.5) * t[1] * t[1] + 1.0
+        wx[2] = ((-1.5 * t[1] + 2.0) * t[1] + 0.5) * t[1]
+        wx[3] = (0.5 * t[1] - 0.5) * t[1] * t[1]
+        for a, b in T.grid(4, 4):
+            B[y, x] = (
+                B[y, x] + wy[a] * wx[b] * A[T.min(T.max(y // 4 + a - 1, 0), 63), T.min(T.max(x // 4 + b - 1, 0), 63)]
+            )
+
+
+@T.prim_func
+def slide_2048(G: T.Buffer((1000, 4), "int32"), O: T.Buffer((1000, 4), "int32")):
+    for g in range(1000):
+        p = T.alloc_buffer((1,), "int32")
+        m = T.alloc_buffer((1,), "int32")
+        p[0] = 0
+        m[0] = 0
+        for k in range(4):
+            O[g, k] = 0
+        for k in range(4):
+            if G[g, k] != 0:
+                if m[0] == G[g, k]:
+                    O[g, p[0] - 1] = 2 * m[0]
+                    m[0] = 0
+                else:
+                    O[g, p[0]] = G[g, k]
+                    m[0] = G[g, k]
+                    p[0] = p[0] + 1
+
+
+@T.prim_func
+def phase_unwrap(P: T.Buffer((64, 4000), "float32"), U: T.Buffer((64, 4000), "float32")):
+    for b in range(64):
+        U[b, 0] = P[b, 0]
+        for t in range(1, 4000):
+            U[b, t] = (
+                U[b, t - 1] + (P[b, t] - P[b, t - 1]) - 6.2831855 * T.floor((P[b, t] - P[b, t - 1]) / 6.2831855 + 0.5)
+            )
+
+
+@T.prim_func
+def lpc_synthesis(
+    E: T.Buffer((80, 160), "float32"), A: T.Buffer((80, 10), "float32"), S: T.Buffer((80, 160), "float32")
+):
+    for f in range(80):
+        for t in range(160):
+            S[f, t] = E[f, t]
+            for k in range(10):
+                if t - k - 1 >= 0:
+                    S[f, t] = S[f, t] - A[f, k] * S[f, t - k - 1]
+
+
+@T.prim_func
+def amdf(X: T.Buffer((40, 800), "float32"), D: T.Buffer((40, 200), "float32"), P: T.Buffer((40,), "int32")):
+    for f in range(40):
+        b = T.alloc_buffer((1,), "float32")
+        b[0] = 1e30
+        P[f] = 20
+        for l in range(200):
+            D[f, l] = 0.0
+            for t in range(600):
+                D[f, l] = D[f, l] + T.abs(X[f, t] - X[f, t + l])
+        for l in range(20, 200):
+            if D[f, l] < b[0]:
+                b[0] = D[f, l]
+                P[f] = l
+
+
+@T.prim_func
+def kuwahara(A: T.Buffer((132, 132), "float32"), B: T.Buffer((128, 128), "float32")):
+    for y, x in T.grid(128, 128):
+        best = T.alloc_buffer((1,), "float32")
+        best[0] = 1e30
+        for q in range(4):
+            s = T.alloc_buffer((2,), "float32")
+            s[0] = 0.0
+            s[1] = 0.0
+            for a, b in T.grid(3, 3):
+                s[0] = s[0] + A[y + q // 2 * 2 + a, x + q % 2 * 2 + b]
+                s[1] = s[1] + A[y + q // 2 * 2 + a, x + q % 2 * 2 + b] * A[y + q // 2 * 2 + a, x + q % 2 * 2 + b]
+            if s[1] / 9.0 - s[0] * s[0] / 81.0 < best[0]:
+                best[0] = s[1] / 9.0 - s[0] * s[0] / 81.0
+                B[y, x] = s[0] / 9.0
+
+
+@T.prim_func
+def zhang_suen(I: T.Buffer((96, 96), "int32"), O: T.Buffer((96, 96), "int32")):
+    for i, j in T.grid(96, 96):
+        O[i, j] = I[i, j]
+    for t in range(20):
+        M = T.alloc_buffer((96, 96), "int32")
+        for i, j in T.grid(96, 96):
+            M[i, j] = O[i, j]
+        for i, j in T.grid(94, 94):
+            if O[i + 1, j + 1] == 1:
+                n = T.alloc_buffer((1,), "int32")
+                c = T.alloc_buffer((1,), "int32")
+                n[0] = (
+                    O[i, j + 1]
+                    + O[i, j + 2]
+                    + O[i + 1, j + 2]
+                    + O[i + 2, j + 2]
+                    + O[i + 2, j + 1]
+                    + O[i + 2, j]
+                    + O[i + 1, j]
+                    + O[i, j]
+                )
+                c[0] = 0
+                if O[i, j + 1] < O[i, j + 2]:
+                    c[0] = c[0] + 1
+                if O[i, j + 2] < O[i + 1, j + 2]:
+                    c[0] = c[0] + 1
+                if O[i + 1, j + 2] < O[i + 2, j + 2]:
+                    c[0] = c[0] + 1
+                if O[i + 2, j + 2] < O[i + 2, j + 1]:
+                    c[0] = c[0] + 1
+                if O[i + 2, j + 1] < O[i + 2, j]:
+                    c[0] = c[0] + 1
+                if O[i + 2, j] < O[i + 1, j]:
+                    c[0] = c[0] + 1
+                if O[i + 1, j] < O[i, j]:
+                    c[0] = c[0] + 1
+                if O[i, j] < O[i, j + 1]:
+                    c[0] = c[0] + 1
+                if n[0] >= 2 and n[0] <= 6 and c[0] == 1:
+                    if t % 2 == 0:
+                        if (
+                            O[i, j + 1] * O[i + 1, j + 2] * O[i + 2, j + 1] == 0
+                            and O[i + 1, j + 2] * O[i + 2, j + 1] * O[i + 1, j] == 0
+                        ):
+                            M[i + 1, j + 1] = 0
+                    else:
+                        if (
+                            O[i, j + 1] * O[i + 1, j + 2] * O[i + 1, j] == 0
+                            and O[i, j + 1] * O[i + 2, j + 1] * O[i + 1, j] == 0
+                        ):
+                            M[i + 1, j + 1] = 0
+        for i, j in T.grid(96, 96):
+            O[i, j] = M[i, j]
+
+
+@T.prim_func
+def pixelate(A: T.Buffer((200, 200, 3), "float32"), B: T.Buffer((200, 200, 3), "float32")):
+    for y, x, c in T.grid(200, 200, 3):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for a, b in T.grid(8, 8):
+            s[0] = s[0] + A[y // 8 * 8 + a, x // 8 * 8 + b, c]
+        B[y, x, c] = s[0] / 64.0
+
+
+@T.prim_func
+def seam_removal(A: T.Buffer((200, 200), "float32"), S: T.Buffer((200,), "int32"), B: T.Buffer((200, 199), "float32")):
+    for y in range(200):
+        T.assume(S[y] >= 0 and S[y] < 200)
+        for x in range(199):
+            if x < S[y]:
+                B[y, x] = A[y, x]
+            else:
+                B[y, x] = A[y, x + 1]
+
+
+@T.prim_func
+def block_motion(
+    C: T.Buffer((64, 64), "float32"),
+    R: T.Buffer((80, 80), "float32"),
+    V: T.Buffer((8, 8), "int32"),
+    D: T.Buffer((8, 8), "float32"),
+):
+    for by, bx in T.grid(8, 8):
+        D[by, bx] = 1e30
+        V[by, bx] = 0
+        for v in range(289):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for a, b in T.grid(8, 8):
+                s[0] = s[0] + T.abs(C[8 * by + a, 8 * bx + b] - R[8 * by + a + v // 17, 8 * bx + b + v % 17])
+            if s[0] < D[by, bx]:
+                D[by, bx] = s[0]
+                V[by, bx] = v
+
+
+@T.prim_func
+def integer_dct(X: T.Buffer((1000, 4, 4), "int32"), Y: T.Buffer((1000, 4, 4), "int32")):
+    for n in range(1000):
+        t = T.alloc_buffer((4, 4), "int32")
+        for i in range(4):
+            t[i, 0] = X[n, i, 0] + X[n, i, 1] + X[n, i, 2] + X[n, i, 3]
+            t[i, 1] = 2 * X[n, i, 0] + X[n, i, 1] - X[n, i, 2] - 2 * X[n, i, 3]
+            t[i, 2] = X[n, i, 0] - X[n, i, 1] - X[n, i, 2] + X[n, i, 3]
+            t[i, 3] = X[n, i, 0] - 2 * X[n, i, 1] + 2 * X[n, i, 2] - X[n, i, 3]
+        for j in range(4):
+            Y[n, 0, j] = t[0, j] + t[1, j] + t[2, j] + t[3, j]
+            Y[n, 1, j] = 2 * t[0, j] + t[1, j] - t[2, j] - 2 * t[3, j]
+            Y[n, 2, j] = t[0, j] - t[1, j] - t[2, j] + t[3, j]
+            Y[n, 3, j] = t[0, j] - 2 * t[1, j] + 2 * t[2, j] - t[3, j]
+
+
+@T.prim_func
+def nagel(
+    R: T.Buffer((200, 500), "int32"),
+    P0: T.Buffer((500,), "int32"),
+    F: T.Buffer((200,), "int32"),
+    V: T.Buffer((500,), "int32"),
+):
+    N = T.alloc_buffer((500,), "int32")
+    for i in range(500):
+        V[i] = P0[i]
+    for t in range(200):
+        F[t] = 0
+        for i in range(500):
+            N[i] = -1
+        for i in range(500):
+            T.assume(V[i] >= -1 and V[i] <= 5)
+            if V[i] >= 0:
+                v = T.alloc_buffer((1,), "int32")
+                v[0] = T.min(V[i] + 1, 5)
+                for d in range(5):
+                    if V[(i + 5 - d) % 500] >= 0:
+                        v[0] = T.min(v[0], 4 - d)
+                if R[t, i] == 0:
+                    v[0] = T.max(v[0] - 1, 0)
+                N[(i + v[0]) % 500] = v[0]
+                F[t] = F[t] + v[0]
+        for i in range(500):
+            V[i] = N[i]
+
+
+@T.prim_func
+def kdv(U0: T.Buffer((512,), "float32"), U: T.Buffer((512,), "float32")):
+    A = T.alloc_buffer((512,), "float32")
+    B = T.alloc_buffer((512,), "float32")
+    for i in range(512):
+        A[i] = U0[i]
+        U[i] = U0[i]
+    for t in range(100):
+        for i in range(512):
+            B[i] = (
+                A[i]
+                - 0.01 * (U[(i + 1) % 512] + U[i] + U[(i + 511) % 512]) * (U[(i + 1) % 512] - U[(i + 511) % 512])
+                - 0.002 * (U[(i + 2) % 512] - 2.0 * U[(i + 1) % 512] + 2.0 * U[(i + 511) % 512] - U[(i + 510) % 512])
+            )
+        for i in range(512):
+            A[i] = U[i]
+            U[i] = B[i]
+
+
+@T.prim_func
+def boids(P: T.Buffer((300, 2), "float32"), V: T.Buffer((300, 2), "float32"), W: T.Buffer((300, 2), "float32")):
+    for i in range(300):
+        n = T.alloc_buffer((1,), "float32")
+        a = T.alloc_buffer((2,), "float32")
+        c = T.alloc_buffer((2,), "float32")
+        s = T.alloc_buffer((2,), "float32")
+        n[0] = 0.0
+        for k in range(2):
+            a[k] = 0.0
+            c[k] = 0.0
+            s[k] = 0.0
+        for j in range(300):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = (P[i, 0] - P[j, 0]) * (P[i, 0] - P[j, 0]) + (P[i, 1] - P[j, 1]) * (P[i, 1] - P[j, 1])
+            if j != i and d[0] < 0.04:
+                n[0] = n[0] + 1.0
+                for k in range(2):
+                    a[k] = a[k] + V[j, k]
+                    c[k] = c[k] + P[j, k]
+                    s[k] = s[k] + (P[i, k] - P[j, k]) / (d[0] + 0.01)
+        for k in range(2):
+            W[i, k] = V[i, k]
+            if n[0] > 0.0:
+                W[i, k] = W[i, k] + 0.1 * (a[k] / n[0] - V[i, k]) + 0.05 * (c[k] / n[0] - P[i, k]) + 0.01 * s[k]
+
+
+@T.prim_func
+def barrier_paths(Z: T.Buffer((250, 4000), "float32"), O: T.Buffer((4000,), "float32")):
+    for p in range(4000):
+        s = T.alloc_buffer((1,), "float32")
+        alive = T.alloc_buffer((1,), "int32")
+        s[0] = 100.0
+        alive[0] = 1
+        for t in range(250):
+            s[0] = s[0] * T.exp(0.0001 + 0.01 * Z[t, p])
+            if s[0] < 85.0:
+                alive[0] = 0
+        O[p] = 0.0
+        if alive[0] == 1:
+            O[p] = T.max(s[0] - 100.0, 0.0)
+
+
+@T.prim_func
+def pair_zscore(A: T.Buffer((2000,), "float32"), B: T.Buffer((2000,), "float32"), Z: T.Buffer((1950,), "float32")):
+    for t in range(1950):
+        m = T.alloc_buffer((2,), "float32")
+        m[0] = 0.0
+        m[1] = 0.0
+        for k in range(50):
+            m[0] = m[0] + (A[t + k] - 1.3 * B[t + k])
+        m[0] = m[0] / 50.0
+        for k in range(50):
+            m[1] = m[1] + (A[t + k] - 1.3 * B[t + k] - m[0]) * (A[t + k] - 1.3 * B[t + k] - m[0])
+        Z[t] = (A[t + 50] - 1.3 * B[t + 50] - m[0]) / T.sqrt(m[1] / 50.0 + 1e-6)
+
+
+@T.prim_func
+def kmer_counts(S: T.Buffer((20000,), "int32"), C: T.Buffer((1024,), "int32")):
+    for k in range(1024):
+        C[k] = 0
+    h = T.alloc_buffer((1,), "int32")
+    h[0] = 0
+    for i in range(20000):
+        T.assume(S[i] >= 0 and S[i] < 4)
+        h[0] = (h[0] * 4 + S[i]) % 1024
+        if i >= 4:
+            C[h[0]] = C[h[0]] + 1
+
+
+@T.prim_func
+def gc_skew(S: T.Buffer((30000,), "int32"), K: T.Buffer((30000,), "int32"), O: T.Buffer((1,), "int32")):
+    s = T.alloc_buffer((2,), "int32")
+    s[0] = 0
+    s[1] = 0
+    O[0] = 0
+    for i in range(30000):
+        if S[i] == 1:
+            s[0] = s[0] - 1
+        if S[i] == 2:
+            s[0] = s[0] + 1
+        K[i] = s[0]
+        if s[0] < s[1]:
+            s[1] = s[0]
+            O[0] = i
+
+
+@T.prim_func
+def translate_codons(
+    S: T.Buffer((3000, 3), "int32"),
+    Tb: T.Buffer((64,), "int32"),
+    P: T.Buffer((3000,), "int32"),
+    L: T.Buffer((1,), "int32"),
+):
+    r = T.alloc_buffer((1,), "int32")
+    r[0] = 0
+    L[0] = 0
+    for i in range(3000):
+        T.assume(S[i, 0] >= 0 and S[i, 0] < 4 and S[i, 1] >= 0 and S[i, 1] < 4 and S[i, 2] >= 0 and S[i, 2] < 4)
+        P[i] = Tb[S[i, 0] * 16 + S[i, 1] * 4 + S[i, 2]]
+        if P[i] < 0:
+            r[0] = 0
+        else:
+            r[0] = r[0] + 1
+        L[0] = T.max(L[0], r[0])
+
+
+@T.prim_func
+def felsenstein(
+    C: T.Buffer((63, 2), "int32"),
+    Pm: T.Buffer((127, 4, 4), "float32"),
+    X: T.Buffer((64, 200), "int32"),
+    L: T.Buffer((127, 200, 4), "float32"),
+):
+    for n, s, a in T.grid(64, 200, 4):
+        L[n, s, a] = 0.0
+        if X[n, s] == a:
+            L[n, s, a] = 1.0
+    for k in range(63):
+        T.assume(C[k, 0] >= 0 and C[k, 0] < 64 + k and C[k, 1] >= 0 and C[k, 1] < 64 + k)
+        for s, a in T.grid(200, 4):
+            u = T.alloc_buffer((2,), "float32")
+            u[0] = 0.0
+            u[1] = 0.0
+            for b in range(4):
+                u[0] = u[0] + Pm[C[k, 0], a, b] * L[C[k, 0], s, b]
+                u[1] = u[1] + Pm[C[k, 1], a, b] * L[C[k, 1], s, b]
+            L[64 + k, s, a] = u[0] * u[1]
+
+
+@T.prim_func
+def lasso_descent(X: T.Buffer((400, 40), "float32"), y: T.Buffer((400,), "float32"), w: T.Buffer((40,), "float32")):
+    r = T.alloc_buffer((400,), "float32")
+    for j in range(40):
+        w[j] = 0.0
+    for i in range(400):
+        r[i] = y[i]
+    for t in range(10):
+        for j in range(40):
+            d = T.alloc_buffer((3,), "float32")
+            d[0] = 0.0
+            d[1] = 1e-9
+            for i in range(400):
+                d[0] = d[0] + X[i, j] * r[i]
+                d[1] = d[1] + X[i, j] * X[i, j]
+            d[0] = d[0] + d[1] * w[j]
+            d[2] = T.max(T.abs(d[0]) - 20.0, 0.0) / d[1]
+            if d[0] < 0.0:
+                d[2] = -d[2]
+            for i in range(400):
+                r[i] = r[i] + X[i, j] * (w[j] - d[2])
+            w[j] = d[2]
+
+
+@T.prim_func
+def elo(
+    A: T.Buffer((3000,), "int32"),
+    B: T.Buffer((3000,), "int32"),
+    S: T.Buffer((3000,), "float32"),
+    R: T.Buffer((100,), "float32"),
+):
+    for p in range(100):
+        R[p] = 1500.0
+    for g in range(3000):
+        T.assume(A[g] >= 0 and A[g] < 100 and B[g] >= 0 and B[g] < 100)
+        e = T.alloc_buffer((1,), "float32")
+        e[0] = 24.0 * (S[g] - 1.0 / (1.0 + T.exp((R[B[g]] - R[A[g]]) * 0.005756)))
+        R[A[g]] = R[A[g]] + e[0]
+        R[B[g]] = R[B[g]] - e[0]
+
+
+@T.prim_func
+def self_organizing_map(
+    X: T.Buffer((500, 8), "float32"), W0: T.Buffer((40, 8), "float32"), W: T.Buffer((40, 8), "float32")
+):
+    for k, d in T.grid(40, 8):
+        W[k, d] = W0[k, d]
+    for n in range(500):
+        b = T.alloc_buffer((1,), "int32")
+        m = T.alloc_buffer((1,), "float32")
+        m[0] = 1e30
+        b[0] = 0
+        for k in range(40):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for d in range(8):
+                s[0] = s[0] + (X[n, d] - W[k, d]) * (X[n, d] - W[k, d])
+            if s[0] < m[0]:
+                m[0] = s[0]
+                b[0] = k
+        for k, d in T.grid(40, 8):
+            W[k, d] = W[k, d] + 0.1 * T.exp(-0.5 * T.cast((k - b[0]) * (k - b[0]), "float32")) * (X[n, d] - W[k, d])
+
+
+@T.prim_func
+def tsne_gradient(
+    P: T.Buffer((300, 300), "float32"), Y: T.Buffer((300, 2), "float32"), G: T.Buffer((300, 2), "float32")
+):
+    Q = T.alloc_buffer((300, 300), "float32")
+    z = T.alloc_buffer((1,), "float32")
+    z[0] = 0.0
+    for i, j in T.grid(300, 300):
+        Q[i, j] = 0.0
+        if i != j:
+            Q[i, j] = 1.0 / (
+                1.0 + (Y[i, 0] - Y[j, 0]) * (Y[i, 0] - Y[j, 0]) + (Y[i, 1] - Y[j, 1]) * (Y[i, 1] - Y[j, 1])
+            )
+        z[0] = z[0] + Q[i, j]
+    for i, d in T.grid(300, 2):
+        G[i, d] = 0.0
+        for j in range(300):
+            G[i, d] = G[i, d] + 4.0 * (P[i, j] - Q[i, j] / z[0]) * Q[i, j] * (Y[i, d] - Y[j, d])
+
+
+@T.prim_func
+def adaboost(
+    H: T.Buffer((50, 1000), "float32"),
+    y: T.Buffer((1000,), "float32"),
+    A: T.Buffer((50,), "float32"),
+    F: T.Buffer((1000,), "float32"),
+):
+    w = T.alloc_buffer((1000,), "float32")
+    for n in range(1000):
+        w[n] = 0.001
+        F[n] = 0.0
+    for m in range(50):
+        e = T.alloc_buffer((2,), "float32")
+        e[0] = 1e-6
+        e[1] = 1e-6
+        for n in range(1000):
+            if H[m, n] != y[n]:
+                e[0] = e[0] + w[n]
+            e[1] = e[1] + w[n]
+        A[m] = 0.5 * T.log((e[1] - e[0]) / e[0])
+        for n in range(1000):
+            w[n] = w[n] * T.exp(-A[m] * H[m, n] * y[n])
+            F[n] = F[n] + A[m] * H[m, n]
+
+
+@T.prim_func
+def hinge_sgd(X: T.Buffer((1000, 20), "float32"), y: T.Buffer((1000,), "float32"), w: T.Buffer((20,), "float32")):
+    for d in range(20):
+        w[d] = 0.0
+    for n in range(1000):
+        m = T.alloc_buffer((1,), "float32")
+        m[0] = 0.0
+        for d in range(20):
+            m[0] = m[0] + w[d] * X[n, d]
+        for d in range(20):
+            w[d] = 0.999 * w[d]
+            if m[0] * y[n] < 1.0:
+                w[d] = w[d] + 0.01 * y[n] * X[n, d]
+
+
+@T.prim_func
+def top_k_rows(X: T.Buffer((200, 100), "float32"), V: T.Buffer((200, 5), "float32"), J: T.Buffer((200, 5), "int32")):
+    for r in range(200):
+        c = T.alloc_buffer((100,), "float32")
+        for k in range(100):
+            c[k] = X[r, k]
+        for s in range(5):
+            V[r, s] = -1e30
+            J[r, s] = 0
+            for k in range(100):
+                if c[k] > V[r, s]:
+                    V[r, s] = c[k]
+                    J[r, s] = k
+            c[J[r, s]] = -1e30
+
+
+@T.prim_func
+def isotonic(y: T.Buffer((300,), "float32"), x: T.Buffer((300,), "float32")):
+    v = T.alloc_buffer((300,), "float32")
+    n = T.alloc_buffer((300,), "float32")
+    p = T.alloc_buffer((1,), "int32")
+    q = T.alloc_buffer((1,), "int32")
+    p[0] = 0
+    for i in range(300):
+        v[p[0]] = y[i]
+        n[p[0]] = 1.0
+        p[0] = p[0] + 1
+        for k in range(300):
+            if p[0] > 1:
+                if v[p[0] - 2] > v[p[0] - 1]:
+                    v[p[0] - 2] = (v[p[0] - 2] * n[p[0] - 2] + v[p[0] - 1] * n[p[0] - 1]) / (n[p[0] - 2] + n[p[0] - 1])
+                    n[p[0] - 2] = n[p[0] - 2] + n[p[0] - 1]
+                    p[0] = p[0] - 1
+    q[0] = 0
+    for b in range(300):
+        if b < p[0]:
+            for k in range(300):
+                if T.cast(k, "float32") < n[b]:
+                    x[T.min(q[0] + k, 299)] = v[b]
+            q[0] = q[0] + T.cast(n[b], "int32")
+
+
+@T.prim_func
+def luhn(D: T.Buffer((5000, 16), "int32"), V: T.Buffer((5000,), "int32")):
+    for c in range(5000):
+        s = T.alloc_buffer((1,), "int32")
+        s[0] = 0
+        for k in range(16):
+            if k % 2 == 0:
+                if 2 * D[c, k] > 9:
+                    s[0] = s[0] + 2 * D[c, k] - 9
+                else:
+                    s[0] = s[0] + 2 * D[c, k]
+            else:
+                s[0] = s[0] + D[c, k]
+        V[c] = 0
+        if s[0] % 10 == 0:
+            V[c] = 1
+
+
+@T.prim_func
+def anagram_keys(W: T.Buffer((500, 12), "int32"), K: T.Buffer((500, 26), "int32"), E: T.Buffer((500, 500), "int32")):
+    for w, c in T.grid(500, 26):
+        K[w, c] = 0
+    for w, k in T.grid(500, 12):
+        T.assume(W[w, k] >= 0 and W[w, k] < 26)
+        K[w, W[w, k]] = K[w, W[w, k]] + 1
+    for a, b in T.grid(500, 500):
+        E[a, b] = 1
+        for c in range(26):
+            if K[a, c] != K[b, c]:
+                E[a, b] = 0
+
+
+@T.prim_func
+def hist_match(A: T.Buffer((128, 128), "int32"), B: T.Buffer((128, 128), "int32"), O: T.Buffer((128, 128), "int32")):
+    ha = T.alloc_buffer((256,), "int32")
+    hb = T.alloc_buffer((256,), "int32")
+    m = T.alloc_buffer((256,), "int32")
+    for k in range(256):
+        ha[k] = 0
+        hb[k] = 0
+    for i, j in T.grid(128, 128):
+        T.assume(A[i, j] >= 0 and A[i, j] < 256 and B[i, j] >= 0 and B[i, j] < 256)
+        ha[A[i, j]] = ha[A[i, j]] + 1
+        hb[B[i, j]] = hb[B[i, j]] + 1
+    for k in range(1, 256):
+        ha[k] = ha[k] + ha[k - 1]
+        hb[k] = hb[k] + hb[k - 1]
+    for k in range(256):
+        m[k] = 0
+        for l in range(256):
+            if hb[l] < ha[k]:
+                m[k] = l + 1
+        m[k] = T.min(m[k], 255)
+    for i, j in T.grid(128, 128):
+        O[i, j] = m[A[i, j]]
+
+
+@T.prim_func
+def xy_sweeps(S: T.Buffer((64, 64), "float32"), U: T.Buffer((10, 64, 64), "float32"), O: T.Buffer((64, 64), "float32")):
+    for i, j in T.grid(64, 64):
+        O[i, j] = S[i, j]
+    for t in range(10):
+        for c in range(2):
+            for i, j in T.grid(64, 64):
+                if (i + j) % 2 == c:
+                    n = T.alloc_buffer((2,), "float32")
+                    n[0] = (
+                        T.cos(O[(i + 1) % 64, j])
+                        + T.cos(O[(i + 63) % 64, j])
+                        + T.cos(O[i, (j + 1) % 64])
+                        + T.cos(O[i, (j + 63) % 64])
+                    )
+                    n[1] = (
+                        T.sin(O[(i + 1) % 64, j])
+                        + T.sin(O[(i + 63) % 64, j])
+                        + T.sin(O[i, (j + 1) % 64])
+                        + T.sin(O[i, (j + 63) % 64])
+                    )
+                    if n[0] * T.cos(U[t, i, j]) + n[1] * T.sin(U[t, i, j]) > n[0] * T.cos(O[i, j]) + n[1] * T.sin(
+                        O[i, j]
+                    ):
+                        O[i, j] = U[t, i, j]
+
+
+@T.prim_func
+def fem_assembly(
+    E: T.Buffer((2000, 3), "int32"),
+    X: T.Buffer((1100, 2), "float32"),
+    K: T.Buffer((1100,), "float32"),
+    F: T.Buffer((1100,), "float32"),
+):
+    for n in range(1100):
+        K[n] = 0.0
+        F[n] = 0.0
+    for e in range(2000):
+        for a in range(3):
+            T.assume(E[e, a] >= 0 and E[e, a] < 1100)
+        ar = T.alloc_buffer((1,), "float32")
+        ar[0] = 0.5 * T.abs(
+            (X[E[e, 1], 0] - X[E[e, 0], 0]) * (X[E[e, 2], 1] - X[E[e, 0], 1])
+            - (X[E[e, 2], 0] - X[E[e, 0], 0]) * (X[E[e, 1], 1] - X[E[e, 0], 1])
+        )
+        for a in range(3):
+            K[E[e, a]] = K[E[e, a]] + (
+                (X[E[e, (a + 1) % 3], 1] - X[E[e, (a + 2) % 3], 1])
+                * (X[E[e, (a + 1) % 3], 1] - X[E[e, (a + 2) % 3], 1])
+                + (X[E[e, (a + 2) % 3], 0] - X[E[e, (a + 1) % 3], 0])
+                * (X[E[e, (a + 2) % 3], 0] - X[E[e, (a + 1) % 3], 0])
+            ) / (4.0 * ar[0] + 1e-6)
+            F[E[e, a]] = F[E[e, a]] + ar[0] / 3.0
+
+
+@T.prim_func
+def fitzhugh(
+    V0: T.Buffer((100, 100), "float32"), V: T.Buffer((100, 100), "float32"), W: T.Buffer((100, 100), "float32")
+):
+    L = T.alloc_buffer((100, 100), "float32")
+    for i, j in T.grid(100, 100):
+        V[i, j] = V0[i, j]
+        W[i, j] = 0.0
+    for t in range(50):
+        for i, j in T.grid(100, 100):
+            L[i, j] = (
+                V[T.max(i - 1, 0), j]
+                + V[T.min(i + 1, 99), j]
+                + V[i, T.max(j - 1, 0)]
+                + V[i, T.min(j + 1, 99)]
+                - 4.0 * V[i, j]
+            )
+        for i, j in T.grid(100, 100):
+            V[i, j] = V[i, j] + 0.05 * (V[i, j] - V[i, j] * V[i, j] * V[i, j] / 3.0 - W[i, j] + L[i, j])
+            W[i, j] = W[i, j] + 0.05 * 0.08 * (V[i, j] + 0.7 - 0.8 * W[i, j])
+
+
+@T.prim_func
+def word2vec_step(
+    C: T.Buffer((256,), "int32"),
+    O: T.Buffer((256, 6), "int32"),
+    Wi: T.Buffer((1000, 32), "float32"),
+    Wo: T.Buffer((1000, 32), "float32"),
+    L: T.Buffer((256,), "float32"),
+    G: T.Buffer((1000, 32), "float32"),
+):
+    for v, d in T.grid(1000, 32):
+        G[v, d] = 0.0
+    for b in range(256):
+        T.assume(C[b] >= 0 and C[b] < 1000)
+        L[b] = 0.0
+        for k in range(6):
+            T.assume(O[b, k] >= 0 and O[b, k] < 1000)
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for d in range(32):
+                s[0] = s[0] + Wi[C[b], d] * Wo[O[b, k], d]
+            s[0] = 1.0 / (1.0 + T.exp(-s[0]))
+            if k == 0:
+                L[b] = L[b] - T.log(s[0] + 1e-6)
+                s[0] = s[0] - 1.0
+            else:
+                L[b] = L[b] - T.log(1.0 - s[0] + 1e-6)
+            for d in range(32):
+                G[C[b], d] = G[C[b], d] + s[0] * Wo[O[b, k], d]
+
+
+@T.prim_func
+def cyk(R: T.Buffer((30, 3), "int32"), X: T.Buffer((24,), "int32"), D: T.Buffer((24, 25, 10), "int32")):
+    for i, l, a in T.grid(24, 25, 10):
+        D[i, l, a] = 0
+    for r in range(30):
+        T.assume(R[r, 0] >= 0 and R[r, 0] < 10 and R[r, 1] >= 0 and R[r, 1] < 10 and R[r, 2] >= 0 and R[r, 2] < 10)
+    for i in range(24):
+        T.assume(X[i] >= 0 and X[i] < 10)
+        D[i, 1, X[i]] = 1
+    for l in range(2, 25):
+        for i in range(25 - l):
+            for k in range(1, l):
+                for r in range(30):
+                    if D[i, k, R[r, 1]] == 1 and D[i + k, l - k, R[r, 2]] == 1:
+                        D[i, l, R[r, 0]] = 1
+
+
+@T.prim_func
+def sample_hold(X: T.Buffer((32, 4096), "float32"), Y: T.Buffer((32, 4096), "float32")):
+    for c in range(32):
+        h = T.alloc_buffer((1,), "float32")
+        h[0] = 0.0
+        for t in range(4096):
+            if t % 6 == 0:
+                h[0] = T.floor(X[c, t] * 16.0 + 0.5) / 16.0
+            Y[c, t] = h[0]
+
+
+@T.prim_func
+def adsr(G: T.Buffer((16, 4000), "int32"), E: T.Buffer((16, 4000), "float32")):
+    for v in range(16):
+        e = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((1,), "int32")
+        e[0] = 0.0
+        s[0] = 0
+        for t in range(4000):
+            if G[v, t] == 1:
+                if s[0] == 0:
+                    s[0] = 1
+            else:
+                s[0] = 0
+            if s[0] == 1:
+                e[0] = e[0] + 0.01
+                if e[0] >= 1.0:
+                    e[0] = 1.0
+                    s[0] = 2
+            else:
+                if s[0] == 2:
+                    e[0] = 0.6 + (e[0] - 0.6) * 0.999
+                else:
+                    e[0] = e[0] * 0.995
+            E[v, t] = e[0]
+
+
+@T.prim_func
+def split_step(
+    A0: T.Buffer((256,), "float32"),
+    B0: T.Buffer((256,), "float32"),
+    V: T.Buffer((256,), "float32"),
+    A: T.Buffer((256,), "float32"),
+    B: T.Buffer((256,), "float32"),
+):
+    for i in range(256):
+        A[i] = A0[i]
+        B[i] = B0[i]
+    for t in range(100):
+        for i in range(1, 255):
+            A[i] = A[i] - 0.1 * (B[i + 1] - 2.0 * B[i] + B[i - 1]) + 0.2 * V[i] * B[i]
+        for i in range(1, 255):
+            B[i] = B[i] + 0.1 * (A[i + 1] - 2.0 * A[i] + A[i - 1]) - 0.2 * V[i] * A[i]
+
+
+@T.prim_func
+def dbscan_counts(X: T.Buffer((600, 3), "float32"), N: T.Buffer((600,), "int32"), C: T.Buffer((600,), "int32")):
+    for i in range(600):
+        N[i] = 0
+        for j in range(600):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for k in range(3):
+                d[0] = d[0] + (X[i, k] - X[j, k]) * (X[i, k] - X[j, k])
+            if d[0] < 0.25:
+                N[i] = N[i] + 1
+    for i in range(600):
+        C[i] = 0
+        if N[i] >= 5:
+            C[i] = 1
