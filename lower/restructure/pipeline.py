@@ -17,6 +17,7 @@ from ir.analysis.steady_elements import SteadyElements
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
+from ir.transform.loops.strip_mine import split_at_periods
 from ir.transform.loops.unroll import with_unrolled
 from lower.analysis.deciding import noted
 from lower.analysis.freedoms import Form, Policy
@@ -33,6 +34,7 @@ from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING, phased
 from lower.restructure.loop_reversal import LOOP_REVERSAL, forward
 from lower.restructure.plan import PLANNING, plan
 from lower.restructure.stage_unrolling import STAGES, with_stages
+from lower.restructure.strip_mining import PERIODS
 from lower.storage.columns import COLUMNS, in_columns
 from lower.storage.delinearization import DELINEARIZATION, unflatten
 from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
@@ -251,6 +253,7 @@ def form_of(
 def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> Nests:
     """A function as guarded stores, loops and stages written out."""
     plain = with_unrolled(without_bodies(func, policy.floats))
+    plain = split_at_periods(plain) if policy.takes(PERIODS) else plain
     staged = with_stages(plain, target) if policy.takes(STAGES) else plain
     program, facts = normalize(staged, checks, policy), Facts(func, policy.floats)
     if not checks:  # a check may not rest on what it checks

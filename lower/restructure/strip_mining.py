@@ -33,6 +33,12 @@ STRIP_MINING = Form(
     "all that later steps of a strip read has taken its steps before",
 )
 
+PERIODS = Form(
+    "structure.periods",
+    "for i in n * k: S(i)  =  for o in n: for i in k: S(o * k + i)   where S asks for i % k == c",
+    "the iterations are the same, in the same order",
+)
+
 # Measured on two cores, 400 × 400: a pass with 8 steps costs what one with a single step does, with 16 four times that.
 _WIDEST = 8
 

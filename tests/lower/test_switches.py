@@ -307,6 +307,16 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         CPU,
     ),
+    "structure.periods": (
+        (
+            VECTORS,
+            (
+                "s = T.alloc_buffer((1,), 'float32')\nfor i in range(400):\n    if i % 20 == 0:\n        s[0] = 0.0\n"
+                "    s[0] = T.max(s[0] * 0.5, A[i])\n    B[i] = s[0]"
+            ),
+        ),
+        CPU,
+    ),
     "structure.shared_functions": (
         (VECTORS, "for i in range(398):\n    B[i] = T.tanh(A[i]) + T.tanh(A[i + 1]) * T.tanh(A[i + 2])"),
         CPU,

@@ -8,13 +8,23 @@ import islpy as isl
 from msgspec.structs import replace
 
 from ir.naming import fresh
-from ir.nodes import Binary, Const, Expr, For, PrimFunc, const
+from ir.nodes import Alloc, Binary, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, const, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, guarded, proven
 from ir.printing.printer import to_script
 from ir.program.edit import Changed, loop_path, names_in, nest, plus, refuse, times, with_body
 from ir.transform.loops.ranges import check_range, check_steady, literal, loop_at
-from ir.traverse import free_vars, has_loads, is_const, substitute
+from ir.traverse import (
+    bound_var,
+    free_vars,
+    has_loads,
+    is_const,
+    map_expr,
+    map_stmt,
+    reads,
+    substitute,
+    walk,
+)
 
 _MAX_PARTS = 16  # more loops than that are a mistake
 
@@ -117,3 +127,80 @@ def _ceildiv(extent: Expr, divisor: Expr) -> Expr:
         else Binary("sub", divisor, const(1, extent.dtype))
     )
     return Binary("floordiv", Binary("add", extent, one_less), divisor)
+
+
+def split_at_periods(func: PrimFunc) -> PrimFunc:
+    """A function with loops that begin anew every few iterations as two, of which the outer one is over these.
+
+    Such a loop stores anew where `i % k == c`, with numbers, to places that do not depend on it: accumulators of a row
+    of an array that is seen as one line, of a day, or what is held for some samples. What is left over is a loop of its
+    own.
+    """
+    if not any(isinstance(s, For) and _period(s) is not None for s in walk(func.body)):
+        return func
+    names = {p.name for p in func.params} | {v.name for s in walk(func.body) for v in bound_var(s)}
+
+    def one(stmt: Stmt) -> Stmt:
+        period = _period(stmt) if isinstance(stmt, For) else None
+        return stmt if period is None or not isinstance(stmt, For) else _at_period(stmt, period, names)
+
+    return replace(func, body=map_stmt(func.body, on_stmt=one)).as_form_of(func)
+
+
+def _period(loop: For) -> int | None:
+    """After how many iterations a loop begins anew; None if it is not known to."""
+    if not (is_const(loop.start, 0) and isinstance(loop.extent, Const)) or loop.kind != "serial":
+        return None
+    branches = [s for s in walk(loop.body) if isinstance(s, If)]
+    asked = {(s, _asked(s.cond, loop.var)) for s in branches}
+    anew = {k for s, k in asked if k is not None and any(_begins(e, loop.var) for e in (s.then, s.other))}
+    return anew.pop() if len(anew) == 1 and max(anew) <= loop.extent.value // 2 else None
+
+
+def _asked(cond: Expr, var: Var) -> int | None:
+    """The number k of a condition `var % k == c`, or of its opposite."""
+    match cond:
+        case Binary(op="eq" | "ne", lhs=Binary(op="floormod", lhs=Var() as v, rhs=Const(value=k)), rhs=Const()):
+            return int(k) if v == var and k > 1 else None
+        case _:
+            return None
+
+
+def _begins(stmt: Stmt, var: Var) -> bool:
+    """Whether a statement certainly stores what it does not read to a place that does not depend on a variable."""
+    match stmt:
+        case Store(buffer=buffer, indices=indices, value=value):
+            return var not in free_vars(*indices) and not reads(buffer, value)
+        case Seq(stmts=stmts):
+            return any(_begins(s, var) for s in stmts)
+        case For(body=body) | Let(body=body) | Alloc(body=body):
+            return _begins(body, var)
+        case _:
+            return False
+
+
+def _at_period(loop: For, period: int, names: set[str]) -> Stmt:
+    var, extent = loop.var, int(loop.extent.value) if isinstance(loop.extent, Const) else 0
+    outer, inner = (Var(fresh(f"{var.name}{part}", names), var.dtype) for part in "oi")
+    k, count = const(period, var.dtype), extent // period
+
+    def body(block: Expr) -> Stmt:
+        def one(e: Expr) -> Expr:
+            match e:
+                case Binary(op="floormod" | "truncmod", lhs=Var() as v, rhs=Const(value=n)) if v == var and n == period:
+                    return inner
+                case Binary(op="floordiv" | "truncdiv", lhs=Var() as v, rhs=Const(value=n)) if v == var and n == period:
+                    return block
+                case _:
+                    return e
+
+        at = Binary("add", Binary("mul", block, k), inner)
+        return substitute(map_stmt(loop.body, lambda e: map_expr(e, one)), {var: at})
+
+    zero = const(0, var.dtype)
+    block = For(inner, zero, k, body(outer), span=loop.span)
+    blocks = replace(loop, var=outer, extent=const(count, var.dtype), body=block)
+    if extent % period == 0:
+        return blocks
+    rest = For(inner, zero, const(extent % period, var.dtype), body(const(count, var.dtype)), span=loop.span)
+    return seq(blocks, rest)
