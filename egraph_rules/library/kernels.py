@@ -66,6 +66,9 @@ def {name}(A: T.Buffer((n,), "{dtype}"), n: T.int32):
             {swap}
 """
 _OPPOSITE: dict[BinaryOp, BinaryOp] = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge", "min": "max", "max": "min"}
+# Of what an entry has, at least one of these: the library is not made for programs that have none, since to parse it
+# takes longer than most searches.
+NEEDED = (frozenset({"if", "gt"}), frozenset({"if", "ge"}), frozenset({"min", "max"}))
 # XLA:CPU takes 10 ns for each of n * log2(n) floats and 2.5 ns for integers, in rows of 5 to 100,000, where moving an
 # element takes 0.2 ns.
 _FLOATS, _INTEGERS = 50.0, 12.0
@@ -93,6 +96,8 @@ def occurring(stmt: Stmt) -> tuple[Entry, ...]:
     """The part of the library that may be written in a program: it has all of what that is made of."""
     moved = dict.fromkeys(_moved(stmt))
     there = frozenset(_features(stmt)) if moved else frozenset[tuple[str, DType]]()
+    if not any(needed <= {name for name, _ in there} for needed in NEEDED):
+        return ()
     return tuple(e for dtype in moved for e in entries_for(dtype) if _features_of(e.written) <= there)
 
 

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from ir.analysis.steady_elements import SteadyElements
 from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Store, Var
 from ir.presburger import sets as presburger
+from ir.presburger.distances import carried
 from ir.presburger.opaque import Opaque
 from ir.traverse import free_vars, has_loads, loads, reads, substitute_expr
 
@@ -420,12 +421,17 @@ def _levels(
     everything: list[tuple[bool, int | None]] = [(f, k) for k in range(shared) for f in (True, False)]
     if same_order:
         everything.append((True, None))
+    known = carried(first.loops, second.loops, a.indices, b.indices, shared)
+    narrowed = first.position in idle or second.position in idle
+    guarded = first.guards or second.guards or first.windows or second.windows
+    if known is not None and not (known and (narrowed or guarded)):  # of none, guards and the like leave none
+        return known if same_order else [one for one in known if one[1] is not None]
     if presburger.steps() > last:
         return everything
-    if steady is None and first.position not in idle and second.position not in idle:
-        found = _levels_alike(_Instances(first), _Instances(second), a, b, shared, same_order)
-    else:
+    if narrowed or (steady is not None and any(map(has_loads, (*a.indices, *b.indices)))):
         found = _asked_levels(first, second, a, b, shared, idle, steady)
+    else:
+        found = _levels_alike(_Instances(first), _Instances(second), a, b, shared, same_order)
     return everything if found is None else found
 
 

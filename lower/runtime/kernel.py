@@ -102,12 +102,14 @@ def compile(
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
     expect(donate, Iterable if not isinstance(donate, bool) else bool, "`donate` has names of parameters", "or is True")
     names = donate if isinstance(donate, (bool, str)) else tuple(donate)
-    key = kept.key_of(
-        "compile", func, prices, checks, names, pallas, policy.value, digits, sorted(off), str(device), notes
-    )
-    known = recalled(key, device)
-    if known is not None:
-        return known
+    key = None
+    if kept.wanted():
+        key = kept.key_of(
+            "compile", func, prices, checks, names, pallas, policy.value, digits, sorted(off), str(device), notes
+        )
+        known = recalled(key, device)
+        if known is not None:
+            return known
     wanted = pallas and not (checks or names) and prices.target.name != CPU.name  # which has no Pallas compiler
     here = device.platform in (platform, *_ALIASES.get(platform, ()))
     kernel = _pallas(func, prices.target, device, notes, Policy(policy, digits, off), here) if wanted else None
@@ -116,7 +118,8 @@ def compile(
             func, checks, prices.target, names, floats=policy, precision=digits, without=off
         )
         kernel = Kernel(emitted, device, notes)
-    keep(key, kernel)
+    if key is not None:
+        keep(key, kernel)
     return kernel
 
 

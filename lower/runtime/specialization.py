@@ -200,7 +200,7 @@ def built(func: PrimFunc, target: str | Target, options: Options, given: int) ->
         )  # fmt: skip
 
     key = None
-    if kept.repeatable(options.budget):
+    if kept.repeatable(options.budget) and kept.wanted():
         prices = user_target(platform if isinstance(target, str) else target).target
         key = kept.key_of(
             "jit", func, prices, options.floats.value, options.donate, options.checks, options.budget, str(device),

@@ -286,7 +286,15 @@ def one_of_two_before_a_change(x):
     return z, x
 
 
+def sometimes_none(x):
+    for k in range(len(x)):
+        if x[k] > 0.5:
+            return k
+    return None
+
+
 REFUSED = [
+    (sometimes_none, "a number that stands for none"),
     (one_of_two, "an array that `z` may stand for"), (one_of_two_before_a_change, "as in z = x.copy()"),
     (two_of_one, "an array that `y` may stand for"), (row_of_what_changes, "as in best = x.copy()"),
     (two_copies, "that other names may stand for"), (returned_by_a_function, "as in return x.copy()"),

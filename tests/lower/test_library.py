@@ -242,6 +242,7 @@ def test_programs_that_lack_what_kernels_are_made_of_are_not_looked_at() -> None
     func = program('A: T.Buffer((9,), "float32")', "    for i in range(9):\n        A[i] = A[i] * 2.0")
     assert not occurring(func.body)
     assert occurring(entries_for(DType.FLOAT32)[0].written.body)
+    assert all(e in occurring(e.written.body) for e in library())
 
 
 # Sizes ---------------------------------------------------------------------------------------------------------------

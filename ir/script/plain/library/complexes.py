@@ -106,7 +106,26 @@ class Complexes:
             if scale is not None:
                 found = tuple(Binary("mul", v, Const(scale, v.dtype)) for v in found)
             return self._like(value, made(*found))
+        if op == "atan":
+            return self._arc_tangent(value)
         return self._like(value, made(*_FUNCTIONS[op](real, imag)))
+
+    def _arc_tangent(self, value: Number) -> Number:
+        """atan(x + yi) = arctan2(2x, 1 - x² - y²) / 2 + i/4 log((x² + (1 + y)²) / (x² + (1 - y)²)), of which the
+        quotient is 1 + 4 |y| / (x² + (1 - |y|)²) for the greater one."""
+        x, y = self._parts(value)
+        one, four, away = Const(1.0, x.dtype), Const(4.0, x.dtype), Unary("abs", y)
+        less = Binary("sub", one, away)
+        # 1 - x² - y², where y is near 1 too
+        beside = Binary("sub", Binary("mul", less, Binary("add", one, away)), Binary("mul", x, x))
+        pair: list[Number] = [self._like(value, e) for e in (Binary("add", x, x), beside)]
+        angle = expr_of(composed("np.arctan2", self.numbers, pair, self.node))
+        assert angle is not None
+        distance = Binary("add", Binary("mul", x, x), Binary("mul", less, less))
+        size = Unary("log1p", Binary("div", Binary("mul", four, away), distance))
+        up = Binary("mul", Const(0.25, x.dtype), size)
+        imag = Select(Binary("lt", y, Const(0.0, x.dtype)), Unary("neg", up), up)
+        return self._like(value, made(Binary("mul", Const(0.5, x.dtype), angle), imag))
 
     def power(self, base: Number, exponent: Number) -> Number:
         """`z ** n`: products where the exponent is known to be whole, else exp(n log z)."""
@@ -171,6 +190,24 @@ def _root(x: Expr, y: Expr) -> tuple[Expr, Expr]:
     return Select(right, greater, less), Select(Binary("lt", y, zero), Unary("neg", v), v)
 
 
+def _tangent(x: Expr, y: Expr) -> tuple[Expr, Expr]:
+    """tan(x + yi) = (q sin x cos x + i tanh y) / (q cos² x + tanh² y) with q = 1 / cosh² y: no large terms."""
+    small = Unary("exp", Unary("neg", Unary("abs", y)))
+    two, one = Const(2.0, y.dtype), Const(1.0, y.dtype)
+    sech = Binary("div", Binary("mul", two, small), Binary("add", one, Binary("mul", small, small)))
+    across = Binary("mul", sech, Unary("cos", x))
+    along = Unary("tanh", y)
+    divisor = Binary("add", Binary("mul", across, across), Binary("mul", along, along))
+    real = Binary("mul", Binary("mul", sech, Unary("sin", x)), across)
+    return Binary("div", real, divisor), Binary("div", along, divisor)
+
+
+def _hyperbolic_tangent(x: Expr, y: Expr) -> tuple[Expr, Expr]:
+    """tanh(z) = -i tan(iz)."""
+    imag, real = _tangent(y, x)
+    return real, imag
+
+
 _FUNCTIONS: dict[str, Callable[[Expr, Expr], tuple[Expr, Expr]]] = {
     "exp": _both(_times("exp", "cos"), _times("exp", "sin")),
     "sin": _both(_times("sin", "cosh"), _times("cos", "sinh")),
@@ -178,7 +215,9 @@ _FUNCTIONS: dict[str, Callable[[Expr, Expr], tuple[Expr, Expr]]] = {
     "sinh": _both(_times("sinh", "cos"), _times("cosh", "sin")),
     "cosh": _both(_times("cosh", "cos"), _times("sinh", "sin")),
     "sqrt": _root,
-    **dict.fromkeys(("log", "log2", "log10"), _root),  # by their angle, see `Complexes.of`
+    "tan": _tangent,
+    "tanh": _hyperbolic_tangent,
+    **dict.fromkeys(("log", "log2", "log10", "atan"), _root),  # by their angle, see `Complexes.of`
 }
 
 

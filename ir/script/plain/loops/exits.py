@@ -84,6 +84,10 @@ class _Exits(Struct):
         if len(forms) > 1:  # tuples in tuples may be those of one path alone, which is known when it is written
             forms = {_form(r, nested=False) for r in returns}
         if len(forms) > 1:
+            if None in forms:
+                message = f"{node.name} returns None in some cases and a value in others"
+                hint = "return a number that stands for none, such as -1 or np.nan, or a truth besides the value"
+                raise self.source.error("return", message, last, help=hint)
             message = "`return` gives different numbers of results at different places"
             raise self.source.error("return", message, last, help="return the same number of results everywhere")
         (form,) = forms
