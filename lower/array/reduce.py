@@ -23,6 +23,7 @@ from lower.array.views import Axis
 from lower.program.build import Arg, as_expr, call, infix, method, text
 from lower.program.nodes import Attribute, Call, Clause, Comprehension, JaxExpr, Name
 
+IDEMPOTENT_OPS = frozenset(law.op for law in operators.IDEMPOTENT)
 _BITWISE: dict[UpdateOp, str] = {
     "bitand": "jnp.bitwise_and",
     "bitor": "jnp.bitwise_or",
@@ -80,7 +81,7 @@ def reduction(
     if missing and op == "add":
         for axis in missing:
             value = translator.binary("mul", _count(axis, dtype, size), value, dtype)
-    elif any(not (a.extent.is_const and op != "mul") for a in missing):
+    elif any(not (a.extent.is_const and op in IDEMPOTENT_OPS) for a in missing):
         axes = union(translator.order, value.axes, tuple(missing))
         shape = [size(a.extent) for a in axes]
         value = Value(call("jnp.broadcast_to", aligned(typed(value, dtype), axes).code, tuple(shape)), axes)

@@ -12,15 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.nodes import Binary, Call, Cast, Expr, Load, Select, Unary, Var
-from ir.operators import IDEMPOTENT
 from ir.traverse import children, free_vars, has_loads
 from lower.analysis.linear_forms import Linear
 from lower.array.access import Bounds
 from lower.array.job import Job
+from lower.array.reduce import IDEMPOTENT_OPS
 from lower.array.views import Axis
 
-_IDEMPOTENT = frozenset(law.op for law in IDEMPOTENT)
-_COMMUTATIVE = frozenset((*_IDEMPOTENT, "add", "mul", "bitxor"))
+_COMMUTATIVE = frozenset((*IDEMPOTENT_OPS, "add", "mul", "bitxor"))
 
 
 class Start(Struct, frozen=True):
@@ -39,7 +38,7 @@ def with_start(job: Job, start: Job, bounds: Bounds) -> Job | None:
     found: dict[Var, Linear] = {}
     if not _found(job.value, start.value, {a.var for a in reduced}, bounds, found):
         return None
-    if job.op in _IDEMPOTENT and all(_inside(a, found.get(a.var, a.low), bounds) for a in reduced):
+    if job.op in IDEMPOTENT_OPS and all(_inside(a, found.get(a.var, a.low), bounds) for a in reduced):
         return job
     if len(reduced) == 1 and reduced[0].var in found:
         (axis,) = reduced

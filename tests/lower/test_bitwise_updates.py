@@ -41,6 +41,19 @@ def test_several_iterations_at_one_place(place: str) -> None:
     check("int32", "^", place, term="W[j]")
 
 
+@pytest.mark.parametrize("sign", ["&", "|", "^"])
+@pytest.mark.parametrize("place", ["C[0]", "C[i]"])
+def test_what_several_iterations_have_in_common_counts_for_each(sign: str, place: str) -> None:
+    for count, term in ((4, "W[j // 2] ^ A[i, 0]"), (2, "A[i, 0]"), (6, "A[j // 2, i]")):
+        body = f"for i, j in T.grid(7, {count}):\n    {place} = {place} {sign} ({term})"
+        func = read(PARAMS.format(t="uint8"), body)
+        rng = np.random.default_rng(0)
+        inputs = {
+            b.name: rng.integers(0, 256, [int(d.value) for d in b.shape]).astype(b.dtype.numpy) for b in func.buffers
+        }
+        assert_agrees(func, kernel_of(func), inputs)
+
+
 def test_places_that_are_no_slice() -> None:
     check("int32", "^", "D[i, j]", guard="i + j < 7 and i * j != 4")
     check("int32", "&", "C[2 * i - 3]", guard="2 * i >= 3 and A[i, j] != 1")
