@@ -6,7 +6,7 @@ the one store that changes it, a choice between the new and the old value says t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -135,27 +135,48 @@ def as_exchange(stmt: Stmt, temporary: Collection[Buffer], policy: Policy) -> St
     """
     if not isinstance(stmt, If) or not (isinstance(stmt.other, Seq) and not stmt.other.stmts):
         return None
-    match stmt.then:
-        case Seq(stmts=(Store(value=Load() as p) as kept, Store() as first, Store() as second)):
-            held = Load(kept.buffer, kept.indices) if kept.buffer in temporary else None
-        case Let(value=Load() as p, var=held, body=Seq(stmts=(Store() as first, Store() as second))):
-            pass
-        case _:
-            return None
-    q = Load(second.buffer, second.indices)
-    if held is None or not (
-        second.value.same(held) and first.value.same(q) and p.same(Load(first.buffer, first.indices))
-    ):
+    held, rest = _held(stmt.then, temporary)
+    if len(rest) != 2 or not held:
+        return None
+    first, second = rest
+    p, q = (Load(s.buffer, s.indices) for s in rest)
+    if not _held_value(first.value, held).same(q):
+        return None
+    kept = next((h for h in held if second.value.same(h)), None)
+    if kept is None or not held[kept].same(p):
         return None
     smaller = as_extreme(Select(stmt.cond, q, p), policy)
     larger = as_extreme(Select(stmt.cond, p, q), policy)
-    moved = {p.buffer, q.buffer, *((held.buffer,) if isinstance(held, Load) else ())}
+    moved = {p.buffer, q.buffer, *(h.buffer for h in held if isinstance(h, Load))}
     if isinstance(smaller, Select) or isinstance(larger, Select) or moved & {r.buffer for r in _places(p, q)}:
         return None
     if not policy.may(EXCHANGE, p.dtype):
         return None
-    name = held if isinstance(held, Var) else Var(held.buffer.name, held.dtype)
+    name = kept if isinstance(kept, Var) else Var(kept.buffer.name, kept.dtype)
     return Let(name, smaller, Seq((replace(second, value=larger), replace(first, value=name))))
+
+
+def _held(stmt: Stmt, temporary: Collection[Buffer]) -> tuple[dict[Var | Load, Load], list[Store]]:
+    """Names and temporary locals with the elements that they hold, and the stores behind them; none for other forms."""
+    held: dict[Var | Load, Load] = {}
+    while isinstance(stmt, Let):
+        if not isinstance(stmt.value, Load):
+            return {}, []
+        held[stmt.var] = stmt.value
+        stmt = stmt.body
+    stmts = [*stmt.stmts] if isinstance(stmt, Seq) else [stmt]
+    match stmts:
+        case [Store(buffer=buffer, indices=indices, value=Load() as value), *after] if not held and buffer in temporary:
+            held[Load(buffer, indices)], stmts = value, after
+        case _:
+            pass
+    stores = [s for s in stmts if isinstance(s, Store)]
+    return (held, stores) if len(stores) == len(stmts) else ({}, [])
+
+
+def _held_value(value: Expr, held: Mapping[Var | Load, Load]) -> Expr:
+    """What a name holds, or a value itself."""
+    return next((of for h, of in held.items() if value.same(h)), value)
 
 
 def _places(*elements: Load) -> Iterator[Load]:

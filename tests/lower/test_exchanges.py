@@ -63,3 +63,28 @@ def test_elements_of_one_array(p: str, q: str) -> None:
 def test_sorting_of_a_few() -> None:
     body = "for i in range(9):\n    for r in range(3):\n        for k in range(3):\n            if C[i, k] > C[i, k + 1]:\n                s = C[i, k]\n                C[i, k] = C[i, k + 1]\n                C[i, k + 1] = s"
     source(body)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "s = A[i]\n        t = B[i + 1]\n        A[i] = t\n        B[i + 1] = s",
+        "t = B[i + 1]\n        s = A[i]\n        B[i + 1] = s\n        A[i] = t",
+    ],
+)
+def test_two_names(then: str) -> None:
+    text = source(f"for i in range(8):\n    if A[i] > B[i + 1]:\n        {then}")
+    assert "where" not in text
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "s = A[i]\n        A[i] = B[i + 1]\n        B[i + 1] = s + 1",
+        "s = A[i]\n        B[i + 1] = s\n        A[i] = B[i + 1]",
+        "s = B[i]\n        A[i] = B[i + 1]\n        B[i + 1] = s",
+        "s = A[i]\n        A[i] = B[i + 1]\n        B[i + 1] = s\n        C[i, 0] = s",
+    ],
+)
+def test_other_branches(then: str) -> None:
+    source(f"for i in range(8):\n    if A[i] > B[i + 1]:\n        {then}")
