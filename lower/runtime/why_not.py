@@ -43,6 +43,7 @@ from lower.runtime.calibration import user_target
 from lower.runtime.platforms import platform_of
 from lower.runtime.switches import FORMS, MESH, switched_off
 from lower.storage.dimension_order import DIMENSION_ORDER
+from lower.storage.shared_functions import SHARED_FUNCTIONS
 from lower.storage.transposed_copy import TRANSPOSED_COPY
 from lower.tensor.prefixes import PREFIXES
 
@@ -55,7 +56,7 @@ DECISIONS: dict[str, Form] = {  # which form a decision is about; its first way 
     "common loop": PERMUTATION, "steps in blocks": BLOCKING,
     "strips": STRIP_MINING, "phases": INDEX_SET_SPLITTING, "two versions": VERSIONING,
     "stages written out": STAGES, "pass of its own": MERGED, "layout": DIMENSION_ORDER,
-    "transposed copy": TRANSPOSED_COPY,
+    "transposed copy": TRANSPOSED_COPY, "shared function": SHARED_FUNCTIONS,
     "scan": SCANS, "prefix sums": PREFIXES, "ranges": SEGMENTS,
     "windows one by one": WINDOWED, "convolution": CONVOLUTION, "updates put off": DELAYED,
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -77,7 +78,17 @@ def measured() -> dict[str, int]:
         before = pb.steps()
         call(expr)
         most = max(most, pb.steps() - before)
-    return {"megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "steps": most}
+    return {"megabytes": peak(), "steps": most}
+
+
+def peak() -> int:
+    """The most memory (MB) that this process has had; `ru_maxrss` counts what its parent had when it was started."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    found = re.search(r"VmHWM:\s+(\d+)", status.read_text())
+    assert found is not None
+    return int(found[1]) // 1024
 
 
 def test_nests_of_minima_and_maxima_take_little_memory_and_work() -> None:

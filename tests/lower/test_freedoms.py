@@ -64,8 +64,8 @@ CASES: dict[str, tuple[Floats, PrimFunc, str, Floats]] = {
     "products over differences": (
         Floats.DISTRIBUTE,
         read(
-            'X: T.Buffer((256, 8), "float32"), Y: T.Buffer((256, 8), "float32"), D: T.Buffer((256, 256), "float32")',
-            "for i, j, k in T.grid(256, 256, 8):\n    D[i, j] = D[i, j] + (X[i, k] - Y[j, k]) * (X[i, k] - Y[j, k])",
+            'X: T.Buffer((256, 16), "float32"), Y: T.Buffer((256, 16), "float32"), D: T.Buffer((256, 256), "float32")',
+            "for i, j, k in T.grid(256, 256, 16):\n    D[i, j] = D[i, j] + (X[i, k] - Y[j, k]) * (X[i, k] - Y[j, k])",
         ),
         "ik,jk->ij",
         Floats.DISTRIBUTE,

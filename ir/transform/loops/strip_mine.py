@@ -170,7 +170,7 @@ def _begins(stmt: Stmt, var: Var) -> bool:
     """Whether a statement certainly stores what it does not read to a place that does not depend on a variable."""
     match stmt:
         case Store(buffer=buffer, indices=indices, value=value):
-            return var not in free_vars(*indices) and not reads(buffer, value)
+            return var not in free_vars(*indices) and not any(map(has_loads, indices)) and not reads(buffer, value)
         case Seq(stmts=stmts):
             return any(_begins(s, var) for s in stmts)
         case For(body=body) | Let(body=body) | Alloc(body=body):
