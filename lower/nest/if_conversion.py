@@ -11,13 +11,15 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from ir.analysis.conditions import conjunction
+from ir.analysis.conditions import conjunction, negate
+from ir.dtypes import DType
 from ir.nodes import Alloc, Binary, Block, Buffer, Const, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, Undef, Var
 from ir.traverse import (
     buffers_accessed,
     buffers_read,
     buffers_written,
     conjuncts_of,
+    free_vars,
     has_load,
     has_loads,
     is_lazy,
@@ -44,6 +46,11 @@ EXCHANGE = Form(
     "if a > b: t = a; a = b; b = t  =  t = min(a, b); b = max(a, b); a = t",
     "of two numbers that are exchanged where they are out of order the first is the smaller one then",
     NUMBERS,
+)
+DISJOINT_CASES = Form(
+    "structure.disjoint_cases",
+    "if a or b: s = s + e  =  if a: s = s + e; if not a and b: s = s + e",
+    "just one of the cases applies where one does, and sums are in any order",
 )
 CHOICE_AS_EXTREME = Form(
     "values.extreme",
@@ -215,6 +222,30 @@ def temporaries(body: Stmt) -> frozenset[Buffer]:
 
     visit(body, ())
     return frozenset(s.buffer for s in walk(body) if isinstance(s, Alloc)) - others
+
+
+def disjoint_cases(
+    guards: tuple[Expr, ...], kept: Collection[Var], loops: Collection[Var]
+) -> Iterator[tuple[Expr, ...]]:
+    """Guards of statements that together add up what one does, each of which asks pairs of axes one after the other.
+
+    A sum where `a(i, k) or b(j, k)` holds is one where a does, which does not depend on j, and a product of matrices of
+    zeros and ones; `kept` are variables of the place that is added to.
+    """
+    for k, guard in enumerate(guards):
+        match guard:
+            case Binary(op="or", lhs=a, rhs=b):
+                cases = ((a,), (negate(a), b))
+            case Binary(op="ne", lhs=a, rhs=b) if a.dtype is DType.BOOL:
+                cases = ((a, negate(b)), (negate(a), b))
+            case _:
+                continue
+        one, other = (free_vars(e) & set(loops) for e in (a, b))
+        if (one - other) & set(kept) and (other - one) & set(kept) and (one & other) - set(kept):
+            for case in cases:
+                yield from disjoint_cases((*guards[:k], *case, *guards[k + 1 :]), kept, loops)
+            return
+    yield guards
 
 
 def are_apart(one: Sequence[Expr], other: Sequence[Expr]) -> bool:

@@ -65,11 +65,13 @@ from lower.analysis.updates import update_of
 from lower.nest.best_of_groups import as_extremes
 from lower.nest.existence import EXISTENCE, as_existence
 from lower.nest.if_conversion import (
+    DISJOINT_CASES,
     IF_CONVERSION,
     as_choices,
     as_exchange,
     as_extreme,
     as_one_store,
+    disjoint_cases,
     is_large,
     overwritten,
     temporaries,
@@ -314,8 +316,16 @@ class _Builder:
         policy = self.program.policy
         value = collected(value, policy) if value.dtype.is_float else as_extreme(value, policy)
         store = Store(at.buffer(node.buffer), indices, value, node.span)
-        if not value.same(Load(store.buffer, indices)):
-            self._append(store, at, update_of(store, at.guards, at.loops, policy))
+        if value.same(Load(store.buffer, indices)):
+            return
+        update = update_of(store, at.guards, at.loops, policy)
+        if update is None or update[0] not in ("add", "sub") or not policy.takes(DISJOINT_CASES):
+            self._append(store, at, update)
+            return
+        private = at.loops[: self.program.depth.get(store.buffer, 0)]
+        kept = free_vars(*indices) | {o.var for o in private}
+        for guards in disjoint_cases(at.guards, kept, [o.var for o in at.loops]):
+            self._append(store, replace(at, guards=guards), update)
 
     def _loop(self, node: For, at: _Place) -> None:
         written = at.written(node.body)

@@ -71,6 +71,16 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     "structure.sums": ("gemm", CPU),
     "structure.extremes": ("max_pool", CPU),
     "structure.privatization": ("durbin", CPU),
+    "structure.disjoint_cases": (
+        (
+            'A: T.Buffer((40, 50), "int8"), C: T.Buffer((40, 40), "int32")',
+            (
+                "for i, j, k in T.grid(40, 40, 50):\n    if A[i, k] > T.int8(0) or A[j, k] > T.int8(0):\n"
+                "        C[i, j] = C[i, j] + 1"
+            ),
+        ),
+        CPU,
+    ),
     "structure.exchange": (
         (VECTORS, "for i in range(400):\n    if A[i] > B[i]:\n        s = A[i]\n        A[i] = B[i]\n        B[i] = s"),
         CPU,
