@@ -10,7 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
+from ir.presburger import sets as pb
 from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret
+from ir.transform.storage.tabulate import tabulated
 from lowered import kernel_of, read
 from tests.lowered import assert_agrees
 
@@ -68,3 +71,14 @@ def test_elements_that_nobody_reads_have_no_derivatives() -> None:
     hidden = inputs["A"].at[:3].set(3e38), inputs["M"].at[jnp.arange(4), jnp.arange(4)].set(-1.0)
     slope = jax.grad(lambda a: kernel.jitted(**{**inputs, "A": a, "M": hidden[1]})[0].sum())(hidden[0])
     assert np.array_equal(np.asarray(slope[:3]), np.zeros(3)) and np.isfinite(np.asarray(slope)).all()
+
+
+@pytest.mark.parametrize("place", ["(i + 11) % 12", "(i + 1) % 12", "11 - i", "T.max(i - 1, 0)"])
+def test_tables_of_terms_are_read_where_they_have_values(place: str) -> None:
+    """A term that stands in a larger one is not collected with those that stand alone."""
+    body = f"for t in range(2):\n    for i in range(11):\n        B[11 - i] = T.cos(A[{place}]) + T.cos(A[i + 1])\n    for i in range(11):\n        B[i] = B[i] - T.cos(A[i + 1])"
+    func = read(PARAMS, body)
+    whole = tabulated(func.body, pb.always(), {p.name for p in func.params} | {"i", "t"})
+    inputs = random_inputs(func, np.random.default_rng(0))
+    want, got = (interpret(f, **inputs)[0] for f in (func, replace(func, body=whole)))
+    assert np.array_equal(want, got)

@@ -196,6 +196,13 @@ class _Visitor:
             named = _at(expr, places)
         return (named, tuple(places)) if len(places) < len(self.loops) else None
 
+    def image(self, places: Sequence[Expr], domain: isl.Set) -> tuple[tuple[Var, ...], isl.Set]:
+        """Coordinates, and the values that they have at some places in a domain."""
+        coordinates = tuple(map(_coordinate, range(len(places)), places))
+        for var, place in zip(coordinates, places, strict=True):
+            domain = domain.intersect(bound_to(var, place))
+        return coordinates, pb.forget(domain, self.bound)
+
 
 class _Terms(_Visitor):
     """Collects the terms of a nest, and for which coordinates each is evaluated."""
@@ -213,11 +220,7 @@ class _Terms(_Visitor):
         term, places = found
         if not self.in_turn and self._is_axes(places, self.domain):
             return expr
-        coordinates = tuple(map(_coordinate, range(len(places)), places))
-        image = self.domain
-        for var, place in zip(coordinates, places, strict=True):
-            image = image.intersect(bound_to(var, place))
-        image = pb.forget(image, self.bound)
+        coordinates, image = self.image(places, self.domain)
         if term in self.images:
             image = image.union(self.images[term][1])
         self.images[term] = coordinates, image
@@ -262,16 +265,30 @@ class _Terms(_Visitor):
 
 
 class _Reader(_Visitor):
-    """Puts reads of tables in place of the terms that they hold."""
+    """Puts reads of tables in place of the terms that they hold.
+
+    A table has the values for which its term was collected; a term within a larger one, which was not, may ask for
+    others.
+    """
 
     def __init__(self, nest: For, domain: isl.Set, tables: Sequence[_Table]) -> None:
         super().__init__(nest, domain)
+        self.around = domain
         self.tables = {t.term: t for t in tables}
 
     def part(self, expr: Expr) -> Expr | None:
         found = self.term(expr)
         table = None if found is None else self.tables.get(found[0])
-        return None if found is None or table is None else table.at(found[1])
+        if found is None or table is None or self.domain is None or not self._holds(table, found[1], self.domain):
+            return None
+        return table.at(found[1])
+
+    def _holds(self, table: _Table, places: Sequence[Expr], domain: isl.Set) -> bool:
+        """Whether a table has the values of its term at all places in a domain."""
+        box = self.around
+        for var, first, extent in zip(table.coordinates, table.first, table.buffer.shape, strict=True):
+            box = box.intersect(pb.loop_domain(var, first, extent).must)
+        return pb.within_budget(lambda: self.image(places, domain)[1].is_subset(box), False)
 
 
 def _coordinate(k: int, place: Expr) -> Var:
