@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 import islpy as isl
+from msgspec.structs import replace
 
-from ir.analysis.dependence import Statement, common_loops, domain, meet, primed_loops
+from ir.analysis.dependence import Loop, Statement, common_loops, domain, meet, primed_loops
 from ir.analysis.steady_elements import Told
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var, const
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as presburger
 from ir.presburger.opaque import Opaque
 from ir.traverse import children, has_loads, substitute_expr
@@ -34,6 +35,16 @@ def reads_before_writing(
     users = [s for s in statements if buffer in s.buffers()]
     read = {load.buffer for s in users for load in s.reads()}
     return _reads_early(_Users(users), buffer, depth, frozenset(b for b in steady if b in read), told)
+
+
+def stores_to_all(statements: Sequence[Statement], buffer: Buffer, around: tuple[Loop, ...] = ()) -> bool:
+    """Whether statements together store to all of a buffer, in each iteration of the loops `around` all of them."""
+    names = tuple(Var(f"{buffer.name}[{d}]", size.dtype) for d, size in enumerate(buffer.shape))
+    loops = tuple(Loop(v, const(0, v.dtype), size) for v, size in zip(names, buffer.shape, strict=True))
+    behind = max((s.position for s in statements), default=0) + 1
+    copy = Store(replace(buffer, name=f"{buffer.name}[]"), names, Load(buffer, names))
+    reader = Statement(behind, (*around, *loops), (), copy)
+    return not reads_before_writing([*statements, reader], buffer, len(around))
 
 
 class _Users:

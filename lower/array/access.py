@@ -11,7 +11,7 @@ from ir.dtypes import DType
 from ir.nodes import Buffer, Expr, Var, const
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Bound, Linear, interval, linear, to_expr
-from lower.array.borders import ZEROS, Section, insides, section
+from lower.array.borders import ZEROS, Section, insides, sections
 from lower.array.integer_facts import Facts
 from lower.array.moving_windows import moving_window
 from lower.array.values import Translator, Value, aligned, ordered, union
@@ -319,18 +319,20 @@ class Accessor:
     def borders(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Bordered | None:
         """The view that clamped or wrapped indices are, by how much it leaves the buffer or a section of it, and what
         is found there; None if they are not kept inside so."""
-        sections = [section(i, size, self.bounds, self.order) for i, size in zip(indices, shape, strict=True)]
-        for parts in (None, sections):
-            if parts is not None and not all(self.is_static(s.start) and self.is_static(s.size) for s in parts):
-                return None
-            sizes = shape if parts is None else [s.size for s in parts]
-            places = indices if parts is None else [s.index for s in parts]
-            for mode, inside in insides(self.order).items():
-                inner = [inside(i, size, self.bounds) for i, size in zip(places, sizes, strict=True)]
-                found = self._bordered_view(sizes, inner)
-                if found is not None:
-                    code = Name(name) if parts is None else self._sections(name, shape, parts)
-                    return Bordered(code, *found, mode)
+        found = self._bordered(Name(name), shape, indices)
+        if found is not None:
+            return found
+        parts = sections(shape, indices, self.order, self.bounds)
+        if parts is None or not all(self.is_static(s.start) and self.is_static(s.size) for s in parts):
+            return None
+        return self._bordered(self._sections(name, shape, parts), [s.size for s in parts], [s.index for s in parts])
+
+    def _bordered(self, code: JaxExpr, shape: Sequence[Linear], indices: Sequence[Expr]) -> Bordered | None:
+        for mode, inside in insides(self.order).items():
+            inner = [inside(i, size, self.bounds) for i, size in zip(indices, shape, strict=True)]
+            found = self._bordered_view(shape, inner)
+            if found is not None:
+                return Bordered(code, *found, mode)
         return None
 
     def _sections(self, name: str, shape: Sequence[Linear], parts: Sequence[Section]) -> JaxExpr:
@@ -579,8 +581,9 @@ def unbordered_view(
     shape: Sequence[Linear], indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds
 ) -> list[Group] | None:
     """Read an access as a view, of a buffer that goes on beyond its borders where indices are clamped or wrapped."""
-    parts = [section(i, size, bounds, axes) for i, size in zip(indices, shape, strict=True)]
-    for sizes, places in ((shape, indices), ([s.size for s in parts], [s.index for s in parts])):
+    parts = sections(shape, indices, axes, bounds)
+    ways = [(shape, indices), *([] if parts is None else [([s.size for s in parts], [s.index for s in parts])])]
+    for sizes, places in ways:
         for inside in insides(axes).values():
             inner = [inside(i, size, bounds) for i, size in zip(places, sizes, strict=True)]
             if any(low or high for _, low, high in inner):

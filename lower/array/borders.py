@@ -44,7 +44,16 @@ class Section(Struct, frozen=True):
     index: Expr
 
 
-def section(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) -> Section:
+def sections(
+    shape: Sequence[Linear], indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds
+) -> list[Section] | None:
+    """The parts of dimensions within which indices are kept; None where all are whole."""
+    parts = [_section(i, size, bounds, axes) for i, size in zip(indices, shape, strict=True)]
+    whole = all(s.index is i and s.size.equals(n) for s, i, n in zip(parts, indices, shape, strict=True))
+    return None if whole else parts
+
+
+def _section(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) -> Section:
     """The part of a dimension within which an index along axes is kept: all of it, if no other is known."""
     whole = Section(number(0), size, index)
     names = {a.var for a in axes}

@@ -17,9 +17,10 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import UpdateOp
 from ir.fold import computed
-from ir.nodes import FLOAT_FUNCTIONS, Binary, Buffer, Call, Const, Expr, Load, Unary, Var, const
+from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Unary, Var, const
+from ir.operators import is_library
 from ir.presburger import sets as presburger
-from ir.traverse import children, free_vars, has_loads, loads, map_expr, reads, substitute_expr, walk_expr
+from ir.traverse import children, factors, free_vars, has_loads, loads, map_expr, reads, substitute_expr, walk_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view
@@ -419,8 +420,8 @@ def short_reductions(job: Job) -> tuple[Axis, ...]:
 def short_products(job: Job, target: Target) -> tuple[Axis, ...]:
     """The reduction axes of a batch of products of small matrices, where these are cheaper written out term by term."""
     reduced = job.reduced()
-    factors = [{a for a in job.axes if a.var in free_vars(f)} for f in _factors(job.value)]
-    summed = [axes for axes in factors if axes & set(reduced)]
+    varying = [{a for a in job.axes if a.var in free_vars(f)} for f in factors(job.value)]
+    summed = [axes for axes in varying if axes & set(reduced)]
     if job.op is None or update_class(job.op) != "add" or len(summed) < 2:
         return ()
     batch = set[Axis].intersection(*summed) - set(reduced)
@@ -454,14 +455,14 @@ def short_rows(job: Job, bounds: Bounds, target: Target, inside: bool) -> tuple[
     summed = update_class(job.op) == "add" and not looked_up
     if summed and any(_is_contraction(t, own, names) for t in _terms(job.value)):
         return ()
-    whole = any(own <= free_vars(f) for f in _factors(job.value))
+    whole = any(own <= free_vars(f) for f in factors(job.value))
     shared = any(own - (v := free_vars(e)) and v & names for e in walk_expr(job.value) if _is_dear(e))
     return reduced if whole and not shared and any(free_vars(*i) & names for i in places) else ()
 
 
 def _is_contraction(term: Expr, kept: set[Var], reduced: set[Var]) -> bool:
     """Whether a term is a product of factors along reduced axes of which some lack an axis that is kept."""
-    along = {frozenset(v & (kept | reduced)) for f in _factors(term) if (v := free_vars(f)) & reduced}
+    along = {frozenset(v & (kept | reduced)) for f in factors(term) if (v := free_vars(f)) & reduced}
     return len(along) > 1
 
 
@@ -479,29 +480,16 @@ def _terms(expr: Expr) -> Iterator[Expr]:
 
 def _is_dear(expr: Expr) -> bool:
     """Whether an operation on floats takes as long as many others, so that it is done once for all that need it."""
-    match expr:
-        case Unary(op=op) if op in FLOAT_FUNCTIONS:
-            return True
-        case Binary(op="div" | "pow", lhs=lhs) if lhs.dtype.is_float:
-            return True
-        case _:
-            return isinstance(expr, Call)
-
-
-def _factors(expr: Expr) -> Iterator[Expr]:
-    match expr:
-        case Binary(op="mul", lhs=a, rhs=b):
-            yield from _factors(a)
-            yield from _factors(b)
-        case _:
-            yield expr
-
-
-Accesses = Sequence[tuple[Buffer, tuple[Expr, ...]]]
+    if isinstance(expr, Unary | Binary):
+        return is_library(expr.op, expr.dtype) or (expr.op == "div" and expr.dtype.is_float)
+    return isinstance(expr, Call)
 
 
 def _count(axes: Iterable[Axis]) -> int:
     return prod(a.extent.const for a in axes)
+
+
+Accesses = Sequence[tuple[Buffer, tuple[Expr, ...]]]
 
 
 def _few_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:

@@ -7,7 +7,7 @@ Narrow floats accumulate in float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
 
 from msgspec.structs import replace
@@ -43,7 +43,7 @@ _FUNCTIONS: dict[UpdateOp, str] = {
 # What operators of numbers are over truths, as 0 and 1.
 _OVER_BOOLS = {"add": "or", "sub": "or", "max": "or", "mul": "and", "min": "and"}
 
-COMBINERS: dict[UpdateOp, str] = {
+COMBINERS: Mapping[str, str] = {
     "add": "jnp.add",
     "mul": "jnp.multiply",
     "min": "jnp.minimum",

@@ -81,16 +81,4 @@ FUNCTIONS = {
     "carried_linear": CARRIED_LINEAR,
 }
 
-# Two operands, and all along the first axis: what combines partial results that were gathered.
-OPERATORS = {
-    "add": "jnp.add",
-    "mul": "jnp.multiply",
-    "max": "jnp.maximum",
-    "min": "jnp.minimum",
-    "and": "jnp.logical_and",
-    "or": "jnp.logical_or",
-    "bitand": "jnp.bitwise_and",
-    "bitor": "jnp.bitwise_or",
-    "bitxor": "jnp.bitwise_xor",
-}
 REDUCTIONS = {"add": "lax.psum", "max": "lax.pmax", "min": "lax.pmin"}

@@ -13,8 +13,9 @@ from ir.operators import neutral
 from ir.traverse import results_of
 from lower.analysis.freedoms import Policy
 from lower.analysis.linear_forms import linear
+from lower.array.reduce import COMBINERS
 from lower.array.values import dtype_code
-from lower.distribute.collectives import FUNCTIONS, OPERATORS, REDUCTIONS
+from lower.distribute.collectives import FUNCTIONS, REDUCTIONS
 from lower.distribute.grid import Cut, Placement
 from lower.distribute.spmd import Spmd
 from lower.distribute.stages import NotDistributed
@@ -213,7 +214,7 @@ class _Source(Struct):
                 whole = call(self._helper("own_block"), whole, d, _texts(axes), size)
         target = self.names.of(step.target)
         self.report.append(f"devices combine parts of {step.target.name} by {step.op}")
-        return [*self._define(step.target), assign(target, call(OPERATORS[step.op], target, whole))]
+        return [*self._define(step.target), assign(target, call(COMBINERS[step.op], target, whole))]
 
     def _reduced(self, step: Combine, partial: JaxExpr) -> JaxExpr:
         axes = _texts(step.axes)
@@ -222,7 +223,7 @@ class _Source(Struct):
         if step.op in REDUCTIONS:
             return call(REDUCTIONS[step.op], partial, axes)
         parts = call("list", call("lax.all_gather", partial, axes))
-        return call("functools.reduce", OPERATORS[step.op], parts)
+        return call("functools.reduce", COMBINERS[step.op], parts)
 
     def _carry(self, step: Carry) -> list[JaxStmt]:
         name, axes = self.names.of(step.values), _texts(step.axes)
@@ -232,7 +233,7 @@ class _Source(Struct):
             return [assign(name, call(helper, name, factors, step.dim, axes))]
         start = neutral(step.op, step.values.dtype)
         assert start is not None
-        code = call(self._helper("carried"), name, step.dim, axes, OPERATORS[step.op], _literal(start))
+        code = call(self._helper("carried"), name, step.dim, axes, COMBINERS[step.op], _literal(start))
         return [assign(name, code)]
 
     def _repeat(self, step: Repeat) -> list[JaxStmt]:

@@ -133,10 +133,7 @@ def program_piece(func: PrimFunc, target: Target, policy: Policy, name: str) -> 
 
 def _for_values(func: PrimFunc, writer: FunctionWriter, piece: Piece) -> tuple[FunctionWriter, Piece]:
     """A function as it is written where derivatives are taken from another, if code that has them is dear for it."""
-    if not writer.wide_guards or not has_derivatives(func):
-        return writer, piece
-    alone = writer.for_values()
-    return alone, alone.piece()
+    return writer.for_values if writer.wide_guards and has_derivatives(func) else (writer, piece)
 
 
 _LATEST: OrderedDict[Hashable, tuple[PrimFunc, FunctionWriter, Piece]] = OrderedDict()

@@ -302,9 +302,11 @@ class FunctionWriter:
         translator = self.translate((), load, variable, self.helpers)
         return translator.size(expr) if number else translator.expr(expr).code
 
-    def for_values(self) -> FunctionWriter:
-        """A writer of the same that leaves derivatives to what this one has written."""
-        return FunctionWriter(self.program, self.plan, self.target, self.told, derivatives=False)
+    @cached_property
+    def for_values(self) -> tuple[FunctionWriter, Piece]:
+        """The same with derivatives left to what this one has written, and what wrote it."""
+        writer = FunctionWriter(self.program, self.plan, self.target, self.told, derivatives=False)
+        return writer, writer.piece()
 
     # Statements and loops.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ir.analysis.coverage import reads_before_writing
+from ir.analysis.coverage import reads_before_writing, stores_to_all
 from ir.analysis.dependence import Loop, Statement, users_of
 from ir.dtypes import DType
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
@@ -69,7 +69,7 @@ def _split(program: Program, buffer: Buffer, users: Sequence[Statement]) -> bool
     if not inside or not 1 < len(numbers) <= _MOST:
         return False
     given = depth is None and reads_before_writing(statements, buffer, 0, program.unwritten)
-    if depth is None and not given and not _overwritten(statements, buffer):
+    if depth is None and not given and not stores_to_all(statements, buffer):
         return False  # callers may leave it out
     rest = [d for d in range(len(buffer.shape)) if d not in at]
     shape = tuple(buffer.shape[d] for d in rest)
@@ -135,15 +135,6 @@ def _at(statement: Statement, loop: Loop, number: Const, known: dict[Loop, Loop]
     inner = tuple(known[o] for o in statement.loops[level + 1 :])
     changed = mapped(statement, lambda e: substitute_expr(e, value))
     return replace(changed, loops=(*statement.loops[:level], *inner))
-
-
-def _overwritten(statements: Sequence[Statement], buffer: Buffer) -> bool:
-    """Whether a program stores to all of a buffer."""
-    names = [Var(f"all_{d}", DType.INT32) for d in range(len(buffer.shape))]
-    loops = tuple(Loop(v, const(0, v.dtype), n) for v, n in zip(names, buffer.shape, strict=True))
-    other = replace(buffer, name=f"all_of_{buffer.name}")
-    reader = Statement(len(statements), loops, (), Store(other, (*names,), Load(buffer, (*names,))))
-    return not reads_before_writing([*statements, reader], buffer, 0)
 
 
 def _copy(program: Program, buffer: Buffer, part: Buffer, numbers: Mapping[int, int], into: bool) -> Statement:

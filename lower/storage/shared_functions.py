@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
-from ir.nodes import Buffer, Const, Expr, Load, Store, Unary, const
+from ir.nodes import FLOAT_FUNCTIONS, Buffer, Const, Expr, Load, Store, Unary, const
+from ir.operators import SINGULAR
 from ir.traverse import children, free_vars, map_expr, walk_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form
@@ -42,7 +43,7 @@ SHARED_FUNCTIONS = Form(
 )
 
 # Finite for all numbers, as their derivatives are: elements that the program never looks at do no harm.
-_BOUNDED = frozenset(("sin", "cos", "tanh", "sigmoid", "atan", "erf"))
+_BOUNDED = frozenset(FLOAT_FUNCTIONS) - SINGULAR
 
 
 def with_shared_functions(program: Program, plan: Plan, target: Target) -> Plan:

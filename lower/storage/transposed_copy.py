@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
-from ir.analysis.coverage import reads_before_writing
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.coverage import stores_to_all
+from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import has_loads, substitute_expr
 from lower.analysis.deciding import cheaper
@@ -163,14 +163,11 @@ class _Turner(Struct, dict=True):
         if len(writers) < 2 or not self._exact(node.loop):
             return False
         around = tuple(o for o in writers[0].statement.loops if o is not node.loop and o not in writers[0].axes)
-        everywhere = loops_over(buffer, {}, lambda _: self.program.fresh("all"))
-        places = tuple(o.var for o in everywhere)
-        reader = Statement(self.new.position(), (*around, *everywhere), (), Store(buffer, places, Load(buffer, places)))
         first = [
             replace(n.statement, position=k, loops=(*around, node.loop, *n.axes), update=None)
             for k, n in enumerate(writers)
         ]
-        return not reads_before_writing([*first, replace(reader, position=len(first))], buffer, len(around))
+        return stores_to_all(first, buffer, around)
 
     def _exact(self, loop: Loop) -> bool:
         return loop in self.boxes and self.boxes[loop].exact
