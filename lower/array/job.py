@@ -39,6 +39,8 @@ MIN_PART = 8  # positions of the parts of which long windows are made
 MAX_SHORT = 16  # terms of a product of small matrices that are written out
 MIN_ROWS = 16  # rows of few elements that are worth writing out
 MANY_ROWS = 1024  # and in a loop
+THIN = 8  # columns of a matrix of few rows, with which products are written out,
+SHALLOW = 8  # if they are fewer than so many
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
 
@@ -453,17 +455,31 @@ def short_rows(job: Job, bounds: Bounds, target: Target, inside: bool) -> tuple[
     places = [e.indices for e in loads(job.value) if any(map(has_loads, e.indices)) or free_vars(e.indices[-1]) & names]
     looked_up = any(has_loads(i) for place in places for i in place)
     summed = update_class(job.op) == "add" and not looked_up
-    if summed and any(_is_contraction(t, own, names) for t in _terms(job.value)):
+    masked = any(free_vars(g) & own and free_vars(g) & names for g in job.guards)  # whose sums are of whole arrays
+    if summed and not masked and any(_is_contraction(t, kept, reduced) for t in _terms(job.value)):
         return ()
-    whole = any(own <= free_vars(f) for f in factors(job.value))
+    whole = any(_lacking(f, kept) <= THIN for f in factors(job.value))
     shared = any(own - (v := free_vars(e)) and v & names for e in walk_expr(job.value) if _is_dear(e))
     return reduced if whole and not shared and any(free_vars(*i) & names for i in places) else ()
 
 
-def _is_contraction(term: Expr, kept: set[Var], reduced: set[Var]) -> bool:
-    """Whether a term is a product of factors along reduced axes of which some lack an axis that is kept."""
-    along = {frozenset(v & (kept | reduced)) for f in factors(term) if (v := free_vars(f)) & reduced}
-    return len(along) > 1
+def _is_contraction(term: Expr, kept: Sequence[Axis], reduced: Sequence[Axis]) -> bool:
+    """Whether a term is a product of factors along reduced axes which is left to the library: with `SHALLOW` terms, or
+    where each of them lacks an axis that is kept, and more than `THIN` positions of such.
+
+    Measured on CPU for products of 16,384 rows of k elements with matrices of up to 8 columns, of one to seven as many
+    sums of products take 0.06 to 0.6 times as long as the library does, of eight 0.5 to 1.2 times.
+    """
+    names, own = {a.var for a in reduced}, {a.var for a in kept}
+    along = {frozenset(v & (own | names)): f for f in factors(term) if (v := free_vars(f)) & names}
+    few = _count(reduced) < SHALLOW and min((_lacking(f, kept) for f in along.values()), default=0) <= THIN
+    return len(along) > 1 and not few
+
+
+def _lacking(factor: Expr, kept: Iterable[Axis]) -> int:
+    """How many positions the axes have that are kept and a factor does not depend on."""
+    names = free_vars(factor)
+    return _count(a for a in kept if a.var not in names and a.extent.is_const)
 
 
 def _terms(expr: Expr) -> Iterator[Expr]:

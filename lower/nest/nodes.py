@@ -302,8 +302,6 @@ def relocated_node(node: Node, old: Buffer, new: Buffer, place: Place) -> Node:
         test = relocated_expr(node.test, old, new, place)
         fast, exact = (tuple(relocated_node(n, old, new, place) for n in v) for v in (node.fast, node.exact))
         return replace(node, test=test, fast=fast, exact=exact)
-    if old not in node.statement.buffers():
-        return node
     scan = None if node.scan is None else mapped_scan(node.scan, lambda e: relocated_expr(e, old, new, place))
     return replace(node, statement=relocated(node.statement, old, new, place), scan=scan)
 

@@ -28,7 +28,13 @@ from lower.nest.nodes import (
 )
 from lower.restructure.blocking import follows
 from lower.restructure.coalescing import Ranges, flattened
-from lower.restructure.independent_steps import INDEPENDENT_STEPS, in_strips_of, width_of_strips
+from lower.restructure.independent_steps import (
+    CIRCULAR_BUFFERS,
+    INDEPENDENT_STEPS,
+    in_strips_of,
+    unwound,
+    width_of_strips,
+)
 from lower.restructure.instruction_forms import Alternative, Edge, InstructionForms, Propose, own_reads
 from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS, rescheduled, split_at
 from lower.restructure.strip_mining import STRIP_MINING, in_strips
@@ -237,23 +243,30 @@ class Forms(InstructionForms):
         """Steps at once that do not wait for each other."""
         if not self.policy.takes(INDEPENDENT_STEPS) or group[0].loops[level] in self.forced_in(group):
             return
+        rings = unwound(group, level, pending, self.boxes, self.new) if self.policy.takes(CIRCULAR_BUFFERS) else []
+        group = rings[-1].statements if rings else group
         width = width_of_strips(group, level, self.boxes)
         shared = None if width is None else self._locals_as_arrays(group, level, pending)
         if width is None or shared is None:
             return
+        arrays = [*shared[1], *(r.array for r in rings)]
         found = in_strips_of(width, shared[0], level, self.boxes, self.new)
         if found is None:
             return
         self.by_position |= {s.position: s for s in found}
         kept = self.program.copied()
-        self.program.depth.update(dict.fromkeys(shared[1], level))
-        nodes = self._anew(found, level, pending)
+        self.program.depth.update(dict.fromkeys(arrays, level))
+        nodes = (
+            *(self.over_all(r.first, level, pending) for r in rings),
+            *self._anew(found, level, pending),
+            *(self.over_all(r.last, level, pending) for r in rings),
+        )
         after = self.program.copied()
         self.program.restore(kept)
 
         def adopt() -> tuple[Node, ...]:
             self.program.restore(after)
-            return self._adopted(nodes, shared[1], level, pending)
+            return self._adopted(nodes, arrays, level, pending)
 
         yield Alternative(f"{width} steps at once", self._price(nodes), adopt)
 

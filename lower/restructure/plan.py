@@ -69,7 +69,7 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     scheduler = _Scheduler(program, boxes, deps, target, ranges, flat)
     nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
     if program.policy.takes(UNIFORM_LOCALS):
-        nodes = with_uniform_locals(program, nodes)
+        nodes = with_uniform_locals(program, nodes, boxes)
     return _with_expanded_locals(program, Plan(nodes, boxes, static))
 
 

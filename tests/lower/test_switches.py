@@ -247,6 +247,10 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         (VECTORS, "for i in T.serial(50, 400):\n    A[i] = A[i - 50] * 0.5 + B[i]"),
         CPU,
     ),
+    "structure.circular_buffers": (
+        (VECTORS, "for i in T.serial(400):\n    A[i] = C[i % 50] * 0.5 + B[i]\n    C[i % 50] = A[i]"),
+        CPU,
+    ),
     "structure.loop_function": ((VECTORS, "for i in T.serial(1, 400):\n    A[i] = T.sqrt(A[i - 1] + B[i])"), CPU),
     "structure.partial_unrolling": (
         (VECTORS, "for i in T.serial(1, 400):\n    A[i] = T.sqrt(A[i - 1] + B[i])"),
