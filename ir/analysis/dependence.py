@@ -24,13 +24,13 @@ from msgspec.structs import replace
 from ir.analysis.steady_elements import SteadyElements
 from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Store, Var
 from ir.presburger import sets as presburger
-from ir.presburger.distances import carried
+from ir.presburger.distances import carried, in_step
 from ir.presburger.opaque import Opaque
 from ir.traverse import free_vars, has_loads, loads, reads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor"]
 Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
-MOST_STEPS = 5_000_000  # of isl, for the dependences of some statements: seconds, and ten times those of any example
+MOST_STEPS = 1_000_000  # of isl, for the dependences of some statements: about a second, and twice those of any example
 
 
 class Loop(Struct, frozen=True, eq=False):
@@ -263,7 +263,7 @@ def dependences(
     Who reads an element need not wait for a store, nor the store for who reads it, by an `idle` instance: one that
     stores what is there, whatever the elements hold that it reads. Indices may read `steady` elements. The number of
     questions grows with the square of that of the accesses: after `MOST_STEPS` of isl, all that are left are taken to
-    be there.
+    be there, but for those that an index alone excludes.
     """
     last = presburger.steps() + MOST_STEPS
     found: dict[tuple[int, int, int | None, Buffer], Dependence] = {}
@@ -427,7 +427,8 @@ def _levels(
     if known is not None and not (known and (narrowed or guarded)):  # of none, guards and the like leave none
         return known if same_order else [one for one in known if one[1] is not None]
     if presburger.steps() > last:
-        return everything
+        same = in_step(first.loops, a.indices, b.indices, shared)
+        return [one for one in everything if one[1] not in same]
     if narrowed or (steady is not None and any(map(has_loads, (*a.indices, *b.indices)))):
         found = _asked_levels(first, second, a, b, shared, idle, steady)
     else:

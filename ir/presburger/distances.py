@@ -84,6 +84,12 @@ def carried(
     return list(_levels(x, y, apart, shared))
 
 
+def in_step(loops: Sequence[Ranged], a: Sequence[Expr], b: Sequence[Expr], shared: int) -> set[int]:
+    """Those of the `shared` loops in whose same iteration instances are that meet, by one index that says so."""
+    pairs = [(_linear(p), _linear(q)) for p, q in zip(a, b, strict=True)]
+    return {k for k, loop in enumerate(loops[:shared]) if any(p and p == q and p[0] == loop.var for p, q in pairs)}
+
+
 def _levels(
     x: Sequence[_Span], y: Sequence[_Span], apart: Mapping[int, int], shared: int
 ) -> Iterator[tuple[bool, int | None]]:

@@ -163,6 +163,12 @@ def ordered(code: JaxExpr, axes: Sequence[Axis], order: Sequence[Axis]) -> Value
     return Value(transposed, wanted, plain=(code, tuple(axes)))
 
 
+def in_order(value: Value, order: Sequence[Axis]) -> Value:
+    """A value with its axes in an order, from what it was before a transpose."""
+    found = ordered(*(value.plain or (value.code, value.axes)), order)
+    return value if found.plain is None and value.plain is None else found
+
+
 def layout_order(
     leaves: Sequence[Value], usual: Sequence[Axis], positions: Callable[[Value], float]
 ) -> tuple[Axis, ...]:
@@ -178,7 +184,8 @@ def layout_order(
 
 
 def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
-    """A value indexed so that it broadcasts against arrays over `axes` (which contain its own, in order)."""
+    """A value indexed so that it broadcasts against arrays over `axes` (which contain its own)."""
+    value = in_order(value, axes) if len(value.axes) > 1 else value
     have = [axis.var for axis in value.axes]
     marks: list[JaxExpr] = [ALL if axis.var in have else NEW_AXIS for axis in axes]
     while marks and marks[0] == NEW_AXIS:
@@ -266,7 +273,9 @@ class Translator:
                 return self.variable(var)
             case Load() as load:
                 value = self.load(load)
-                return value if value.plain is None else ordered(*value.plain, self.order)
+                if value.plain is None and len(value.axes) < 2:
+                    return value
+                return in_order(value, self.order)
             case Unary(op=op, operand=a):
                 return self._unary(op, self._harmless(a, _STEEP[op]) if op in _STEEP else self.expr(a), expr.dtype)
             case Binary(op="div", lhs=a, rhs=b):

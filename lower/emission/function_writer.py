@@ -86,7 +86,7 @@ from lower.program.passes import (
 from lower.program.register_rotation import Handed
 from lower.program.registers import Step
 from lower.restructure.early_ends import EarlyEnd, early_end
-from lower.restructure.plan import own_locals
+from lower.restructure.plan import begun_anew, own_locals
 from lower.restructure.statement_fusion import merged
 from lower.restructure.unrolling import is_one_function, steps_described, together
 from lower.storage.array_expansion import conditions_around
@@ -406,6 +406,7 @@ class FunctionWriter:
         touched = {self.expanded.get(b, b) for s in inside for b in s.buffers()}
         written = {self.expanded.get(s.buffer, s.buffer) for s in inside}
         own = self._own_locals(inside, lambda loops: node.loop in loops)
+        own |= set() if node.phases else self._begun_anew(node, inside)
         for buffer in sorted(touched - own, key=lambda b: b.name):
             scope.current(buffer)
         carried = sorted(written - own, key=lambda b: self.names.of(b))
@@ -601,6 +602,13 @@ class FunctionWriter:
     def _own_locals(self, inside: Sequence[Statement], own_copy: Callable[[tuple[Loop, ...]], bool]) -> set[Buffer]:
         found = own_locals(self.plan, self.program.depth, inside, own_copy)
         return {self.expanded.get(buffer, buffer) for buffer in found}
+
+    def _begun_anew(self, loop: SequentialLoop, inside: Sequence[Statement]) -> set[Buffer]:
+        """Locals that only a loop knows, and that each step of it fills before it looks at them."""
+        positions = {s.position for s in inside}
+        others = (n.statement for n in inner_statements(self.plan.nodes) if n.statement.position not in positions)
+        elsewhere = {b for s in others for b in self.expansion.statement(s).buffers()}
+        return (begun_anew(loop.body, self.plan, self.expansion.statement) & self.locals.keys()) - elsewhere
 
 
 def _slices(section: Section) -> tuple[JaxExpr, ...]:

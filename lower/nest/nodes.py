@@ -317,6 +317,21 @@ def inner_statements(nodes: Iterable[Node]) -> Iterator[ArrayStatement]:
             yield from inner_statements(node.body)
 
 
+def whole_axes(leaf: ArrayStatement, boxes: Mapping[Loop, Box]) -> tuple[Loop, ...] | None:
+    """The axis along each dimension of what a statement stores, where it stores to all of a buffer of known size."""
+    store = leaf.statement.store
+    axes: list[Loop] = []
+    for index, size in zip(store.indices, store.buffer.shape, strict=True):
+        along = [a for a in leaf.axes if linear(index).equals(linear(a.var))]
+        if len(along) != 1 or not linear(size).is_const:
+            return None
+        box = boxes.get(along[0])
+        if box is None or not (box.exact and box.low.equals(0) and box.extent.equals(linear(size))):
+            return None
+        axes += along
+    return tuple(axes) if len(set(axes)) == len(leaf.axes) == len(axes) else None
+
+
 class Plan(Struct):
     """The schedule of a program, with what emission must know about its loops."""
 

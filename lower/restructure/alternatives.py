@@ -35,7 +35,7 @@ from lower.restructure.independent_steps import (
     unwound,
     width_of_strips,
 )
-from lower.restructure.instruction_forms import Alternative, Edge, InstructionForms, Propose, own_reads
+from lower.restructure.instruction_forms import Alternative, Edge, InstructionForms, Propose, State, own_reads
 from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS, rescheduled, split_at
 from lower.restructure.strip_mining import STRIP_MINING, in_strips
 from lower.restructure.versioning import VERSIONING, WORTH, assumptions, test
@@ -43,8 +43,6 @@ from lower.restructure.wavefront import SKEWING, Nest, Wavefront, wavefronts
 from lower.storage.contraction import CONTRACTION, contracted
 from lower.storage.copy_in_out import COPY_IN_OUT, Tiler
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, all_inlined, inlined, worked_out_again
-
-State = tuple[dict[Buffer, int], set[Buffer], set[Buffer]]  # see `Program.copied`
 
 
 class Forms(InstructionForms):
@@ -131,7 +129,7 @@ class Forms(InstructionForms):
         made = self.program.copied()
         best: tuple[Node, ...] | None = None
         for assumption in options:
-            fast = self._anew(bare, level, pending, assumption.idle)
+            fast = self.anew(bare, level, pending, assumption.idle)
             holds, nodes, found = test(assumption, around, self.boxes, self.new)
             best = (*nodes, Versions(holds, fast, exact, f"where {assumption}, some stores change nothing"))
             if cheaper("two versions", self._price(best), WORTH * self._price(exact)):
@@ -144,10 +142,9 @@ class Forms(InstructionForms):
             self.program.restore(kept)
         return best
 
-    def _anew(
+    def anew(
         self, statements: list[Statement], level: int, pending: frozenset[Loop], idle: Idle | None = None
     ) -> tuple[Node, ...]:
-        """Nodes for statements in place of those of a group; `idle` instances change nothing."""
         kept, deps = self.anti_self, dependences(statements, self.program.depth, idle)
         self.anti_self = own_reads(deps)
         outer = {k for k, o in enumerate(statements[0].loops[:level]) if o not in pending}  # they run in order
@@ -232,7 +229,7 @@ class Forms(InstructionForms):
         if bare is None:
             return
         kept = self.program.copied()
-        nodes = self._anew(bare, level, pending)
+        nodes = self.anew(bare, level, pending)
         after = self.program.copied()
         self.program.restore(kept)
         yield Alternative("forward substitution", self._price(nodes), lambda: self._with(nodes, after))
@@ -258,7 +255,7 @@ class Forms(InstructionForms):
         self.program.depth.update(dict.fromkeys(arrays, level))
         nodes = (
             *(self.over_all(r.first, level, pending) for r in rings),
-            *self._anew(found, level, pending),
+            *self.anew(found, level, pending),
             *(self.over_all(r.last, level, pending) for r in rings),
         )
         after = self.program.copied()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from egraph_rules.cost.operations import FILTER_WIDTH
 from egraph_rules.cost.target import Target
-from ir.analysis.dependence import Dependence, Loop, Statement, dependences
+from ir.analysis.dependence import Dependence, Idle, Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import free_vars, map_expr
 from lower.analysis.components import components, edges_within
@@ -49,7 +49,10 @@ from lower.nest.nodes import (
 from lower.nest.normalize import Program, moved, read_by_bounds
 from lower.restructure.coalescing import Ranges
 from lower.restructure.estimate import estimate
+from lower.restructure.strip_mining import at_strides, now_and_then
 from lower.storage.array_expansion import depends_on
+
+State = tuple[dict[Buffer, int], set[Buffer], set[Buffer]]  # see `Program.copied`
 
 
 class Alternative(Struct, frozen=True):
@@ -129,6 +132,12 @@ class InstructionForms(ABC):
         """Nodes for `statements`, whose outer `level` loops are decided: around us, or `pending` as axes."""
 
     @abstractmethod
+    def anew(
+        self, statements: list[Statement], level: int, pending: frozenset[Loop], idle: Idle | None = None
+    ) -> tuple[Node, ...]:
+        """Nodes for statements in place of those of a group; `idle` instances change nothing."""
+
+    @abstractmethod
     def ordering(self, deps: Iterable[Dependence]) -> list[Edge]:
         """Dependences that order statements."""
 
@@ -136,32 +145,43 @@ class InstructionForms(ABC):
         self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop
     ) -> Iterator[Alternative]:
         """Scans in place of a loop whose iterations continue each other."""
-        before = self.program.copied()
-        scanned = self._with_scans(group, level, pending)
-        after = self.program.copied()
-        self.program.restore(before)
-        if scanned is None:
-            return
-        nodes, depth, arrays = scanned
+        rare = now_and_then(group, group[0].loops[level], self._own(group, level))
+        for apart in [frozenset[int](), rare] if rare else [frozenset[int]()]:
+            before = self.program.copied()
+            scanned = self._with_scans(group, level, pending, apart)
+            after = self.program.copied()
+            self.program.restore(before)
+            if scanned is not None:
+                yield self._as_scans(*scanned, after)
+
+    def _own(self, group: Iterable[Statement], level: int) -> set[Buffer]:
+        """Locals of which each iteration of the loop at a level has its own copy."""
+        return {b for s in group for b in s.buffers() if self.program.depth.get(b, 0) > level}
+
+    def _as_scans(
+        self, nodes: tuple[Node, ...], depth: Mapping[Buffer, int], arrays: Iterable[Buffer], state: State
+    ) -> Alternative:
+        """Scans as a form; the program was in a state when they were made."""
 
         def adopt() -> tuple[Node, ...]:
-            self.program.restore(after)
+            self.program.restore(state)
             self.program.depth.update(depth)
             self.program.raw.update(arrays)
             return nodes
 
-        yield Alternative("scans", self._price(nodes), adopt)
+        return Alternative("scans", self._price(nodes), adopt)
 
     def _with_scans(
-        self, group: list[Statement], level: int, pending: frozenset[Loop]
+        self, group: list[Statement], level: int, pending: frozenset[Loop], apart: Collection[int]
     ) -> tuple[tuple[Node, ...], dict[Buffer, int], list[Buffer]] | None:
-        """Nodes with scans in place of a loop, depths of all locals then, and arrays that may hold anything."""
+        """Nodes with scans in place of a loop, depths of all locals then, and arrays that may hold anything; statements
+        that are `apart` have a loop of their own behind it."""
         loop = group[0].loops[level]
         box = self._whole_box(loop)
         if box is None:
             return None
         statements, unrolled = list(group), list[Unrolled]()
-        carried = {s.buffer for s in group if self.program.depth.get(s.buffer, 0) <= level}
+        carried = {s.buffer for s in group if s.position not in apart and self.program.depth.get(s.buffer, 0) <= level}
         for buffer in sorted(carried, key=lambda b: b.name):
             found = with_history(statements, buffer, loop, box, self.program.depth, self.new)
             if found is not None:
@@ -184,6 +204,11 @@ class InstructionForms(ABC):
         deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in free and d.level == level)]
         outer = {k for k, o in enumerate(group[0].loops[:level]) if o not in pending}  # they run in order
         edges = [e for e in self.ordering(deps) if e.level not in outer]
+        if any(e.source in apart and e.sink not in apart for e in edges):
+            return None
+        behind = [s for s in statements if s.position in apart]
+        edges = [e for e in edges if e.sink not in apart]
+        statements = [s for s in statements if s.position not in apart]
         nodes: list[Node] = [self.over_all(u.first, level, pending) for u in unrolled]
         parts = components(statements, ((e.source, e.sink) for e in edges))
         for part, own in zip(parts, edges_within(parts, edges), strict=True):
@@ -195,6 +220,10 @@ class InstructionForms(ABC):
                 nodes.append(self.over_all(part[0], level, pending, scans[part[0].position]))
             else:
                 nodes += self.schedule(part, level + 1, pending | {loop}, own)
+        if behind:
+            self.program.depth.update(depth)
+            strided = at_strides(behind, level, self._own(behind, level), self.boxes, self.new.name)
+            nodes += self.anew(strided, level, pending)
         nodes += [self.over_all(u.last, level, pending) for u in unrolled]
         raw = [u.array for u in unrolled if u.guarded and u.last.buffer in self.program.func.buffers]
         return tuple(nodes), depth, raw

@@ -7,7 +7,7 @@ array statement over all its loops. Reductions `B[f] = B[f] op e` commute with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from lower.nest.nodes import (
     Versions,
     inner_statements,
     loop_over,
+    whole_axes,
 )
 from lower.nest.normalize import Program
 from lower.nest.silent_stores import always_unchanged
@@ -36,6 +37,7 @@ from lower.restructure.alternatives import Forms
 from lower.restructure.coalescing import COALESCING, in_one_loop
 from lower.restructure.coalescing import ranges as flat_ranges
 from lower.restructure.instruction_forms import Edge
+from lower.restructure.strip_mining import STRIDES, at_strides
 from lower.restructure.uniform_locals import UNIFORM_LOCALS, with_uniform_locals
 
 PLANNING = Form(
@@ -149,7 +151,17 @@ class _Scheduler(Forms):
         if reason is None:
             yield from self.schedule(group, level + 1, pending | {loop}, edges)
             return
+        group = self._strided(group, level)
         yield from self.best(group, level, pending, edges, reason)
+
+    def _strided(self, group: list[Statement], level: int) -> list[Statement]:
+        """A group that does something every few iterations of a loop alone, over a loop through these."""
+        if not self.policy.takes(STRIDES):
+            return group
+        own = self._own(group, level)
+        if any(not self.users.get(b, set()) <= {s.position for s in group} for b in own):
+            return group  # what others know of an iteration is in terms of its loop
+        return at_strides(group, level, own, self.boxes, self.new.name)
 
     def _carried(self, group: list[Statement], level: int, edges: list[Edge]) -> str | None:
         """Why the loop at `level` must run in order; None when it may become an axis."""
@@ -237,6 +249,21 @@ def own_locals(
         users = users_of(buffer, plan)
         if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:level]):
             yield buffer
+
+
+def begun_anew(nodes: Sequence[Node], plan: Plan, resolved: Callable[[Statement], Statement]) -> set[Buffer]:
+    """Buffers to all of which the first of some nodes that knows them stores, whatever they hold; `resolved` has what
+    a plan expands."""
+    seen, found = set[Buffer](), set[Buffer]()
+    for node in nodes:
+        used = {b for n in inner_statements((node,)) for b in resolved(n.statement).buffers()}
+        if isinstance(node, ArrayStatement) and node.scan is None and node.statement.tile is None:
+            s = resolved(node.statement)
+            own = not s.guards and not any(load.buffer == s.buffer for load in s.reads())
+            if own and s.buffer not in seen and whole_axes(replace(node, statement=s), plan.boxes) is not None:
+                found.add(s.buffer)
+        seen |= used
+    return found
 
 
 def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:

@@ -8,7 +8,7 @@ one; blocked forms of Floyd and Warshall's algorithm reorder them more (Venkatar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
 
 from msgspec import Struct
@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
-from ir.analysis.dependence import Loop
-from ir.nodes import Buffer, Expr, Load, Store, Var, const
+from ir.analysis.dependence import Loop, Statement
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.traverse import loads, map_expr, substitute_expr
 from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import atom, linear, number, to_expr
 from lower.nest.element_prices import element
-from lower.nest.nodes import ArrayStatement, Box, Fresh, Node, SequentialLoop, array_statement, loop_over
+from lower.nest.nodes import ArrayStatement, Box, Fresh, Node, SequentialLoop, array_statement, loop_over, whole_axes
 from lower.nest.normalize import mapped
 from lower.restructure.estimate import estimate
 
@@ -39,10 +39,63 @@ PERIODS = Form(
     "the iterations are the same, in the same order",
 )
 
+STRIDES = Form(
+    "structure.strides",
+    "for t in n * k: if t % k == c: S(t)  =  for j in n: S(k * j + c)",
+    "all other iterations do nothing",
+)
+
 # Measured on two cores, 400 × 400: a pass with 8 steps costs what one with a single step does, with 16 four times that.
 _WIDEST = 8
 
 Dims = frozenset[int]
+
+
+def at_strides(
+    group: Sequence[Statement], level: int, own: Collection[Buffer], boxes: dict[Loop, Box], name: Callable[[str], str]
+) -> list[Statement]:
+    """A group whose statements all are under `t % k == c` for its loop at a level, over a loop through these t alone;
+    as it is if there is no such k. What stores to locals that each iteration has of its `own` is of use to the rest."""
+    loop = group[0].loops[level]
+    box = boxes.get(loop)
+    asked = [{f for g in s.guards if (f := _residue(g, loop.var)) is not None} for s in group if s.buffer not in own]
+    common = set[tuple[int, int]].intersection(*asked) if asked else None
+    if not common or box is None or not (box.exact and box.low.is_const and box.extent.is_const):
+        return list(group)
+    k, c = max(common)
+    low = box.low.const + (c - box.low.const) % k
+    count = max(0, -(-(box.low.const + box.extent.const - low) // k))
+    strided = loop_over(Var(name(loop.var.name), loop.var.dtype), Box(number(0), number(count), exact=True), boxes)
+    place = {loop.var: to_expr(atom(strided.var) * k + low, loop.var)}
+    found: list[Statement] = []
+    for s in group:
+        rest = replace(s, guards=tuple(g for g in s.guards if _residue(g, loop.var) != (k, c)))
+        new = mapped(rest, lambda e: substitute_expr(e, place))
+        found.append(replace(new, loops=(*new.loops[:level], strided, *new.loops[level + 1 :])))
+    return found
+
+
+def now_and_then(group: Sequence[Statement], loop: Loop, own: Collection[Buffer]) -> frozenset[int]:
+    """The statements under some `t % k == c` of a loop, and those that store what these alone read to locals that each
+    iteration has of its `own`; none if that are all of them."""
+    rare = {s.position for s in group if any(_residue(g, loop.var) is not None for g in s.guards)}
+    for s in sorted(group, key=lambda s: s.position, reverse=True):
+        readers = {r.position for r in group if r is not s and s.buffer in r.buffers()}
+        if s.buffer in own and readers and readers <= rare:
+            rare.add(s.position)
+    return frozenset(rare) if len(rare) < len(group) else frozenset()
+
+
+def _residue(guard: Expr, var: Var) -> tuple[int, int] | None:
+    """The k and c of a condition `var % k == c`."""
+    match guard:
+        case Binary(
+            op="eq", lhs=Binary(op="floormod", lhs=at, rhs=Const(value=int() as k)), rhs=Const(value=int() as c)
+        ):
+            form = linear(at) - atom(var)
+            return (k, (c - form.const) % k) if form.is_const and k > 1 and 0 <= c < k else None
+        case _:
+            return None
 
 
 class Strips(Struct, frozen=True):
@@ -91,7 +144,7 @@ class _Steps(Struct, frozen=True):
             return None
         leaf, box = node.body[0], boxes.get(node.loop)
         s = leaf.statement
-        axes = _whole_axes(leaf, boxes)
+        axes = whole_axes(leaf, boxes)
         if axes is None or box is None or not (box.exact and box.low.is_const and box.extent.is_const):
             return None
         fixed: dict[Load, Dims] = {}
@@ -110,21 +163,6 @@ class _Steps(Struct, frozen=True):
     def sizes(self) -> list[int]:
         """The extents of the dimensions."""
         return [linear(d).const for d in self.leaf.statement.buffer.shape]
-
-
-def _whole_axes(leaf: ArrayStatement, boxes: Mapping[Loop, Box]) -> tuple[Loop, ...] | None:
-    """The axis along each dimension of what a statement stores, where it stores to all of a buffer of known size."""
-    store = leaf.statement.store
-    axes: list[Loop] = []
-    for index, size in zip(store.indices, store.buffer.shape, strict=True):
-        along = [a for a in leaf.axes if linear(index).equals(linear(a.var))]
-        if len(along) != 1 or not linear(size).is_const:
-            return None
-        box = boxes[along[0]]
-        if not (box.exact and box.low.equals(0) and box.extent.equals(linear(size))):
-            return None
-        axes += along
-    return tuple(axes) if len(set(axes)) == len(leaf.axes) == len(axes) else None
 
 
 class _Writer:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import islpy as isl
 from msgspec.structs import replace
 
 from ir.naming import fresh
-from ir.nodes import Alloc, Binary, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, const, seq
+from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, const, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, guarded, proven
 from ir.printing.printer import to_script
 from ir.program.edit import Changed, loop_path, names_in, nest, plus, refuse, times, with_body
 from ir.transform.loops.ranges import check_range, check_steady, literal, loop_at
 from ir.traverse import (
+    accessed,
     bound_var,
     free_vars,
     has_loads,
@@ -132,9 +134,9 @@ def _ceildiv(extent: Expr, divisor: Expr) -> Expr:
 def split_at_periods(func: PrimFunc) -> PrimFunc:
     """A function with loops that begin anew every few iterations as two, of which the outer one is over these.
 
-    Such a loop stores anew where `i % k == c`, with numbers, to places that do not depend on it: accumulators of a row
-    of an array that is seen as one line, of a day, or what is held for some samples. What is left over is a loop of its
-    own.
+    Such a loop stores anew where `i % k == c`, with numbers, to places that do not depend on it and are of use in other
+    iterations too: accumulators of a row of an array that is seen as one line, of a day, or what is held for some
+    samples. What is left over is a loop of its own.
     """
     if not any(isinstance(s, For) and _period(s) is not None for s in walk(func.body)):
         return func
@@ -153,7 +155,7 @@ def _period(loop: For) -> int | None:
         return None
     branches = [s for s in walk(loop.body) if isinstance(s, If)]
     asked = {(s, _asked(s.cond, loop.var)) for s in branches}
-    anew = {k for s, k in asked if k is not None and any(_begins(e, loop.var) for e in (s.then, s.other))}
+    anew = {k for s, k in asked if k is not None and any(_begins_anew(loop, e) for e in (s.then, s.other))}
     return anew.pop() if len(anew) == 1 and max(anew) <= loop.extent.value // 2 else None
 
 
@@ -166,17 +168,25 @@ def _asked(cond: Expr, var: Var) -> int | None:
             return None
 
 
-def _begins(stmt: Stmt, var: Var) -> bool:
-    """Whether a statement certainly stores what it does not read to a place that does not depend on a variable."""
+def _begins_anew(loop: For, arm: Stmt) -> bool:
+    """Whether an arm of a condition in a loop stores anew what the rest of the loop knows too."""
+    everywhere, here = (Counter(buffer for buffer, _ in accessed(s)) for s in (loop.body, arm))
+    return not (everywhere - here).keys().isdisjoint(_renewed(arm, loop.var))
+
+
+def _renewed(stmt: Stmt, var: Var) -> Iterator[Buffer]:
+    """What a statement certainly stores to, not what it reads there, at a place that does not depend on a variable."""
     match stmt:
         case Store(buffer=buffer, indices=indices, value=value):
-            return var not in free_vars(*indices) and not any(map(has_loads, indices)) and not reads(buffer, value)
+            if var not in free_vars(*indices) and not any(map(has_loads, indices)) and not reads(buffer, value):
+                yield buffer
         case Seq(stmts=stmts):
-            return any(_begins(s, var) for s in stmts)
+            for s in stmts:
+                yield from _renewed(s, var)
         case For(body=body) | Let(body=body) | Alloc(body=body):
-            return _begins(body, var)
+            yield from _renewed(body, var)
         case _:
-            return False
+            pass
 
 
 def _at_period(loop: For, period: int, names: set[str]) -> Stmt:
