@@ -40,6 +40,7 @@ from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS, resche
 from lower.restructure.strip_mining import STRIP_MINING, in_strips
 from lower.restructure.versioning import VERSIONING, WORTH, assumptions, test
 from lower.restructure.wavefront import SKEWING, Nest, Wavefront, wavefronts
+from lower.storage.array_expansion import AHEAD, sums_ahead
 from lower.storage.contraction import CONTRACTION, contracted
 from lower.storage.copy_in_out import COPY_IN_OUT, Tiler
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, all_inlined, inlined, worked_out_again
@@ -95,6 +96,7 @@ class Forms(InstructionForms):
             self._at_once,
             self._skewed,
             self._in_strips_of_steps,
+            self._sums_ahead,
             self._substituted,
         )
 
@@ -266,6 +268,32 @@ class Forms(InstructionForms):
             return self._adopted(nodes, arrays, level, pending)
 
         yield Alternative(f"{width} steps at once", self._price(nodes), adopt)
+
+    def _sums_ahead(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """Sums of all steps before the loop, as products of matrices."""
+        if not self.policy.takes(AHEAD) or group[0].loops[level] in self.forced_in(group):
+            return
+        found = sums_ahead(group, level, pending, self.program.depth, self.users, self.boxes, self.new)
+        if found is None or any(self._is_larger(a, a.shape, found.arrays) for a in found.arrays):
+            return
+        self.by_position |= {s.position: s for s in found.statements}
+        kept, users = self.program.copied(), self.users
+        self.program.depth.update(dict.fromkeys(found.arrays, level))
+        local = {b for s in found.statements for b in s.buffers() if b in users and b not in found.arrays}
+        self.users = users | {b: {s.position for s in found.statements if b in s.buffers()} for b in local}
+        nodes = self.anew(found.statements, level, pending)
+        self.users = users
+        after = self.program.copied()
+        self.program.restore(kept)
+
+        def adopt() -> tuple[Node, ...]:
+            self.program.restore(after)
+            self.program.depth.update(dict.fromkeys(found.arrays, 0 if pending else level))
+            return nodes
+
+        yield Alternative("sums ahead", self._price(nodes), adopt)
 
     def _factored(
         self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop

@@ -7,15 +7,25 @@ what a value depends on must ask `depends_on`, as the variables in it do not tel
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement
-from ir.nodes import Buffer, Const, Expr, Load, Store, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
+from ir.operators import neutral
 from ir.traverse import free_vars, loads, map_expr
+from lower.analysis.freedoms import Form
+from lower.array.job import update_class
 from lower.nest.nodes import Box, Fresh, array_over
-from lower.nest.normalize import mapped
+from lower.nest.normalize import mapped, moved, read_by_bounds
+
+AHEAD = Form(
+    "structure.sums_ahead",
+    "for t: u = sum(f(t)); S(u)  =  for t, at once: U[t] = sum(f(t)); for t: S(U[t])",
+    "a sum of what no step changes waits for none (loop distribution, Allen and Kennedy 1987)",
+)
 
 
 def depends_on(expr: Expr, loops: Sequence[Loop], depth: Mapping[Buffer, int]) -> set[Var]:
@@ -70,3 +80,110 @@ def conditions_around(inside: Sequence[Statement], known: Collection[Var], depth
         and not any(load.buffer in changed for load in loads(g))
         and all(any(g.same(h) for h in s.guards) for s in inside)
     ]
+
+
+class Ahead(Struct, frozen=True):
+    """Statements of a loop with `arrays` for sums that wait for none of its steps."""
+
+    statements: list[Statement]
+    arrays: list[Buffer]
+
+
+def sums_ahead(
+    group: Sequence[Statement],
+    level: int,
+    pending: Collection[Loop],
+    depth: Mapping[Buffer, int],
+    users: Mapping[Buffer, set[int]],
+    boxes: Mapping[Loop, Box],
+    new: Fresh,
+) -> Ahead | None:
+    """A group whose loop at a level has, for each of its steps, the sums at hand that read nothing of other steps.
+
+    A part of a sum is one too: of `U x + W h`, where h is what the last step left, that of `U x`.
+    """
+    here = {s.position for s in group}
+    own = {b for s in group for b in s.buffers() if depth.get(b, 0) > level and users.get(b, here) <= here}
+    waiting = _waiting(group, own)
+    found, arrays = list(group), list[Buffer]()
+    for local in sorted(own - read_by_bounds(group), key=lambda b: b.name):
+        writers = [s for s in group if s.buffer == local]
+        around = writers[0].loops[: depth[local]] if writers else ()
+        loops = [o for k, o in enumerate(around) if k >= level or o in pending]
+        free = [s for s in writers if s.position not in waiting]
+        sums = [s for s in free if s.update is not None and _reduced(s, len(around))]
+        needed = any(s.position in waiting for s in group if local in s.buffers())
+        if not (sums and needed) or any(o not in boxes for o in loops):
+            continue
+        shape, place = array_over(loops, [boxes[o] for o in loops])
+        array = replace(local, name=new.name(local.name), shape=(*shape, *local.shape))
+        if len(free) == len(writers):
+            found = [moved(s, local, array, place) for s in found]
+        else:
+            parted = _parted(found, local, sums, array, place, new)
+            if parted is None:
+                continue
+            found = parted
+        arrays.append(array)
+    return Ahead([replace(s, position=new.position()) for s in found], arrays) if arrays else None
+
+
+def _waiting(group: Sequence[Statement], own: Collection[Buffer]) -> set[int]:
+    """Statements that store to what steps share, or read it or what comes of it; of an update, besides its element."""
+    shared = {s.buffer for s in group} - set(own)
+    waiting = {s.position for s in group if s.buffer in shared}
+    while True:
+        late = shared | {s.buffer for s in group if s.position in waiting}
+        more = {s.position for s in group if not late.isdisjoint(_inputs(s))} | waiting
+        if more == waiting:
+            return waiting
+        waiting = more
+
+
+def _reduced(s: Statement, depth: int) -> bool:
+    """Whether a statement combines what loops inside of some go through."""
+    return not {o.var for o in s.loops[depth:]} <= free_vars(*s.store.indices)
+
+
+def _inputs(s: Statement) -> Iterable[Buffer]:
+    return (load.buffer for load in s.reads() if s.update is None or load.buffer != s.buffer)
+
+
+def _parted(
+    group: Sequence[Statement],
+    local: Buffer,
+    sums: Sequence[Statement],
+    array: Buffer,
+    place: tuple[Expr, ...],
+    new: Fresh,
+) -> list[Statement] | None:
+    """Statements with some sums into a local in an array, whose elements are added where the first of them stood."""
+    ops = {update_class(s.update[0]) for s in group if s.buffer == local and s.update is not None}
+    last = max(s.position for s in group if s.buffer == local)
+    readers = [s for s in group if s.buffer != local and local in s.buffers()]
+    if len(ops) != 1 or any(s.position < last for s in readers) or any(s.guards for s in sums):
+        return None
+    op, first = ops.pop(), sums[0]
+    none = neutral(op, local.dtype)
+    assert none is not None
+    here = Load(local, first.store.indices)
+    there = Load(array, (*place, *first.store.indices))
+    around = tuple(o for o in first.loops if o.var in free_vars(*there.indices))
+    fits = all(s.store.indices == first.store.indices and s.loops[: len(around)] == around for s in sums)
+    if not fits or around != first.loops[: len(around)]:
+        return None
+    found: list[Statement] = []
+    for s in group:
+        if s is first:
+            zero = Store(array, there.indices, const(none, local.dtype))
+            found.append(replace(s, position=new.position(), loops=around, guards=(), store=zero, update=None))
+        if s in sums:
+            assert s.update is not None
+            value = Binary(s.update[0], there, s.update[1])
+            found.append(replace(s, store=Store(array, there.indices, value, s.store.span)))
+        else:
+            found.append(s)
+        if s is sums[-1]:
+            added = Store(local, here.indices, Binary(op, here, there), s.store.span)
+            found.append(replace(s, position=new.position(), loops=around, store=added, update=(op, there)))
+    return found

@@ -44,7 +44,7 @@ def _steps(users: Sequence[Statement], buffer: Buffer, depth: int) -> set[Loop]:
     return {
         o
         for s in users
-        if s.buffer == buffer and Load(buffer, s.store.indices) in s.reads()
+        if s.buffer == buffer and (s.guards or Load(buffer, s.store.indices) in s.reads())
         for o in s.loops[depth:]
         if not any(o.var in free_vars(i) for i in s.store.indices)
     }

@@ -321,6 +321,18 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         CPU,
     ),
+    "structure.sums_ahead": (
+        (
+            FLOAT_ROWS,
+            (
+                "c = T.alloc_buffer((64,), 'float32')\nfor r in range(64):\n    c[r] = A[r, 0]\nfor i in range(99):\n"
+                "    for r in range(64):\n        s = T.alloc_buffer((1,), 'float32')\n        s[0] = 0.0\n"
+                "        for k in range(50):\n            s[0] = s[0] + A[r, k] * A[k, i]\n"
+                "        if s[0] > c[r] * c[r]:\n            c[r] = s[0] - c[r]\nfor r in range(64):\n    M[r] = c[r]"
+            ),
+        ),
+        CPU,
+    ),
     "structure.strides": (
         (
             VECTORS,

@@ -1,0 +1,38 @@
+"""Sums that wait for no step of a loop are worked out before it, for all steps at once; those that wait stay."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from lowered import CPU, assert_agrees, kernel_of, read, small_numbers, unwrapped
+
+EAGER = replace(CPU, name="eager", scalar=1e4)
+PARAMS = 'X: T.Buffer((60, 7), "int32"), U: T.Buffer((5, 7), "int32"), W: T.Buffer((5, 5), "int32"), Z: T.Buffer((60, 5), "int32"), Y: T.Buffer((4, 60), "int32")'
+STATE = "h = T.alloc_buffer((5,), 'int32')\nfor i in range(5):\n    h[i] = i\n"
+WHOLE = "for t in range(60):\n    s = T.alloc_buffer((1,), 'int32')\n    s[0] = 2\n    for j in range(7):\n        s[0] = s[0] + U[1, j] * X[t, j]\n    for i in range(5):\n        h[i] = (h[i] * 2 + s[0]) % 19\n        Z[t, i] = h[i]"
+VECTOR = "for t in range(60):\n    s = T.alloc_buffer((5,), 'int32')\n    for i in range(5):\n        s[i] = 1\n        for j in range({first}):\n            s[i] = s[i] + {parts[0]}\n        for j in range({second}):\n            s[i] = s[i] - {parts[1]}\n    for i in range(5):\n        h[i] = s[i] % 19\n        Z[t, i] = h[i]"
+ROWS = "for b in range(4):\n    c = T.alloc_buffer((1,), 'int32')\n    c[0] = b\n    for t in range(60):\n        s = T.alloc_buffer((1,), 'int32')\n        s[0] = 0\n        for j in range(5):\n            s[0] = s[0] + W[b, j] * X[t, j]\n        c[0] = (c[0] * c[0] + s[0]) % 19\n        Y[b, t] = c[0]"
+AHEAD = {
+    "all of a sum": STATE + WHOLE,
+    "what comes first of one": STATE + VECTOR.format(first=7, second=5, parts=("U[i, j] * X[t, j]", "W[i, j] * h[j]")),
+    "what comes later": STATE + VECTOR.format(first=5, second=7, parts=("W[i, j] * h[j]", "U[i, j] * X[t, j]")),
+    "in each row": ROWS,
+}
+OTHERS = {
+    "of what a step leaves": STATE + VECTOR.format(first=5, second=5, parts=("W[i, j] * h[j]", "W[j, i] * h[j]")),
+    "looked at in between": STATE + "for t in range(60):\n    s = T.alloc_buffer((1,), 'int32')\n    s[0] = h[0]\n    Z[t, 1] = s[0]\n    for j in range(7):\n        s[0] = s[0] + U[1, j] * X[t, j]\n    h[0] = s[0] % 19\n    Z[t, 0] = h[0]",
+    "under what a step leaves": STATE + "for t in range(60):\n    s = T.alloc_buffer((1,), 'int32')\n    s[0] = 0\n    for j in range(5):\n        if h[j] > j:\n            s[0] = s[0] + U[1, j] * X[t, j]\n    h[t % 5] = s[0] % 19\n    Z[t, 0] = h[0]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*AHEAD, *OTHERS])
+def test_sums_in_a_loop(name: str) -> None:
+    func = read(PARAMS, {**AHEAD, **OTHERS}[name])
+    for target in (CPU, EAGER):
+        kernel = kernel_of(func, target)
+        for seed in range(2):
+            assert_agrees(func, kernel, small_numbers(func, seed))
+    steps = unwrapped(kernel.source).partition("_step(")
+    assert ("einsum" in steps[0] or "jnp.sum" in steps[0]) == (name in AHEAD)
