@@ -163,6 +163,14 @@ def ordered(code: JaxExpr, axes: Sequence[Axis], order: Sequence[Axis]) -> Value
     return Value(transposed, wanted, plain=(code, tuple(axes)))
 
 
+def in_order(value: Value, order: Sequence[Axis]) -> Value:
+    """A value with its axes in the order of the statement, which may have changed since it was written."""
+    code, axes = value.plain or (value.code, value.axes)
+    if value.plain is None and [a.var for a in axes] == [a.var for a in union(order, axes)]:
+        return value
+    return ordered(code, axes, order)
+
+
 def layout_order(
     leaves: Sequence[Value], usual: Sequence[Axis], positions: Callable[[Value], float]
 ) -> tuple[Axis, ...]:
@@ -263,10 +271,9 @@ class Translator:
             case Undef(dtype=dtype):
                 return literal(0, dtype)
             case Var() as var:
-                return self.variable(var)
+                return in_order(self.variable(var), self.order)
             case Load() as load:
-                value = self.load(load)
-                return value if value.plain is None else ordered(*value.plain, self.order)
+                return in_order(self.load(load), self.order)
             case Unary(op=op, operand=a):
                 return self._unary(op, self._harmless(a, _STEEP[op]) if op in _STEEP else self.expr(a), expr.dtype)
             case Binary(op="div", lhs=a, rhs=b):

@@ -221,6 +221,19 @@ def f(A: T.Buffer((13, 13), "float32")):
         for i, j in T.grid(12 - k, 12 - k):
             A[k + 1 + i, k + 1 + j] = A[k + 1 + i, k + 1 + j] - A[k + 1 + i, k] * A[k, k + 1 + j] * 0.01
 """
+LARGEST_OF_ROWS = """
+def f(A: T.Buffer((13, 9), "float32"), B: T.Buffer((13, 9), "float32"), C: T.Buffer((13,), "int32")):
+    for i in range(13):
+        m = T.alloc_buffer((1,), "float32")
+        m[0] = A[i, 0]
+        C[i] = 0
+        for j in range(9):
+            if A[i, j] > m[0]:
+                m[0] = A[i, j]
+                C[i] = j
+        for j in range(9):
+            B[i, j] = A[i, j] - m[0]
+"""
 BOTH = {"A": P("x"), "B": P("x")}
 PERMUTE, REDUCE, GATHER = "collective-permute", "all-reduce", "all-gather"
 EXCHANGED = {
@@ -233,6 +246,7 @@ EXCHANGED = {
     "convolution": (CONVOLUTION, {"X": P(None, "x"), "Y": P(None, "x")}, [(PERMUTE, "f32[3,3]")] * 2),
     "histogram": (HISTOGRAM, {"A": P("x")}, [(REDUCE, "s32[16]")]),
     "transposition": (TRANSPOSITION, BOTH, [("all-to-all", f"({', '.join(['f32[8,4]'] * 8)})")]),
+    "locals of rows": (LARGEST_OF_ROWS, {**BOTH, "C": P("x")}, []),
     "elimination": (ELIMINATION, {"A": P("x")}, [(REDUCE, "u32[1,16]")] * 2),
 }
 
