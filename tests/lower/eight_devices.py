@@ -276,6 +276,17 @@ def f(A: T.Buffer((45, 3), "float32"), F: T.Buffer((45, 3), "float32"), B: T.Buf
     assert {shape for _, shape in exchanges(kernel, *[np.ones((45, 3), "float32")] * 3)} == {"f32[8,1,3]"}
 
 
+@pytest.mark.parametrize(
+    "step",
+    ["H[t, i] + H[t, i + 2]", "H[t, i + 1] + H[t, i]", "H[t, i + 1] + H[t + 1, i + 1]", "H[t, i + 1] + H[t, 0]"],
+)
+@pytest.mark.parametrize("shardings", [{"H": P(None, "x")}, {"H": P("x")}])
+def test_steps_read_what_earlier_ones_have_stored(step: str, shardings: dict, line: Mesh) -> None:
+    loops = "for t in range(9):\n        for i in range(11):\n            "
+    text = f'def f(H: T.Buffer((10, 13), "int32")):\n    {loops}H[t + 1, i + 1] = {step}\n'
+    check(func_of(text), line, shardings)
+
+
 def test_factors_of_a_recurrence_whose_products_leave_the_numbers(line: Mesh) -> None:
     func = func_of(
         """
