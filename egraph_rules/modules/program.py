@@ -22,6 +22,7 @@ from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Choosing, Conversion, Offers, Opening, cheapest
 from egraph_rules.modules.flow import is_guarded
 from egraph_rules.modules.graph import Between, Graph, graph_of
+from egraph_rules.modules.guards import has_free_guards
 from egraph_rules.modules.joining import joined, only_moves
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
@@ -189,8 +190,9 @@ class ModuleSearch(Struct, dict=True):
         return joined(entry, self._pays, self._keeps_guards, apart)
 
     def _keeps_guards(self, func: PrimFunc) -> bool:
-        """Whether a function has guards that do not go, or become bounds of loops, whatever callers leave."""
-        return is_guarded(func) and is_guarded(self.pricer.best(func)[0])
+        """Whether a function has guards that do not go, or become bounds of loops, whatever callers leave, and that
+        what they leave may make needless: without those that keep it inside of its buffers, it would find nothing."""
+        return is_guarded(func) and has_free_guards(self.pricer.best(func)[0])
 
     def _pays(self, joined: PrimFunc, apart: PrimFunc) -> bool:
         """Whether calls in a row are cheaper as one function; programs as a whole are compared where they are priced.
