@@ -392,18 +392,19 @@ class ModuleSearch(Struct, dict=True):
 
     def _form(self, variant: Variant) -> PrimFunc:
         """What stands for a callee: the cheapest equivalent, unless its code is dearer than the callee's own."""
-        return self._no_dearer(variant.best, variant.source, id(variant.cost))
+        return self._no_dearer(variant.best, variant.source)
 
     def _cheaper(self, callee: PrimFunc) -> PrimFunc:
-        return self._no_dearer(self.pricer.best(callee)[0], callee, self.pricer.structure(callee))
+        return self._no_dearer(self.pricer.best(callee)[0], callee)
 
-    def _no_dearer(self, best: PrimFunc, source: PrimFunc, structure: Hashable) -> PrimFunc:
+    def _no_dearer(self, best: PrimFunc, source: PrimFunc) -> PrimFunc:
         """The first of two forms, where programs as a whole are priced unless it is dearer than the other."""
         if self.whole is None or best.body == source.body:
             return best
-        if structure not in self.written:
-            self.written[structure] = self._price(source) < self._price(best)
-        return source if self.written[structure] else best
+        alike = self.pricer.alike(source)
+        if alike not in self.written:
+            self.written[alike] = self._price(source) < self._price(best)
+        return source if self.written[alike] else best
 
     def _best(self, func: PrimFunc) -> PrimFunc:
         """The cheapest equivalent of a whole program; where nothing else prices it, as any function."""
