@@ -22,6 +22,7 @@ from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Choosing, Conversion, Offers, Opening, cheapest
 from egraph_rules.modules.flow import is_guarded
 from egraph_rules.modules.graph import Between, Graph, graph_of
+from egraph_rules.modules.guards import has_free_guards
 from egraph_rules.modules.joining import joined, only_moves
 from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
@@ -189,8 +190,9 @@ class ModuleSearch(Struct, dict=True):
         return joined(entry, self._pays, self._keeps_guards, apart)
 
     def _keeps_guards(self, func: PrimFunc) -> bool:
-        """Whether a function has guards that do not go, or become bounds of loops, whatever callers leave."""
-        return is_guarded(func) and is_guarded(self.pricer.best(func)[0])
+        """Whether a function has guards that do not go, or become bounds of loops, whatever callers leave, and that
+        what they leave may make needless: without those that keep it inside of its buffers, it would find nothing."""
+        return is_guarded(func) and has_free_guards(self.pricer.best(func)[0])
 
     def _pays(self, joined: PrimFunc, apart: PrimFunc) -> bool:
         """Whether calls in a row are cheaper as one function; programs as a whole are compared where they are priced.
@@ -390,18 +392,19 @@ class ModuleSearch(Struct, dict=True):
 
     def _form(self, variant: Variant) -> PrimFunc:
         """What stands for a callee: the cheapest equivalent, unless its code is dearer than the callee's own."""
-        return self._no_dearer(variant.best, variant.source, id(variant.cost))
+        return self._no_dearer(variant.best, variant.source)
 
     def _cheaper(self, callee: PrimFunc) -> PrimFunc:
-        return self._no_dearer(self.pricer.best(callee)[0], callee, self.pricer.structure(callee))
+        return self._no_dearer(self.pricer.best(callee)[0], callee)
 
-    def _no_dearer(self, best: PrimFunc, source: PrimFunc, structure: Hashable) -> PrimFunc:
+    def _no_dearer(self, best: PrimFunc, source: PrimFunc) -> PrimFunc:
         """The first of two forms, where programs as a whole are priced unless it is dearer than the other."""
         if self.whole is None or best.body == source.body:
             return best
-        if structure not in self.written:
-            self.written[structure] = self._price(source) < self._price(best)
-        return source if self.written[structure] else best
+        alike = self.pricer.alike(source)
+        if alike not in self.written:
+            self.written[alike] = self._price(source) < self._price(best)
+        return source if self.written[alike] else best
 
     def _best(self, func: PrimFunc) -> PrimFunc:
         """The cheapest equivalent of a whole program; where nothing else prices it, as any function."""

@@ -18,6 +18,7 @@ from ir.dtypes import DType
 from ir.errors import ScheduleError
 from ir.instructions import instructions_in
 from ir.nodes import SKIP, Assume, Buffer, Const, Expr, For, Load, PrimFunc, Select, Store, Undef, Var, const, seq
+from ir.program.abstract import abstract
 from ir.program.canonical import Canonical, canonical
 from ir.program.edit import ROOT, names_in, nest, with_unique_names
 from ir.schedule.storage import Storage, kept
@@ -110,7 +111,11 @@ class Variant(Struct, eq=False):
 
 
 class Pricer(Struct):
-    """Searches with a cache by structure. `searches` counts those that ran, `asked` those that were needed."""
+    """Searches with a cache by structure. `searches` counts those that ran, `asked` those that were needed.
+
+    `first` has what was found for the first function that differs from others in numbers only, by the form that they
+    share, and `abstract` what was found for that form, where it stands for all of them.
+    """
 
     search: Search
     target: Target
@@ -121,12 +126,10 @@ class Pricer(Struct):
     named: dict[int, tuple[PrimFunc, Canonical]] = field(
         default_factory=lambda: dict[int, tuple[PrimFunc, Canonical]]()
     )
+    first: dict[PrimFunc, Found] = field(default_factory=lambda: dict[PrimFunc, Found]())
+    abstract: dict[PrimFunc, Found | None] = field(default_factory=lambda: dict[PrimFunc, Found | None]())
     asked: int = 0
-
-    @property
-    def searches(self) -> int:
-        """How many functions were searched."""
-        return len(self.known)
+    searches: int = 0
 
     def best(self, func: PrimFunc) -> Found:
         """The cheapest equivalent of a function without calls, and its price."""
@@ -139,8 +142,37 @@ class Pricer(Struct):
         self.asked += 1
         plain = self.structure(func)
         if plain not in self.known:
-            self.known[plain] = self.search(plain.vouched())
+            self.known[plain] = self._alike(plain) or self._search(plain)
         return self.known[plain]
+
+    def alike(self, func: PrimFunc) -> PrimFunc:
+        """What stands for all functions whose forms cost the same: that without names, and without numbers where
+        these were seen not to matter."""
+        plain = self.structure(func)
+        form = abstract(plain)
+        return plain if form is None or self.abstract.get(form.func) is None else form.func
+
+    def _search(self, func: PrimFunc) -> Found:
+        self.searches += 1
+        return self.search(func.vouched())
+
+    def _alike(self, func: PrimFunc) -> Found | None:
+        """What is found by other numbers; None where these may matter.
+
+        They do not where the search over a function with names in place of the numbers has found, for the first one of
+        that form, what is no dearer than what the search over that one has.
+        """
+        form = abstract(func)
+        if form is None:
+            return None
+        if form.func not in self.first:
+            self.first[form.func] = self._search(func)
+            return self.first[form.func]
+        if form.func not in self.abstract:
+            found = self._search(form.func)
+            self.abstract[form.func] = found if found[1] <= self.first[form.func][1] else None
+        found = self.abstract[form.func]
+        return None if found is None else (form.back(found[0]), found[1])
 
     def structure(self, func: PrimFunc) -> PrimFunc:
         """A function without calls under names that say nothing."""

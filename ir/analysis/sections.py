@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import islpy as isl
 from msgspec.structs import replace
 
@@ -24,18 +26,19 @@ def equal_integers(one: Expr, other: Expr) -> bool:
     return pb.within_budget(equal, False)
 
 
-def disjoint_sections(one: Section, other: Section) -> bool:
-    """Whether two sections of a buffer have no element in common, whatever the scalars in them are."""
+def disjoint_sections(one: Section, other: Section, known: Callable[[], isl.Set] = pb.always) -> bool:
+    """Whether two sections of a buffer have no element in common, whatever the scalars in them are.
+
+    `known` gives what holds of scalars there, as a params set; it is asked where nothing else helps.
+    """
 
     def apart() -> bool:
-        boxes: list[isl.Set] = []
+        both = pb.always()
         for section in (one, other):
-            place = tuple(Var(f"<{k}>", start.dtype) for k, (start, _) in enumerate(section.ranges))
-            for var, (start, extent) in zip(place, section.ranges, strict=True):
+            for k, (start, extent) in enumerate(section.ranges):
                 size = const(1, start.dtype) if extent is None else of_dtype(extent, start.dtype)
-                boxes.append(pb.loop_domain(var, start, size).may)
-        rank = len(one.ranges)
-        return any(boxes[k].is_disjoint(boxes[rank + k]) for k in range(rank))
+                both = both.intersect(pb.loop_domain(Var(f"<{k}>", start.dtype), start, size).may)
+        return both.is_empty() or both.intersect(known()).is_empty()
 
     return one.buffer != other.buffer or pb.within_budget(apart, False)
 

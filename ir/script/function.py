@@ -173,6 +173,7 @@ class FunctionParser:
             nodes = nodes[:-1]
         self._deeper(nodes[0] if nodes else None)
         for node in nodes:
+            self._gives_a_value(node)
             bound = self._binding(node, scope, top=top)
             if bound is None:
                 done.append(self.statement(node, scope))
@@ -186,6 +187,17 @@ class FunctionParser:
             done[start:] = [wrap(seq(*done[start:]))]
         self.depth = outer
         return seq(*done)
+
+    def _gives_a_value(self, node: ast.stmt) -> None:
+        """Refuse calls of kernels where a statement needs a value."""
+        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or node.value is None:
+            return
+        for call in ast.walk(node.value):
+            name = self.kernels.named(call.func) if isinstance(call, ast.Call) else None
+            if name is not None and name in self.kernels:
+                message = f"`{name}` is a kernel, which gives no value"
+                hint = f"make the call a statement, and pass a buffer for each result: {name}(...)"
+                raise self.source.error("no-value", message, call, help=hint)
 
     def _in_scopes(self, body: Stmt, node: ast.stmt) -> Stmt:
         """A body whose local buffers, where they are many, are local to the statements that use them."""

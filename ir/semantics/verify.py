@@ -56,6 +56,7 @@ from ir.nodes import (
     Var,
     WrittenStmt,
 )
+from ir.presburger.facts import facts_at
 from ir.presburger.sets import exclusive
 from ir.printing.printer import to_script
 from ir.program.calls import size_arguments, without_calls
@@ -140,6 +141,7 @@ class _WellFormed:
         self.defined: set[Function] = set()
         self.kernels: dict[str, PrimFunc] = {}
         self.place: Span | None = func.span
+        self.path: list[Stmt] = []  # from the body to the statement that is looked at
 
     def check(self) -> None:
         for param in self.func.params:
@@ -232,6 +234,7 @@ class _WellFormed:
     def _stmt(self, stmt: Stmt) -> None:
         outer = self.place
         self.place = outer if stmt.span is None else stmt.span
+        self.path.append(stmt)
         match cast(WrittenStmt, stmt):
             case Store(buffer=buffer, indices=indices, value=value):
                 self._indices(buffer, indices, stmt.span)
@@ -268,6 +271,7 @@ class _WellFormed:
                 self._call_stmt(call)
             case other:
                 assert_never(other)
+        self.path.pop()
         self.place = outer
 
     def _loop(self, loop: For) -> None:
@@ -356,7 +360,7 @@ class _WellFormed:
             for other, second in given[:k]:
                 if section.buffer != second.buffer or not {param, other} & {*written}:
                     continue
-                if not disjoint_sections(section, second):
+                if not disjoint_sections(section, second, lambda: facts_at(self.func, tuple(self.path))):
                     writes = param if param in written else other
                     message = (
                         f"{call.callee.name} writes `{writes.name}`, and {second} for `{other.name}` and {section} for "

@@ -164,9 +164,11 @@ def ordered(code: JaxExpr, axes: Sequence[Axis], order: Sequence[Axis]) -> Value
 
 
 def in_order(value: Value, order: Sequence[Axis]) -> Value:
-    """A value with its axes in an order, from what it was before a transpose."""
-    found = ordered(*(value.plain or (value.code, value.axes)), order)
-    return value if found.plain is None and value.plain is None else found
+    """A value with its axes in the order of the statement, which may have changed since it was written."""
+    code, axes = value.plain or (value.code, value.axes)
+    if value.plain is None and [a.var for a in axes] == [a.var for a in union(order, axes)]:
+        return value
+    return ordered(code, axes, order)
 
 
 def layout_order(
@@ -270,12 +272,9 @@ class Translator:
             case Undef(dtype=dtype):
                 return literal(0, dtype)
             case Var() as var:
-                return self.variable(var)
+                return in_order(self.variable(var), self.order)
             case Load() as load:
-                value = self.load(load)
-                if value.plain is None and len(value.axes) < 2:
-                    return value
-                return in_order(value, self.order)
+                return in_order(self.load(load), self.order)
             case Unary(op=op, operand=a):
                 return self._unary(op, self._harmless(a, _STEEP[op]) if op in _STEEP else self.expr(a), expr.dtype)
             case Binary(op="div", lhs=a, rhs=b):

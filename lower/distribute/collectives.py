@@ -28,6 +28,16 @@ def window(x, dim, axes, first, width):
     return lax.bitcast_convert_type(lax.psum(jnp.where(mine, bits, 0), axes), x.dtype)
 '''
 
+AFAR = '''
+def from_afar(x, dim, axes, parts, step, low, high):
+    """Elements `low` to `high` of a dimension, counted from where block `step * d` starts for device d, in a ring."""
+    size, blocks = x.shape[dim], []
+    for k in range(low // size, high // size + 1):
+        part = lax.slice_in_dim(x, max(0, low - k * size), min(size, high + 1 - k * size), axis=dim)
+        blocks.append(lax.ppermute(part, axes, [((step * d + k) % parts, d) for d in range(parts)]))
+    return jnp.concatenate(blocks, dim)
+'''
+
 TURNED = '''
 def turned(x, dim, other, axes, size):
     """`x` with all of `dim`, and of `other`, in blocks of `size`, one block."""
@@ -73,6 +83,7 @@ def carried_linear(x, factors, dim, axes):
 FUNCTIONS = {
     "with_neighbours": NEIGHBOURS,
     "window": WINDOW,
+    "from_afar": AFAR,
     "turned": TURNED,
     "own_block": OWN,
     "all_max": EXTREME.replace("{name}", "max"),

@@ -14,6 +14,7 @@ import islpy as isl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -39,7 +40,7 @@ from ir.traverse import children, free_vars, has_loads, substitute_expr, with_ch
 from lower.analysis.linear_forms import Linear, linear, tidy, to_expr
 from lower.distribute.grid import Axes, Cut, Placement, local_shape, tidied
 from lower.distribute.stages import NotDistributed, Stage
-from lower.distribute.views import Reading, View, exchanged, joined, own, serves, span
+from lower.distribute.views import Near, Reading, View, exchanged, joined, own, serves, span, volume
 
 Place = Callable[[Buffer, View], Buffer]  # the buffer that has a view of another one
 
@@ -261,6 +262,9 @@ class OwnerComputes(Struct):
         for mine in self.assigned.values():
             blocks.setdefault(mine.axes, set()).add(mine.step)
         view = self.reading.view(load, placement, known, blocks)
+        apart = self._unwrapped(load, view, known, blocks)
+        if apart is not None:
+            return self._expr(apart, known)
         if self.views is None:
             self.found.append((load.buffer, view))
             for index in load.indices:
@@ -269,6 +273,33 @@ class OwnerComputes(Struct):
         chosen = next(v for b, v in self.views if b == load.buffer and (v == view or serves(v, view)))
         places = [self.reading.position(i, part) for i, part in zip(load.indices, chosen, strict=True)]
         return Load(self.place(load.buffer, chosen), self._exprs((_settled(p, known) for p in places), known))
+
+    def _unwrapped(self, load: Load, view: View, known: isl.Set, blocks: Mapping[Axes, set[int]]) -> Expr | None:
+        """A load along a ring that is needed whole, as a choice of those along a line for each time around.
+
+        None where no index is a remainder that a few lines have, or where devices receive no less for these.
+        """
+        placement, grid = self.placements[load.buffer], self.reading.grid
+        for d, (index, part) in enumerate(zip(load.indices, view, strict=True)):
+            match index, part:
+                case Binary(op="floormod", lhs=lhs, rhs=Const(value=int(size)) as end), Near(kept=()) if size > 0:
+                    found = span(lhs, known)
+                case _:
+                    continue
+            if found is None or not 0 <= found.high // size - found.low // size < _TURNS:
+                continue
+            choice: Expr | None = None
+            received = 0.0
+            for turn in range(found.high // size, found.low // size - 1, -1):
+                place = tidied(Binary("sub", lhs, const(turn * size, index.dtype)))
+                line = replace(load, indices=(*load.indices[:d], place, *load.indices[d + 1 :]))
+                here = known.intersect(pb.loop_domain(_PLACE, const(0, index.dtype), end).may)
+                here = here.intersect(bound_to(_PLACE, place))
+                received += volume(load.buffer, placement, self.reading.view(line, placement, here, blocks), grid)
+                choice = line if choice is None else Select(Binary("lt", place, end), line, choice)
+            if received < volume(load.buffer, placement, view, grid):
+                return choice
+        return None
 
     def _conditions(self, cond: Expr, known: isl.Set) -> Expr:
         """A condition without the parts of it that are known to hold."""
@@ -285,7 +316,9 @@ class OwnerComputes(Struct):
                 return cond
 
 
-_TRUE = Const(True, pb.DType.BOOL)
+_TRUE = Const(True, DType.BOOL)
+_PLACE = Var("<place>", DType.INT32)  # no name of a program
+_TURNS = 3  # a loop over padding goes around once more than the one over elements
 
 
 def _settled(index: Expr, known: isl.Set) -> Expr:

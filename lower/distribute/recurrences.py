@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ir.nodes import SKIP, Binary, Buffer, Const, Expr, For, Load, Select, Stmt, Store, Var, const, seq
 from ir.operators import COMMUTATIVE, combines, neutral
 from ir.program.edit import with_children
-from ir.traverse import loads, stmt_children, substitute_expr
+from ir.traverse import free_vars, has_loads, loads, stmt_children, substitute_expr
 from lower.analysis.linear_forms import Linear, linear
 from lower.distribute.grid import tidied
 from lower.distribute.stages import Node, Stage, Steps
@@ -104,7 +104,7 @@ def going(stage: Stage, loop: For, dim: int) -> Going | None:
     offset = linear(store.indices[dim]) - Linear({loop.var: 1})
     if not offset.is_const:
         return None
-    parts = _parts(store, dim)
+    parts = _parts(store, dim, {s.var for s in stage.loops})
     if parts is None:
         return None
     op, term, factor = parts
@@ -118,8 +118,8 @@ def _chain(stmt: Stmt) -> list[Stmt]:
     return [stmt, *(s for child in stmt_children(stmt) for s in _chain(child))]
 
 
-def _parts(store: Store, dim: int) -> tuple[str, Expr, Expr | None] | None:
-    """The operator, the term and the factor of a step."""
+def _parts(store: Store, dim: int, loops: set[Var]) -> tuple[str, Expr, Expr | None] | None:
+    """The operator, the term and the factor of a step, which read nothing that another step stores."""
 
     def previous(expr: Expr) -> bool:
         if not isinstance(expr, Load) or expr.buffer != store.buffer:
@@ -127,8 +127,8 @@ def _parts(store: Store, dim: int) -> tuple[str, Expr, Expr | None] | None:
         steps = [linear(i) - linear(j) for i, j in zip(store.indices, expr.indices, strict=True)]
         return all(s.is_const and s.const == (d == dim) for d, s in enumerate(steps))
 
-    def free(*exprs: Expr) -> bool:
-        return not any(previous(e) for expr in exprs for e in loads(expr))
+    def free(expr: Expr) -> bool:
+        return not any(e.buffer == store.buffer and not _left(store, e, loops) for e in loads(expr))
 
     match store.value:
         case Binary(op=op, lhs=lhs, rhs=rhs) if previous(lhs) and free(rhs) and combines(op, store.buffer.dtype):
@@ -144,6 +144,15 @@ def _parts(store: Store, dim: int) -> tuple[str, Expr, Expr | None] | None:
         case _:
             pass
     return None
+
+
+def _left(store: Store, load: Load, loops: set[Var]) -> bool:
+    """Whether a load is of what no earlier step stores: the element as it was, or one in another row or plane."""
+    steps = [linear(i) - linear(j) for i, j in zip(store.indices, load.indices, strict=True)]
+    if all(s.is_const and s.const == 0 for s in steps):
+        return True
+    fixed = [not free_vars(i) & loops and not has_loads(i) for i in store.indices]
+    return any(same and s.is_const and s.const != 0 for same, s in zip(fixed, steps, strict=True))
 
 
 _COMMUTE = {law.op for law in COMMUTATIVE}

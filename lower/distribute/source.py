@@ -20,7 +20,7 @@ from lower.distribute.grid import Cut, Placement
 from lower.distribute.spmd import Spmd
 from lower.distribute.stages import NotDistributed
 from lower.distribute.steps import Carry, Combine, Exchange, Repeat, Run, Step
-from lower.distribute.views import Near, Turned, Window, in_words
+from lower.distribute.views import Afar, Near, Turned, Window, in_words
 from lower.emission.emitted import Emitted
 from lower.emission.function import program_piece
 from lower.emission.scope import Names
@@ -189,6 +189,9 @@ class _Source(Struct):
             elif isinstance(part, Window):
                 first = self._number(Binary("sub", part.first, self.spmd.grid.first(cut, part.first.dtype)))
                 code = call(self._helper("window"), code, d, _texts(cut.axes), first, part.width)
+            elif isinstance(part, Afar):
+                parts, helper = self.spmd.grid.count(part.axes), self._helper("from_afar")
+                code = call(helper, code, d, _texts(part.axes), parts, part.step, part.low, part.high)
             elif isinstance(part, Near):
                 code = self._near(code, d, cut, part)
         return [*found, assign(self.names.of(step.target), code)]

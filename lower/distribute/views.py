@@ -1,7 +1,8 @@
 """What a stage reads of a buffer of which a device owns a block, and what that costs to exchange.
 
-For each cut dimension: the own block with some elements of its neighbours, a window that is the same for all devices,
-or all of it. The distances are the extremes of indices over the iterations of a device, found by isl.
+For each cut dimension: the own block with some elements of its neighbours, a window that is the same for all devices
+or goes along or against their order, or all of it. The distances are the extremes of indices over the iterations of a
+device, found by isl.
 """
 
 from __future__ import annotations
@@ -35,6 +36,22 @@ class Window(Struct, frozen=True):
     width: int
 
 
+class Afar(Struct, frozen=True):
+    """Elements from `low` to `high` of a dimension, counted from where block `step * d` starts, for block `d` along
+    mesh axes: those of a window far from its own block, or where a dimension is gone through the other way round."""
+
+    axes: Axes
+    block: int
+    step: int
+    low: int
+    high: int
+
+    @property
+    def width(self) -> int:
+        """How many elements they are."""
+        return self.high - self.low + 1
+
+
 class Turned(Struct, frozen=True):
     """A block of a dimension that is not cut, for which the dimension `instead` is whole on each device."""
 
@@ -43,7 +60,7 @@ class Turned(Struct, frozen=True):
     instead: int
 
 
-Part = Near | Window | Turned | None  # of a dimension; None where devices have all of it anyway
+Part = Near | Window | Afar | Turned | None  # of a dimension; None where devices have all of it anyway
 View = tuple[Part, ...]
 
 
@@ -118,6 +135,13 @@ class Reading(Struct, frozen=True):
                     continue  # from so many devices that all of it is no more
                 if block - cut.block + before + after < price:
                     best, price = Near(kept, block, before, after), block - cut.block + before + after
+        for step in (1, -1):
+            start = Binary("mul", self.grid.first(cut, index.dtype), const(step, index.dtype))
+            found = span(Binary("sub", _unwrapped(index, total), start), known)
+            if found is not None and found.low <= found.high:
+                afar = Afar(cut.axes, cut.block, step, found.low, found.high)
+                if afar.width < price and 2 * afar.width <= total - cut.block:
+                    best, price = afar, afar.width
         first = self._common(index)
         found = span(Binary("sub", index, first), known) if first is not None else None
         if first is not None and found is not None and found.high >= found.low:
@@ -169,6 +193,10 @@ class Reading(Struct, frozen=True):
                 index = _unwrapped(index, block * self.grid.count(kept))
             case Window(first=first):
                 start = first
+            case Afar(axes=axes, block=block, step=step, low=low):
+                start = Binary("mul", self.grid.first(Cut(axes, block), index.dtype), const(step, index.dtype))
+                start = Binary("add", start, const(low, index.dtype))
+                index = _unwrapped(index, block * self.grid.count(axes))
             case Turned(axes=axes, block=block):
                 start = self.grid.first(Cut(axes, block), index.dtype)
         return tidied(Binary("sub", index, start))
@@ -197,8 +225,8 @@ def view_shape(buffer: Buffer, view: View) -> tuple[Expr, ...]:
                 return size
             case Near(block=block, before=before, after=after):
                 return const(block + before + after, size.dtype)
-            case Window(width=width):
-                return const(width, size.dtype)
+            case Window() | Afar():
+                return const(part.width, size.dtype)
             case Turned(block=block):
                 return const(block, size.dtype)
 
@@ -240,6 +268,8 @@ def volume(buffer: Buffer, placement: Placement, view: View, grid: Grid) -> floa
                     total += row * (block - cut.block + before + after) / cut.block
                 case Window(width=width):
                     total += 2 * row * width / cut.block
+                case Afar():
+                    total += row * part.width / cut.block
                 case _:
                     pass
     return total + (row if turned else 0)
@@ -268,6 +298,9 @@ def in_words(view: View, placement: Placement) -> str:
                 parts.append(f"blocks of dimension {d} that lie together")
             case Window(first=first, width=width):
                 parts.append(f"{width} of dimension {d} from {first} on")
+            case Afar(step=step, width=width):
+                turned = ", which the devices go through the other way round" if step < 0 else ""
+                parts.append(f"{width} of dimension {d} from other devices{turned}")
             case Turned():
                 parts.append(f"a block of dimension {d}")
             case _:
@@ -283,7 +316,7 @@ def names_of(view: View) -> Iterator[str]:
                 yield "whole"
             case Near(before=before, after=after) if before or after:
                 yield "near"
-            case Window():
+            case Window() | Afar():
                 yield "window"
             case Turned():
                 yield "turned"

@@ -222,7 +222,8 @@ def same_place(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
 def continues_besides(
     statement: Statement, loop: Loop, previous: Sequence[Load], private: Mapping[Buffer, int]
 ) -> bool:
-    """Whether a statement reads what an earlier iteration of a loop stored otherwise than by `previous`."""
+    """Whether a statement reads what an earlier iteration of a loop, or of one inside of it, stored otherwise than by
+    `previous`: where a step goes on from what it has stored itself, it is not one step."""
     nothing = const(0, statement.store.value.dtype)
 
     def one(e: Expr) -> Expr:
@@ -234,7 +235,7 @@ def continues_besides(
     store = replace(statement.store, value=rest)
     level = statement.loops.index(loop)
     found = dependences([replace(statement, store=store, update=None)], private)
-    return any(d.kind == "flow" and d.level == level for d in found)
+    return any(d.kind == "flow" and d.level is not None and d.level >= level for d in found)
 
 
 def tame(factor: Expr, loop: Loop | For, least: float = -1) -> bool:

@@ -181,7 +181,7 @@ class _Loops:
         seen = place.seen
         for loop in node.statement.loops:
             if loop in node.axes:
-                loops[loop], bounds = self._axis(loop, node, place, seen)
+                loops[loop], bounds = self._axis(loop, node, resolved, place, seen)
                 seen |= {loop.var}
                 guards += bounds
             elif loop.var in place.boxed:
@@ -223,7 +223,9 @@ class _Loops:
             body = Let(var, cond, body)
         return body
 
-    def _axis(self, loop: Loop, node: ArrayStatement, place: _Place, seen: frozenset[Var]) -> tuple[For, list[Expr]]:
+    def _axis(
+        self, loop: Loop, node: ArrayStatement, resolved: Statement, place: _Place, seen: frozenset[Var]
+    ) -> tuple[For, list[Expr]]:
         """An axis as a loop, and conditions where it runs over more than the loop did."""
         own = place.axes.get(id(node), {}).get(loop) or place.boxes.get(loop)
         start, extent = self.expansion.expr(loop.start), self.expansion.expr(loop.extent)
@@ -232,7 +234,7 @@ class _Loops:
         if own is not None or self._unseen(seen, start, extent):
             start, extent = to_expr(box.low, loop.var), to_expr(box.extent, loop.var)
             bounds = [] if box.exact else [self.expansion.expr(b) for b in own_bounds(loop)]
-        kind, notes = _kind(loop, node)
+        kind, notes = _kind(loop, resolved, node.scan)
         return For(loop.var, start, extent, SKIP, kind, notes), bounds
 
 
@@ -244,9 +246,8 @@ def _updated(s: Statement) -> Store:
     return replace(s.store, value=Binary(op, Load(s.buffer, s.store.indices), value))
 
 
-def _kind(loop: Loop, node: ArrayStatement) -> tuple[LoopKind, tuple[tuple[str, object], ...]]:
-    """How an axis is written: parallel where each iteration has results of its own."""
-    s, scan = node.statement, node.scan
+def _kind(loop: Loop, s: Statement, scan: Scan | None) -> tuple[LoopKind, tuple[tuple[str, object], ...]]:
+    """How an axis of a statement, expanded, is written: parallel where each iteration has results of its own."""
     if scan is not None and any(loop is o for o in _run_by(scan)):
         return "serial", ((_AXIS, type(scan).__name__.lower()),)
     if not any(loop.var in free_vars(i) for i in s.store.indices):

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.operators import neutral
 from ir.traverse import free_vars, loads, map_expr
@@ -158,7 +158,7 @@ def _parted(
     new: Fresh,
 ) -> list[Statement] | None:
     """Statements with some sums into a local in an array, whose elements are added where the first of them stood."""
-    ops = {update_class(s.update[0]) for s in group if s.buffer == local and s.update is not None}
+    ops: set[UpdateOp] = {update_class(s.update[0]) for s in group if s.buffer == local and s.update is not None}
     last = max(s.position for s in group if s.buffer == local)
     readers = [s for s in group if s.buffer != local and local in s.buffers()]
     if len(ops) != 1 or any(s.position < last for s in readers) or any(s.guards for s in sums):

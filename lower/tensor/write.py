@@ -20,7 +20,18 @@ from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import Linear, same_range
 from lower.array.reduce import einsum, in_floats, reduction
-from lower.array.values import Translator, Value, aligned, dtype_code, layout_order, literal, ordered, typed, union
+from lower.array.values import (
+    Translator,
+    Value,
+    aligned,
+    dtype_code,
+    in_order,
+    layout_order,
+    literal,
+    ordered,
+    typed,
+    union,
+)
 from lower.array.views import Axis
 from lower.program.build import call, method
 from lower.program.nodes import Call, JaxExpr, Name
@@ -310,7 +321,7 @@ class SumWriter:
     def _write(self, term: Term) -> Value:
         match term:
             case Term(op="Leaf", number=number):
-                return self._leaf(self.values[number])
+                return in_order(self.values[number], self.translator.order)
             case Term(op="Div", args=(a, b)):
                 lhs, rhs = self._write(a), self._write(b)
                 if any(self._varies(t) for t in b.walk()):
@@ -359,13 +370,6 @@ class SumWriter:
         return term.op == "Leaf" and not (
             term.number < len(self.leaves) and isinstance(self.leaves[term.number], Const)
         )
-
-    def _leaf(self, value: Value) -> Value:
-        """A leaf with its axes in the order that the translator has at present."""
-        code, axes = value.plain or (value.code, value.axes)
-        if value.plain is None and _same(value.axes, union(self.translator.order, axes)):
-            return value
-        return ordered(code, axes, self.translator.order)
 
     def _in_layout(self, term: Term, bits: int) -> Value:
         """A sum whose elements are gone through in the order in which the largest array has them."""

@@ -200,6 +200,7 @@ REFUSED = {
     "fill(B[0, 1:5], 1.0)": "load-out-of-bounds",
     "copy(A[0, :], A[0, :])": "aliasing",
     "pairs(1, A[0, 0:2], A[0, 1:2])": "aliasing",
+    "for i, j in T.grid(8, 8): copy(A[i, :], A[j, :])": "aliasing",
     "fil(B[0, :], 1.0)": "unknown-function",
     "cls.fil(B[0, :], 1.0)": "unknown-function",
     'T.call_extern("int32", "f", B.data)': "unknown-function",
@@ -222,6 +223,9 @@ def test_ways_in_say_of_a_wrong_call_what_the_verifier_does():
             way(module("fill(B, 1.0)"))
     with pytest.raises(ParseError, match="did you mean `fill`"):
         module("fil(B[0, :], 1.0)")
+    for line in ("B = copy(A, A)", "A[0, 0] = 1.0 + cls.copy(A, B)"):
+        with pytest.raises(ParseError, match="`copy` is a kernel, which gives no value"):
+            module(line)
 
 
 def test_sections_that_do_not_meet_are_no_aliases():
@@ -229,6 +233,9 @@ def test_sections_that_do_not_meet_are_no_aliases():
         "copy(A[0, :], A[1, :])",
         "for i in range(7):\n        copy(A[i, :], A[i + 1, :])",
         "copy(B[0, :], B[1, :])",
+        "for i in range(8):\n        for j in range(i):\n            copy(A[i, :], A[j, :])",
+        "for i, j in T.grid(8, 8):\n        if i != j:\n            copy(A[i, :], A[j, :])",
+        "for j in range(4):\n        copy(A[7 - j, :], A[j, :])",
     ):
         verify(module(line)["main"])
 

@@ -221,6 +221,24 @@ def f(A: T.Buffer((13, 13), "float32")):
         for i, j in T.grid(12 - k, 12 - k):
             A[k + 1 + i, k + 1 + j] = A[k + 1 + i, k + 1 + j] - A[k + 1 + i, k] * A[k, k + 1 + j] * 0.01
 """
+LARGEST_OF_ROWS = """
+def f(A: T.Buffer((13, 9), "float32"), B: T.Buffer((13, 9), "float32"), C: T.Buffer((13,), "int32")):
+    for i in range(13):
+        m = T.alloc_buffer((1,), "float32")
+        m[0] = A[i, 0]
+        C[i] = 0
+        for j in range(9):
+            if A[i, j] > m[0]:
+                m[0] = A[i, j]
+                C[i] = j
+        for j in range(9):
+            B[i, j] = A[i, j] - m[0]
+"""
+REVERSAL = """
+def f(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for i in T.serial(100):
+        B[i] = A[{index}]
+"""
 BOTH = {"A": P("x"), "B": P("x")}
 PERMUTE, REDUCE, GATHER = "collective-permute", "all-reduce", "all-gather"
 EXCHANGED = {
@@ -233,6 +251,9 @@ EXCHANGED = {
     "convolution": (CONVOLUTION, {"X": P(None, "x"), "Y": P(None, "x")}, [(PERMUTE, "f32[3,3]")] * 2),
     "histogram": (HISTOGRAM, {"A": P("x")}, [(REDUCE, "s32[16]")]),
     "transposition": (TRANSPOSITION, BOTH, [("all-to-all", f"({', '.join(['f32[8,4]'] * 8)})")]),
+    "reversal": (REVERSAL.format(index="99 - i"), BOTH, [(PERMUTE, f"f32[{n}]") for n in (4, 9)]),
+    "rotation": (REVERSAL.format(index="(i + 45) % 100"), BOTH, [(PERMUTE, f"f32[{n}]") for n in (10, 3, 6, 7)]),
+    "locals of rows": (LARGEST_OF_ROWS, {**BOTH, "C": P("x")}, []),
     "elimination": (ELIMINATION, {"A": P("x")}, [(REDUCE, "u32[1,16]")] * 2),
 }
 
@@ -248,6 +269,26 @@ def test_devices_exchange_borders_and_partial_results(name: str, line: Mesh) -> 
     assert shapes == expected
 
 
+@pytest.mark.parametrize("n", [13, 16])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "A[{m} - i] * 2 + A[i]",
+        "T.if_then_else(i > 0, A[{n} - i] - A[{m} - i], 0)",
+        "A[(i + 1) % {n}] + A[(i + {m}) % {n}]",
+        "A[(i - 5) % {n}] - A[({m} - i + 3) % {n}]",
+        "A[(i + 3) % 7] + A[(2 * i) % {n}]",
+        "T.if_then_else(i < 6, A[i + 7], A[i - 6])",
+    ],
+)
+def test_windows_far_away_and_the_other_way_round(value: str, n: int, line: Mesh, plane: Mesh) -> None:
+    shape = f'T.Buffer(({n},), "int32")'
+    body = value.format(n=n, m=n - 1)
+    func = func_of(f"def f(A: {shape}, B: {shape}):\n    for i in range({n}):\n        B[i] = {body}\n")
+    check(func, line, BOTH)
+    check(func, plane, {"A": P(("x", "y")), "B": P("x")})
+
+
 def test_a_linear_recurrence_goes_on_from_device_to_device(line: Mesh) -> None:
     func = func_of(
         """
@@ -260,6 +301,17 @@ def f(A: T.Buffer((45, 3), "float32"), F: T.Buffer((45, 3), "float32"), B: T.Buf
     )
     kernel = check(func, line, {"A": P("x"), "B": P("x"), "F": P("x")})
     assert {shape for _, shape in exchanges(kernel, *[np.ones((45, 3), "float32")] * 3)} == {"f32[8,1,3]"}
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["H[t, i] + H[t, i + 2]", "H[t, i + 1] + H[t, i]", "H[t, i + 1] + H[t + 1, i + 1]", "H[t, i + 1] + H[t, 0]"],
+)
+@pytest.mark.parametrize("shardings", [{"H": P(None, "x")}, {"H": P("x")}])
+def test_steps_read_what_earlier_ones_have_stored(step: str, shardings: dict, line: Mesh) -> None:
+    loops = "for t in range(9):\n        for i in range(11):\n            "
+    text = f'def f(H: T.Buffer((10, 13), "int32")):\n    {loops}H[t + 1, i + 1] = {step}\n'
+    check(func_of(text), line, shardings)
 
 
 def test_factors_of_a_recurrence_whose_products_leave_the_numbers(line: Mesh) -> None:

@@ -35,3 +35,11 @@ def test_what_a_column_counts_is_looked_at_as_its_array_lies() -> None:
     body = "for t in range(20):\n    N[t] = 0\n    for d in range(30):\n        if A[d, t] > 0:\n"
     source = unwrapped(agreeing_source(read(params, body + "            N[t] = N[t] + 1")))
     assert "jnp.sum((A > 0).astype(jnp.int32), axis=0" in source
+
+
+@pytest.mark.parametrize("shape", [(9, 9, 20), (5, 13, 8), (20, 9, 9)])
+def test_operands_are_read_as_the_largest_of_them_lies(shape: tuple[int, int, int]) -> None:
+    n, m, k = shape
+    params = f'A: T.Buffer(({n}, {m}), "int32"), B: T.Buffer(({m}, {k}), "int32"), C: T.Buffer(({n}, {k}), "int32")'
+    body = f"for i, j in T.grid({n}, {k}):\n    C[i, j] = 0\n    for l in range({m}):\n"
+    agreeing_source(read(params, body + "        C[i, j] = C[i, j] + T.max(A[i, l], B[l, j])"))

@@ -165,6 +165,15 @@ SCANS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("value", ["B[j] + B[j - 1] * 0.25", "T.max(B[j], B[j - 1] + A[i])", "B[j] * 0.25 + B[j - 2]"])
+@pytest.mark.parametrize(
+    "order", ["for j in range(2, 20):\n    for i in range(3):", "for i in range(3):\n    for j in range(2, 20):"]
+)
+def test_a_step_that_goes_on_from_what_it_stored_is_not_one_step(value: str, order: str) -> None:
+    for target in (CPU, EAGER, LEVELS, PASSES):
+        check(read(VECTORS, f"{order}\n        B[j] = {value}"), target=target)
+
+
 @pytest.mark.parametrize(("params", "body"), some(SCANS.values(), 7), ids=SCANS.keys())
 def test_scans(params: str, body: str) -> None:
     report = check(read(params, body))

@@ -1,0 +1,59 @@
+"""Functions that differ in numbers only are searched once for all numbers, unless these matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compare import assert_refines
+from egraph_rules.cost.target import CPU
+from egraph_rules.modules.program import search_for
+from egraph_rules.modules.variants import Pricer
+from ir import PrimFunc, parse
+from ir.program.abstract import abstract
+from ir.program.canonical import canonical
+
+
+def stage(body: str, dtype: str, *numbers: float) -> PrimFunc:
+    params = f'A: T.Buffer((14,), "{dtype}"), B: T.Buffer((12,), "{dtype}")'
+    lines = [f"    {line}" for line in body.format(*numbers).splitlines()]
+    return parse(f"@T.prim_func\ndef stage({params}):\n" + "\n".join(lines)).funcs[0]
+
+
+SUM = "for i in range(12):\n    B[i] = A[i] * {0}\n    if 0 <= i + 1:\n        B[i] = B[i] + {1}"
+KNOWN = "for i in range(14):\n    T.assume(A[i] >= {1})\nfor i in range(12):\n    if A[i] >= {0}:\n        B[i] = A[i]"
+PLACES = "for i in range(12):\n    B[i] = A[i + 14 - 2 * {0}] + A[{1}]"
+
+
+@pytest.mark.parametrize(
+    ("body", "dtype", "numbers", "searches"),
+    [
+        (SUM, "float32", [(3.0, 5.0), (0.3, 7.0), (3.5, 6.0), (6.0, 7.0)], 2),
+        (SUM, "int32", [(3, 5), (3, 7), (5, 6), (6, 7)], 2),
+        (SUM, "float32", [(3.0, 5.0), (5.0, 3.0), (-3.0, 5.0), (3.0, 3.0), (4.0, 5.0), (1.0, 5.0)], 6),
+        (KNOWN, "float32", [(3.0, 5.0), (3.0, 7.0), (5.0, 7.0)], 4),
+        (PLACES, "int32", [(6, 5), (7, 9)], 2),
+    ],
+)
+def test_searches_are_shared_where_numbers_do_not_matter(
+    body: str, dtype: str, numbers: list[tuple[float, ...]], searches: int
+) -> None:
+    def search(func: PrimFunc) -> tuple[PrimFunc, float]:
+        found = search_for(CPU)(func)
+        return found.best, found.variants[0][1]
+
+    pricer, rng = Pricer(search, CPU), np.random.default_rng(0)
+    for given in numbers:
+        func = stage(body, dtype, *given)
+        best, price = pricer.best(func)
+        assert price <= search(func)[1]
+        assert_refines(func, best, rng)
+    assert pricer.searches == searches
+
+
+def test_numbers_come_back() -> None:
+    func = canonical(stage(SUM, "int32", 3, 5)).func
+    form = abstract(func)
+    assert form is not None and len(form.func.params) == 4
+    assert form.back(form.func) == func
+    assert abstract(canonical(stage(SUM, "int32", 1, 2)).func) is None
