@@ -321,7 +321,8 @@ def optimize(
             given = erase(search.func.body)
             compact = [(prices.program(body), body) for body in map(erase, search.compact)]
             called = [(prices.program(body), body) for body in map(erase, search.called)]
-            ranking = ranked(found, compact, called, (prices.program(given), given), as_named, whole)
+            written = prices.program(given), given
+            ranking = ranked(found, compact, called, written, as_named, whole, chosen.call)
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began

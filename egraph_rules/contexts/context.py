@@ -26,7 +26,7 @@ from egraph_rules.contexts.elements import elements, is_told, place, values_of_n
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed, unstored_yet
-from egraph_rules.contexts.induction import still_held, written_again
+from egraph_rules.contexts.induction import recurrent_bounds, still_held, written_again
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.regular import Numbers, Regular, computed
@@ -365,6 +365,8 @@ class Contexts:
         )
         if self._decides:
             known = held.joined(known, self._numbers.in_iterations(f, loop, domain))
+            bounds = recurrent_bounds(self, facts, loop, self._defined, started=True)
+            known = held.joined(known, *(self._numbers.among(b, known) for b in bounds))
         conditions = tuple((c, v) for c, v in (*f.conditions, *of_trips(loop)) if not reads_any(c, body.may))
         if Floats.FINITE in self.floats:
             conditions += tuple((cond, True) for cond in computed(self, facts, loop))
@@ -425,7 +427,11 @@ class Contexts:
             counted(f, stmt, self._defined),
             self._stored_number(facts, stmt),
         )
-        return held.joined(told, self._numbers.after(f, stmt)) if self._decides else told
+        if not self._decides:
+            return told
+        told = held.joined(told, self._numbers.after(f, stmt))
+        bounds = recurrent_bounds(self, facts, stmt, self._defined)
+        return held.joined(told, *(self._numbers.among(b, told) for b in bounds))
 
     def _stored_number(self, facts: int, stmt: Stmt) -> Contents:
         """The number that a store leaves, where its value is one by what is known before it."""

@@ -334,15 +334,25 @@ class Numbers:
 
     def in_iterations(self, f: Facts, loop: For, domain: isl.Set) -> Contents:
         """That elements that a loop writes hold numbers when an iteration starts: as they did before the loop, or since
-        an earlier one has computed them. `domain` are the values of variables in it."""
+        an earlier one has computed them, of what those before it have. `domain` are the values of variables in it."""
         body, sets = self._contexts.effects.of(loop.body), LoopSets.of(loop)
         before, floats = _said_of(f, body.may), {b: r for b, r in body.must.items() if b.dtype.is_float}
         sums = {b: r for b, r in floats.items() if b in body.reads and self.of(b) is None}
-        if not (before or sums) or not self.defines(f.entering(loop), loop.body, domain):
+        if not (before or sums):
             return {}
         early = f"{sets.name}'"
         earlier = sets.others(sums, fx.before(early, sets.name), sets.must, early)
-        return held.joined(before, {(b, TRUE): r for b, r in earlier.items()})
+        told: Contents = {(b, TRUE): r for b, r in earlier.items()}
+        inside = replace(f.entering(loop), known=held.joined(f.known, told))
+        return held.joined(before, told) if self.defines(inside, loop.body, domain) else {}
+
+    def among(self, claims: Contents, known: Contents) -> Contents:
+        """Claims about elements that are numbers, as far as it is known of floats that they are."""
+        if self._source is None:
+            return claims
+        floats = {key: r for key, r in claims.items() if key[0].dtype.is_float}
+        numbers = {key: r.intersect(known[key[0], TRUE]) for key, r in floats.items() if (key[0], TRUE) in known}
+        return {key: r for key, r in claims.items() if key not in floats} | numbers
 
     def defines(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
         """Whether all that a statement writes is no undef and a number, by the facts before it; variables are in

@@ -268,10 +268,14 @@ PUSH = (
         "(union x (FltAt f t v)) (set (fval (FltAt f t v)) v)",
     ),
     # Numbers that rules have written are those of the context of what they are added to, so that sums are congruent.
-    _push(
-        "number of a sum",
-        '(= z (Bin "add" t (Ate f e) c)) (= c (Int t v))',
-        '(union z (Bin "add" t (Ate f e) (IntAt f t v))) (set (ival (IntAt f t v)) v) (defined (IntAt f t v))',
+    *(
+        _push(
+            f"{kind} of a sum",
+            f'(= z (Bin "add" t (Ate f e) c)) (= c ({literal} t v))',
+            f'(union z (Bin "add" t (Ate f e) ({literal}At f t v)))'
+            f" (set ({value} ({literal}At f t v)) v) (defined ({literal}At f t v))",
+        )
+        for kind, literal, value in (("integer", "Int", "ival"), ("float", "Flt", "fval"))
     ),
     # A division that rewriting made is a question too: (facts, dividend, divisor), answered by the one quotient.
     *(
