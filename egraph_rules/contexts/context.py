@@ -564,11 +564,9 @@ class Contexts:
 
     def _told(self, facts: int, value: Expr | None, element: Load) -> Expr | None:
         """What is said of an element, where that is more than that it is itself."""
-        match value:
-            case Select(cond=cond, then=then, other=other) if then.same(element):
-                return other if self.truth(facts, cond) is False else None
-            case _:
-                return value
+        if isinstance(value, Select) and value.then.same(element):
+            return value.other if self.truth(facts, value.cond) is False else None
+        return value
 
     def in_bounds(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
         """Whether an access stays inside its buffer."""

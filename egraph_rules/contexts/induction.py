@@ -173,8 +173,10 @@ def recurrent_bounds(
         return [c for c in found if _Induction(c, told, effects, defined).leaves(stmt, c.before, f.domain)]
 
     for bound in cast("list[Bounded]", contexts.ask(("recurrent", facts, contexts.identity(stmt)), question, [])):
-        inside = started and isinstance(stmt, For)
-        yield bound.after(earlier(bound, stmt, effects) if inside else get(effects.of(stmt).must, bound.buffer))
+        if started and isinstance(stmt, For):
+            yield bound.after(earlier(bound, stmt, effects))
+        else:
+            yield bound.after(get(effects.of(stmt).must, bound.buffer))
 
 
 def earlier(bound: Bounded, loop: For, effects: EffectAnalysis) -> isl.Set:
@@ -214,7 +216,7 @@ def _candidates(
             regions[bound] = regions.get(bound, nowhere).union(region)
     stored = [s.value for s in stores_in(stmt) if s.buffer == buffer]
     read = {load.buffer for value in stored for load in loads(value)}
-    numbers = [(side, number) for value in stored for number in _extremes(value) for side in _SIDES]
+    numbers: list[Bound] = [(side, number) for value in stored for number in _extremes(value) for side in _SIDES]
     for bound in (*numbers, *(bound for other, bound, _ in told if other in read)):
         regions.setdefault(bound, nowhere)
     for (side, number), region in [*regions.items()][:_MOST_BOUNDS]:

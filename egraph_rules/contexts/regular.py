@@ -92,6 +92,9 @@ class Regular:
         return self._known[facts, expr]
 
     def _of(self, facts: int, expr: Expr) -> bool:
+        number = self._contexts.value(facts, expr) if expr.dtype.is_float else None
+        if isinstance(number, Const):
+            return isfinite(number.value)
         if expr.dtype.is_float and self._is_known(facts, expr):
             return True
         if may_fail(expr) and self._contexts.computes(facts, expr):

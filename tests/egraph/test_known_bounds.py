@@ -669,6 +669,53 @@ CASES = {
     for yo, yi, xo, xi in T.grid(5, 2, 5, 2):
         Y[yi + 2 * yo + 1, xi + 2 * xo + 1] = X[xi + 2 * yi, yo, xo]""",
     ),
+    "what data are compared with is compared with other data": Case(
+        RAGGED.replace("lens", "K") + ', L: T.Buffer((4,), "int32")',
+        """
+    for i in range(4):
+        T.assume(0 <= L[i] and L[i] <= K[i] and K[i] <= 64)
+    for i, p in T.grid(4, 64):
+        T.assume(p < L[i] or X[i, p] == 0.0)
+    for i in range(4):
+        Z[i] = 0.0
+        for p in range(64):
+            if p < K[i]:
+                Z[i] = Z[i] + X[i, p]""",
+        """
+    for i in T.serial(4):
+        Z[i] = 0.0
+        for p in T.serial(64):
+            Z[i] = Z[i] + X[i, p]""",
+    ),
+    "a softmax over a triangle whose other half is minus infinity": Case(
+        'X: T.Buffer((8, 8), "float32"), M: T.Buffer((8,), "float32"), S: T.Buffer((8,), "float32"), '
+        'Y: T.Buffer((8, 8), "float32")',
+        """
+    for i, p in T.grid(8, 8):
+        T.assume(p <= i or X[i, p] == T.float32("-inf"))
+    for i, p in T.grid(8, 8):
+        if p <= i:
+            Y[i, p] = T.exp(X[i, p] - M[i]) / S[i]
+        else:
+            Y[i, p] = 0.0""",
+        """
+    for i, p in T.grid(8, 8):
+        Y[i, p] = T.exp(X[i, p] - M[i]) / S[i]""",
+    ),
+    "to subtract a number is to add its negative": Case(
+        X_AND_Y,
+        """
+    for i, p in T.grid(4, 64):
+        T.assume(p < 60 or X[i, p] == -10.0)
+    for i, p in T.grid(4, 64):
+        if p < 60:
+            Y[i, p] = Y[i, p] + X[i, p]
+        else:
+            Y[i, p] = Y[i, p] - 10.0""",
+        """
+    for i, p in T.grid(4, 64):
+        Y[i, p] = Y[i, p] + X[i, p]""",
+    ),
 }
 
 
@@ -929,6 +976,31 @@ TRAPS = {
     for i, j in T.grid(4, 4):
         if 4 * i + j < 14:
             S[0] = S[0] + A[i, j] * T.tanh(T.exp(G[i, j]) - T.exp(2.0 * G[i, j]))""",
+        1,
+    ),
+    "zero times an element that is assumed to be infinite": (
+        TILES + ', Z: T.Buffer((4, 4), "float32")',
+        """
+    for i, j in T.grid(4, 4):
+        T.assume(4 * i + j < 14 or (A[i, j] == T.float32("-inf") and Z[i, j] == 0.0))
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 14:
+            S[0] = S[0] + Z[i, j] * A[i, j]""",
+        1,
+    ),
+    "an infinite element that the program reads, in a part of the padding": (
+        TILES + ', Z: T.Buffer((4, 4), "float32")',
+        """
+    for i, j in T.grid(4, 4):
+        T.assume(4 * i + j < 14 or A[i, j] == T.float32("-inf"))
+        T.assume(4 * i + j < 13 or Z[i, j] == 0.0)
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        S[0] = T.max(S[0], A[i, j])
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 13:
+            S[0] = S[0] + Z[i, j] * A[i, j]""",
         1,
     ),
 }

@@ -67,7 +67,10 @@ LOSE = {
 }
 
 KEEP = {
-    "the start is below the padding": (LINE.format("int32"), PADS.format("-1") + "\n    Y[0] = -2" + STEPS.format("max")),
+    "the start is below the padding": (
+        LINE.format("int32"),
+        PADS.format("-1") + "\n    Y[0] = -2" + STEPS.format("max"),
+    ),
     "the start is not known": (LINE.format("int32"), PADS.format("-1") + STEPS.format("max")),
     "an element that no earlier iteration has left": (
         LINE.format("int32"),
