@@ -248,7 +248,7 @@ class Contexts:
         """
         known = ((k, there(r, self._box(k[0]), facts.domain, self._there)) for k, r in facts.known.items())
         facts = replace(facts, known={k: r for k, r in known if not r.plain_is_empty()})
-        home, told = self._home(facts.domain), hash(frozenset(facts.known))
+        home, told = self._home(facts.domain), hash((frozenset(facts.known), facts.conditions, facts.assumed))
         same = [known for known in self._alike_facts.get((home, told), ()) if self._facts[known].same(facts)]
         for known in same:
             if self._facts[known].priority is facts.priority:

@@ -141,8 +141,8 @@ def is_told(facts: Facts, load: Load) -> bool:
 def _told(facts: Facts, load: Load, known: Sequence[tuple[Expr, isl.Set]], asked: frozenset[Buffer]) -> Iterator[Expr]:
     spot = place(facts, load.indices, asked)
     for cond, region in known:
-        here = held.at(cond, load.indices)
-        if spot is None or here is None or not spot.is_subset(region):
+        here = held.at(cond, load.indices) if spot is not None and spot.is_subset(region) else None
+        if here is None:
             continue
         while isinstance(here, Binary) and here.op == "or":  # a comparison, unless something on data holds
             if decided(facts, here.lhs, asked) is not False:
