@@ -286,7 +286,8 @@ def optimize(
     func = entered(func, verified=verify)
     floats = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
-    limits = DEFAULT_BUDGET if budget is None else budget
+    budget = DEFAULT_BUDGET if budget is None else budget
+    limits = budget.in_proportion(sum(1 for _ in walk(func.body)))
     for rule in rules if isinstance(rules, Iterable) else (rules,) * (rules is not None):
         expect(rule, Rule, "`rules` has rules", "functions under @rule are such")
     known = tuple(active_rules(without) if rules is None else rules)
@@ -332,7 +333,7 @@ def optimize(
         lambda step: price_as_written(step, prices),
     )
     excluded = named(without)
-    settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
+    settings = Settings(chosen, budget, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
 
 
@@ -350,7 +351,7 @@ def search_within(
         KeyboardInterrupt: there was a Ctrl-C; half a step is none.
     """
     func = without_axes(func)
-    budget = replace(DEFAULT_BUDGET, restarts=0)
+    budget = replace(DEFAULT_BUDGET, restarts=0).in_proportion(sum(1 for _ in walk(func.body)))
     for _ in range(_SEARCHES):
         patience = Patience(budget.seconds, allowed=1, work=budget.work)
         search = _Search(func, target, 1, budget, rules, Report(), floats, patience, block)
