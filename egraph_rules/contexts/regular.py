@@ -329,11 +329,21 @@ class Numbers:
 
     def after(self, f: Facts, stmt: Stmt) -> Contents:
         """That elements that a statement writes hold numbers after it."""
-        done = self._contexts.effects.of(stmt)
+        effects = self._contexts.effects
+        done = effects.of(stmt)
         followed = {b: r for b, r in done.must.items() if self.of(b) is None and b.dtype is not DType.BOOL}
-        if not followed or not self.defines(f, stmt, f.domain):
+        if not followed:
             return {}
-        return held.joined(_said_of(f, done.may), {(b, TRUE): r for b, r in followed.items()})
+        if self.defines(f, stmt, f.domain):
+            return held.joined(_said_of(f, done.may), {(b, TRUE): r for b, r in followed.items()})
+        match stmt:
+            case Seq(stmts=(first, second)):  # one of them may write none
+                between = held.joined(fx.after(f.known, effects.of(first)), self.after(f, first))
+                left = {key: r for key, r in between.items() if held.says_defined(*key)}
+                told = self.after(replace(f, known=between), second)
+                return held.joined(held.without(left, effects.of(second).may), told)
+            case _:
+                return {}
 
     def in_iterations(self, f: Facts, loop: For, domain: isl.Set) -> Contents:
         """That elements that a loop writes hold numbers when an iteration starts: as they did before the loop, or since

@@ -1087,3 +1087,39 @@ def f(X: T.Buffer((6,), "float32"), M: T.Buffer((6,), "int32"), Y: T.Buffer((6,)
 """
     ).funcs[0]
     assert assert_refines(func, optimize(func).best, np.random.default_rng(1)) > 0
+
+
+def test_what_several_statements_leave_are_numbers_but_for_what_one_of_them_stores() -> None:
+    func = parse(
+        """@T.prim_func
+def f(Q: T.Buffer((6, 2), "float32"), P: T.Buffer((6, 6), "float32")):
+    S = T.alloc_buffer((6, 6), "float32")
+    M = T.alloc_buffer((6,), "float32")
+    D = T.alloc_buffer((6,), "float32")
+    for i, j in T.grid(6, 6):
+        S[i, j] = 0.0
+        for d in range(2):
+            S[i, j] = S[i, j] + Q[i, d] * Q[j, d]
+    for i, j in T.grid(6, 6):
+        if j > i:
+            S[i, j] = T.float32("-inf")
+    for i in range(6):
+        M[i] = S[i, 0]
+        for j in range(6):
+            if j <= i:
+                M[i] = T.max(M[i], S[i, j])
+    for i in range(6):
+        D[i] = 0.0
+        for j in range(6):
+            if j <= i:
+                D[i] = D[i] + T.exp(S[i, j] - M[i])
+    for i, j in T.grid(6, 6):
+        if j <= i:
+            P[i, j] = T.exp(S[i, j] - M[i]) / D[i]
+        else:
+            P[i, j] = 0.0
+"""
+    ).funcs[0]
+    best = optimize(func).best
+    assert _decisions(best) == 0, to_script(best)
+    assert assert_refines(func, best, np.random.default_rng(1)) > 0
