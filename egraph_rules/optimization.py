@@ -272,7 +272,7 @@ def optimize(
 
     Prices of a search add up over statements. `whole`, such as `lower.price.program.pricing(func, target)`, prices
     programs as they will run: it orders the best programs of the search and the one given, so that `best` is no dearer
-    by it than `func` (up to a hundredth). Costs of variants are the search's in any case.
+    by it than `func` (up to a hundredth, or what calls differ by). Costs of variants are the search's in any case.
 
     Nests become calls of instructions that do the same, of those that are registered or called by the program as it is
     given, where that is cheaper.
