@@ -365,7 +365,7 @@ class Contexts:
         )
         if self._decides:
             known = held.joined(known, self._numbers.in_iterations(f, loop, domain))
-            bounds = recurrent_bounds(self, facts, loop, self._defined, started=True)
+            bounds = recurrent_bounds(self, facts, loop, self._numbers, started=True)
             known = held.joined(known, *(self._numbers.among(b, known) for b in bounds))
         conditions = tuple((c, v) for c, v in (*f.conditions, *of_trips(loop)) if not reads_any(c, body.may))
         if Floats.FINITE in self.floats:
@@ -430,7 +430,7 @@ class Contexts:
         if not self._decides:
             return told
         told = held.joined(told, self._numbers.after(f, stmt))
-        bounds = recurrent_bounds(self, facts, stmt, self._defined)
+        bounds = recurrent_bounds(self, facts, stmt, self._numbers)
         return held.joined(told, *(self._numbers.among(b, told) for b in bounds))
 
     def _stored_number(self, facts: int, stmt: Stmt) -> Contents:

@@ -28,6 +28,7 @@ from ir.traverse import buffers_read, buffers_written, loads, stmt_children, sto
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
+    from egraph_rules.contexts.regular import Numbers
 
 Bound = tuple[Side, Const]
 
@@ -155,22 +156,22 @@ class Bounded(Struct, frozen=True):
 
 
 def recurrent_bounds(
-    contexts: Contexts, facts: int, stmt: Stmt, defined: Collection[Buffer], *, started: bool = False
+    contexts: Contexts, facts: int, stmt: Stmt, numbers: Numbers, *, started: bool = False
 ) -> Iterator[Contents]:
     """The bounds that a statement leaves of elements that it makes of others of the same buffer; `facts` hold before.
 
     Where it is `started`, those at the start of an iteration of a loop. Of floats each holds unless the element is no
-    number. `defined` are the buffers that hold nothing arbitrary.
+    number. Of what the program compares with nothing else no bound is of use.
     """
     if not isinstance(stmt, (For, Seq)) or Floats.FINITE not in contexts.floats:
         return
     effects = contexts.effects
 
     def question() -> list[Bounded]:
-        f, buffers = contexts.facts(facts), _recurrent(stmt)
+        f, buffers = contexts.facts(facts), [b for b in _recurrent(stmt) if numbers.compares(b)]
         told = [*_told(f.untouched(buffers_written(stmt)), stmt)] if buffers else []
         found = (claim for buffer in buffers for claim in _candidates(f, stmt, buffer, told))
-        return [c for c in found if _Induction(c, told, effects, defined).leaves(stmt, c.before, f.domain)]
+        return [c for c in found if _Induction(c, told, effects, numbers.defined).leaves(stmt, c.before, f.domain)]
 
     for bound in cast("list[Bounded]", contexts.ask(("recurrent", facts, contexts.identity(stmt)), question, [])):
         if started and isinstance(stmt, For):

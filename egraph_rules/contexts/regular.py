@@ -247,8 +247,12 @@ class Numbers:
 
     def __init__(self, contexts: Contexts, defined: frozenset[Buffer], source: Evaluated | None) -> None:
         self._contexts = contexts
-        self._defined = defined
+        self.defined = defined
         self._source = source
+
+    def compares(self, buffer: Buffer) -> bool:
+        """Whether the program that was given compares elements of a buffer with others, as far as that is known."""
+        return self._source is None or buffer in self._source.compared
 
     @property
     def of_source(self) -> bool:
@@ -262,7 +266,7 @@ class Numbers:
 
     def of(self, buffer: Buffer) -> isl.Set | None:
         """Elements that are numbers whenever anybody looks; None for a buffer of which it is followed which are."""
-        if buffer not in self._defined:
+        if buffer not in self.defined:
             return None
         if self._source is None or not buffer.dtype.is_float:
             return pb.box(buffer.shape)
@@ -274,7 +278,7 @@ class Numbers:
         """What is known at the start of buffers that are followed."""
         if self._source is None:
             return {}
-        followed = sorted((b for b in self._defined if self.of(b) is None), key=lambda b: b.name)
+        followed = sorted((b for b in self.defined if self.of(b) is None), key=lambda b: b.name)
         return {(b, TRUE): self._source.reads(b) for b in followed}
 
     def has(self, facts: int, load: Load) -> bool:
@@ -389,7 +393,7 @@ class Numbers:
 
     def _defined_regions(self, f: Facts, buffer: Buffer, *, numbers: bool) -> Iterator[isl.Set]:
         """Elements of a buffer that are no undef, or `numbers`."""
-        always = self.of(buffer) if numbers or buffer not in self._defined else pb.box(buffer.shape)
+        always = self.of(buffer) if numbers or buffer not in self.defined else pb.box(buffer.shape)
         if always is not None:
             yield always
         for (about, value), region in f.known.items():
@@ -400,7 +404,7 @@ class Numbers:
         """Whether what an element is known to hold is no undef wherever that is, or a number."""
         if isinstance(value, Const):
             return not numbers or isfinite(value.value)
-        return not numbers and value.dtype is not DType.BOOL and is_defined(value, self._defined)
+        return not numbers and value.dtype is not DType.BOOL and is_defined(value, self.defined)
 
     def _has_results(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
         """Whether all operations of a statement have results, if what it reads are numbers."""

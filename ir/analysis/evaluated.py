@@ -19,6 +19,7 @@ from ir.analysis.dependence import Loop, Statement, domain
 from ir.dtypes import DType
 from ir.interning import Interned
 from ir.nodes import (
+    COMPARE_OPS,
     TRUE,
     Assert,
     Assume,
@@ -41,6 +42,7 @@ from ir.presburger import sets as pb
 from ir.traverse import (
     all_exprs,
     always_evaluated,
+    buffers_read,
     buffers_written,
     children,
     conjuncts_of,
@@ -98,6 +100,7 @@ class Evaluated:
     def __init__(self, body: Stmt) -> None:
         self.written = frozenset(buffers_written(body))
         self.matters = _deciding(body)
+        self.compared = _compared(body)
         self._statements: list[Statement] = []
         self._interned = Interned()
         self._certain: dict[Statement, isl.Set] = {}
@@ -242,6 +245,16 @@ def _deciding(body: Stmt) -> frozenset[Buffer]:
         if not new:
             return frozenset(found)
         found |= new
+
+
+def _compared(body: Stmt) -> frozenset[Buffer]:
+    """Buffers whose elements are compared with anything but elements of the same one, so that bounds may decide."""
+    found: set[Buffer] = set()
+    for expr in all_exprs(body):
+        if isinstance(expr, Binary) and expr.op in ("max", "min", *COMPARE_OPS):
+            one, other = buffers_read(expr.lhs), buffers_read(expr.rhs)
+            found |= one | other if len(one) != 1 or one != other else set()
+    return frozenset(found)
 
 
 def _in_question(expr: Expr) -> tuple[Expr, ...]:
