@@ -272,7 +272,7 @@ def optimize(
 
     Prices of a search add up over statements. `whole`, such as `lower.price.program.pricing(func, target)`, prices
     programs as they will run: it orders the best programs of the search and the one given, so that `best` is no dearer
-    by it than `func` (up to a hundredth). Costs of variants are the search's in any case.
+    by it than `func` (up to a hundredth, or what calls differ by). Costs of variants are the search's in any case.
 
     Nests become calls of instructions that do the same, of those that are registered or called by the program as it is
     given, where that is cheaper.
@@ -286,7 +286,8 @@ def optimize(
     func = entered(func, verified=verify)
     floats = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
-    limits = DEFAULT_BUDGET if budget is None else budget
+    budget = DEFAULT_BUDGET if budget is None else budget
+    limits = budget.in_proportion(sum(1 for _ in walk(func.body)))
     for rule in rules if isinstance(rules, Iterable) else (rules,) * (rules is not None):
         expect(rule, Rule, "`rules` has rules", "functions under @rule are such")
     known = tuple(active_rules(without) if rules is None else rules)
@@ -321,7 +322,8 @@ def optimize(
             given = erase(search.func.body)
             compact = [(prices.program(body), body) for body in map(erase, search.compact)]
             called = [(prices.program(body), body) for body in map(erase, search.called)]
-            ranking = ranked(found, compact, called, (prices.program(given), given), as_named, whole)
+            written = prices.program(given), given
+            ranking = ranked(found, compact, called, written, as_named, whole, chosen.call)
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
@@ -331,7 +333,7 @@ def optimize(
         lambda step: price_as_written(step, prices),
     )
     excluded = named(without)
-    settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
+    settings = Settings(chosen, budget, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
 
 
@@ -349,7 +351,7 @@ def search_within(
         KeyboardInterrupt: there was a Ctrl-C; half a step is none.
     """
     func = without_axes(func)
-    budget = replace(DEFAULT_BUDGET, restarts=0)
+    budget = replace(DEFAULT_BUDGET, restarts=0).in_proportion(sum(1 for _ in walk(func.body)))
     for _ in range(_SEARCHES):
         patience = Patience(budget.seconds, allowed=1, work=budget.work)
         search = _Search(func, target, 1, budget, rules, Report(), floats, patience, block)

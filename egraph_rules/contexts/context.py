@@ -26,7 +26,7 @@ from egraph_rules.contexts.elements import elements, is_told, place, values_of_n
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed, unstored_yet
-from egraph_rules.contexts.induction import still_held, written_again
+from egraph_rules.contexts.induction import recurrent_bounds, still_held, written_again
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.regular import Numbers, Regular, computed
@@ -248,7 +248,7 @@ class Contexts:
         """
         known = ((k, there(r, self._box(k[0]), facts.domain, self._there)) for k, r in facts.known.items())
         facts = replace(facts, known={k: r for k, r in known if not r.plain_is_empty()})
-        home, told = self._home(facts.domain), hash(frozenset(facts.known))
+        home, told = self._home(facts.domain), hash((frozenset(facts.known), facts.conditions, facts.assumed))
         same = [known for known in self._alike_facts.get((home, told), ()) if self._facts[known].same(facts)]
         for known in same:
             if self._facts[known].priority is facts.priority:
@@ -365,6 +365,8 @@ class Contexts:
         )
         if self._decides:
             known = held.joined(known, self._numbers.in_iterations(f, loop, domain))
+            bounds = recurrent_bounds(self, facts, loop, self._numbers, started=True)
+            known = held.joined(known, *(self._numbers.among(b, known) for b in bounds))
         conditions = tuple((c, v) for c, v in (*f.conditions, *of_trips(loop)) if not reads_any(c, body.may))
         if Floats.FINITE in self.floats:
             conditions += tuple((cond, True) for cond in computed(self, facts, loop))
@@ -425,7 +427,11 @@ class Contexts:
             counted(f, stmt, self._defined),
             self._stored_number(facts, stmt),
         )
-        return held.joined(told, self._numbers.after(f, stmt)) if self._decides else told
+        if not self._decides:
+            return told
+        told = held.joined(told, self._numbers.after(f, stmt))
+        bounds = recurrent_bounds(self, facts, stmt, self._numbers)
+        return held.joined(told, *(self._numbers.among(b, told) for b in bounds))
 
     def _stored_number(self, facts: int, stmt: Stmt) -> Contents:
         """The number that a store leaves, where its value is one by what is known before it."""
@@ -558,11 +564,9 @@ class Contexts:
 
     def _told(self, facts: int, value: Expr | None, element: Load) -> Expr | None:
         """What is said of an element, where that is more than that it is itself."""
-        match value:
-            case Select(cond=cond, then=then, other=other) if then.same(element):
-                return other if self.truth(facts, cond) is False else None
-            case _:
-                return value
+        if isinstance(value, Select) and value.then.same(element):
+            return value.other if self.truth(facts, value.cond) is False else None
+        return value
 
     def in_bounds(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
         """Whether an access stays inside its buffer."""

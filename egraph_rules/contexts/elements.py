@@ -5,7 +5,7 @@ Only comparisons count that are known to hold: to evaluate one, its elements mus
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -55,15 +55,22 @@ def elements(
 ) -> Elements | None:
     """The elements that expressions read and that something is known about in a context; None for none.
 
-    What is known of buffers that are `asked` about already is left out, or two could tell of each other for ever. Of
-    elements that are `defined` their dtype is known.
+    Those that they are compared with are among them. What is known of buffers that are `asked` about already is left
+    out, or two could tell of each other for ever. Of elements that are `defined` their dtype is known.
     """
     read = {load for expr in exprs for load in loads(expr)}
-    known = [(c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c))]
-    known += [(c, True) for c in _of_names(facts) if any(load in read for load in loads(c))]
-    known += [(c, True) for load in sorted(read, key=text_order) for c in told(facts, load, asked) if has_loads(c)]
+    known = [*_about(facts, read, asked)]
+    linked = {load for c, _ in known for load in loads(c)} - read
+    known += _about(facts, linked, asked) if linked else ()
     known += [(Binary("eq", load, load), True) for load in defined]
-    return Elements(known) if known else None
+    return Elements(dict.fromkeys(known)) if known else None
+
+
+def _about(facts: Facts, read: Collection[Load], asked: frozenset[Buffer]) -> Iterator[tuple[Expr, bool]]:
+    """The conditions on some elements, and whether they hold."""
+    yield from ((c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c)))
+    yield from ((c, True) for c in _of_names(facts) if any(load in read for load in loads(c)))
+    yield from ((c, True) for e in sorted(read, key=text_order) for c in told(facts, e, asked) if has_loads(c))
 
 
 def _of_names(facts: Facts) -> Iterator[Expr]:
@@ -134,8 +141,8 @@ def is_told(facts: Facts, load: Load) -> bool:
 def _told(facts: Facts, load: Load, known: Sequence[tuple[Expr, isl.Set]], asked: frozenset[Buffer]) -> Iterator[Expr]:
     spot = place(facts, load.indices, asked)
     for cond, region in known:
-        here = held.at(cond, load.indices)
-        if spot is None or here is None or not spot.is_subset(region):
+        here = held.at(cond, load.indices) if spot is not None and spot.is_subset(region) else None
+        if here is None:
             continue
         while isinstance(here, Binary) and here.op == "or":  # a comparison, unless something on data holds
             if decided(facts, here.lhs, asked) is not False:

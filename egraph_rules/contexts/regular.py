@@ -92,6 +92,9 @@ class Regular:
         return self._known[facts, expr]
 
     def _of(self, facts: int, expr: Expr) -> bool:
+        number = self._contexts.value(facts, expr) if expr.dtype.is_float else None
+        if isinstance(number, Const):
+            return isfinite(number.value)
         if expr.dtype.is_float and self._is_known(facts, expr):
             return True
         if may_fail(expr) and self._contexts.computes(facts, expr):
@@ -244,8 +247,12 @@ class Numbers:
 
     def __init__(self, contexts: Contexts, defined: frozenset[Buffer], source: Evaluated | None) -> None:
         self._contexts = contexts
-        self._defined = defined
+        self.defined = defined
         self._source = source
+
+    def compares(self, buffer: Buffer) -> bool:
+        """Whether the program that was given compares elements of a buffer with others, as far as that is known."""
+        return self._source is None or buffer in self._source.compared
 
     @property
     def of_source(self) -> bool:
@@ -259,7 +266,7 @@ class Numbers:
 
     def of(self, buffer: Buffer) -> isl.Set | None:
         """Elements that are numbers whenever anybody looks; None for a buffer of which it is followed which are."""
-        if buffer not in self._defined:
+        if buffer not in self.defined:
             return None
         if self._source is None or not buffer.dtype.is_float:
             return pb.box(buffer.shape)
@@ -271,7 +278,7 @@ class Numbers:
         """What is known at the start of buffers that are followed."""
         if self._source is None:
             return {}
-        followed = sorted((b for b in self._defined if self.of(b) is None), key=lambda b: b.name)
+        followed = sorted((b for b in self.defined if self.of(b) is None), key=lambda b: b.name)
         return {(b, TRUE): self._source.reads(b) for b in followed}
 
     def has(self, facts: int, load: Load) -> bool:
@@ -326,23 +333,43 @@ class Numbers:
 
     def after(self, f: Facts, stmt: Stmt) -> Contents:
         """That elements that a statement writes hold numbers after it."""
-        done = self._contexts.effects.of(stmt)
+        effects = self._contexts.effects
+        done = effects.of(stmt)
         followed = {b: r for b, r in done.must.items() if self.of(b) is None and b.dtype is not DType.BOOL}
-        if not followed or not self.defines(f, stmt, f.domain):
+        if not followed:
             return {}
-        return held.joined(_said_of(f, done.may), {(b, TRUE): r for b, r in followed.items()})
+        if self.defines(f, stmt, f.domain):
+            return held.joined(_said_of(f, done.may), {(b, TRUE): r for b, r in followed.items()})
+        match stmt:
+            case Seq(stmts=(first, second)):  # one of them may write none
+                between = held.joined(fx.after(f.known, effects.of(first)), self.after(f, first))
+                left = {key: r for key, r in between.items() if held.says_defined(*key)}
+                told = self.after(replace(f, known=between), second)
+                return held.joined(held.without(left, effects.of(second).may), told)
+            case _:
+                return {}
 
     def in_iterations(self, f: Facts, loop: For, domain: isl.Set) -> Contents:
         """That elements that a loop writes hold numbers when an iteration starts: as they did before the loop, or since
-        an earlier one has computed them. `domain` are the values of variables in it."""
+        an earlier one has computed them, of what those before it have. `domain` are the values of variables in it."""
         body, sets = self._contexts.effects.of(loop.body), LoopSets.of(loop)
         before, floats = _said_of(f, body.may), {b: r for b, r in body.must.items() if b.dtype.is_float}
         sums = {b: r for b, r in floats.items() if b in body.reads and self.of(b) is None}
-        if not (before or sums) or not self.defines(f.entering(loop), loop.body, domain):
+        if not (before or sums):
             return {}
         early = f"{sets.name}'"
         earlier = sets.others(sums, fx.before(early, sets.name), sets.must, early)
-        return held.joined(before, {(b, TRUE): r for b, r in earlier.items()})
+        told: Contents = {(b, TRUE): r for b, r in earlier.items()}
+        inside = replace(f.entering(loop), known=held.joined(f.known, told))
+        return held.joined(before, told) if self.defines(inside, loop.body, domain) else {}
+
+    def among(self, claims: Contents, known: Contents) -> Contents:
+        """Claims about elements that are numbers, as far as it is known of floats that they are."""
+        if self._source is None:
+            return claims
+        floats = {key: r for key, r in claims.items() if key[0].dtype.is_float}
+        numbers = {key: r.intersect(known[key[0], TRUE]) for key, r in floats.items() if (key[0], TRUE) in known}
+        return {key: r for key, r in claims.items() if key not in floats} | numbers
 
     def defines(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
         """Whether all that a statement writes is no undef and a number, by the facts before it; variables are in
@@ -366,7 +393,7 @@ class Numbers:
 
     def _defined_regions(self, f: Facts, buffer: Buffer, *, numbers: bool) -> Iterator[isl.Set]:
         """Elements of a buffer that are no undef, or `numbers`."""
-        always = self.of(buffer) if numbers or buffer not in self._defined else pb.box(buffer.shape)
+        always = self.of(buffer) if numbers or buffer not in self.defined else pb.box(buffer.shape)
         if always is not None:
             yield always
         for (about, value), region in f.known.items():
@@ -377,7 +404,7 @@ class Numbers:
         """Whether what an element is known to hold is no undef wherever that is, or a number."""
         if isinstance(value, Const):
             return not numbers or isfinite(value.value)
-        return not numbers and value.dtype is not DType.BOOL and is_defined(value, self._defined)
+        return not numbers and value.dtype is not DType.BOOL and is_defined(value, self.defined)
 
     def _has_results(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
         """Whether all operations of a statement have results, if what it reads are numbers."""

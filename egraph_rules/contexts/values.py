@@ -27,6 +27,7 @@ _MOST_PARTS = 4  # of a place, in each of which the same is asked
 _ABSORB = frozenset(law.op for law in SPECIAL if law.role == "absorbing")
 # How many are followed in all from one on: a recurrence over three elements would reach thousands.
 MOST_FOLLOWED = 40
+_CASES = 1  # how many elements are followed to where both arms of a choice are asked about
 
 
 class Values:
@@ -35,8 +36,8 @@ class Values:
     def __init__(self, contexts: Contexts, floats: Floats) -> None:
         self._contexts = contexts
         self._floats = floats
-        self._known: dict[tuple[int, Expr], Value | None] = {}
-        self._open: set[tuple[int, Expr]] = set()
+        self._known: dict[tuple[int, Expr, bool], Value | None] = {}
+        self._open: set[tuple[int, Expr, bool]] = set()
         self._followed = 0  # from how many elements to the next the expression at hand came
         self._follows = 0  # how many were followed since the one that it began with
 
@@ -59,7 +60,7 @@ class Values:
                 pass
         if facts == IMPOSSIBLE:
             return None
-        key = facts, expr
+        key = facts, expr, self._followed > _CASES
         if key in self._known:
             return self._known[key]
         if key in self._open:  # two elements may be known to equal each other
@@ -186,6 +187,10 @@ class Values:
         truth = self._contexts.truth(facts, cond)
         if truth is not None:
             return self.of(facts, then if truth else other)
+        if (
+            self._followed > _CASES
+        ):  # of a recurrence with choices, each element would be asked about in all cases of others
+            return None
         found = [self.of(self._contexts.assume(facts, cond, t), arm) for t, arm in ((True, then), (False, other))]
         return found[0] if found[0] is not None and found[1] is not None and found[0].same(found[1]) else None
 

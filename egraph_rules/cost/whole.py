@@ -18,6 +18,7 @@ STORES = 60  # of all programs that are priced as a whole: it takes lowering som
 # Prices as a whole that differ by less say nothing: of such programs the search's cheapest is first, but for buffers
 # that are not in the program given, which have to pay.
 NEAR = 1.01
+CALLS = 0.06  # of the price of a call: times of calls of one small kernel differ by as much
 ALIKE = 2  # programs with the price of another one, after which no more are looked at
 # Times as dear as the one given a program with fewer stores may be: what it computes in more places may be padding made
 # once.
@@ -45,8 +46,9 @@ def ranked(
     given: Priced,
     make: Callable[[Stmt], PrimFunc],
     whole: Callable[[PrimFunc], float],
+    call: float = 0.0,
 ) -> Ranking:
-    """The programs found and the one given, by their price as a whole.
+    """The programs found and the one given, by their price as a whole, in which `call` is for the call itself.
 
     Of the programs found, those count that cost no more than the one given, and of large ones only the first few: the
     cheapest, and of the `compact` ones that with the fewest stores. Where others have fewer recurrences, which run in
@@ -69,7 +71,8 @@ def ranked(
     programs = [*_unlike(cheaper)[:most], given]
     priced = _priced(programs, lambda body: whole(make(body)))
     least = min(price for price, _, _ in priced)
-    priced.sort(key=lambda p: (max(p[0], least * NEAR), _more_locals(programs[p[2]], given), p[2]))
+    near = max(least * NEAR, least + CALLS * call * (least >= call))  # a price below that of a call has none in it
+    priced.sort(key=lambda p: (max(p[0], near), _more_locals(programs[p[2]], given), p[2]))
     order = [programs[n] for _, _, n in priced]
     prices = [(price, cost) for price, cost, _ in priced]
     rest = [p for p in found if p not in order]

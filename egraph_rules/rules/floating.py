@@ -10,7 +10,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, rewrite
-from egraph_rules.authoring.rule import FLOAT, Rule, Term, defined, rule
+from egraph_rules.authoring.rule import FLOAT, Number, Rule, Term, defined, rule
 from ir.floats import Floats
 from ir.nodes import SKIP, Alloc, Binary, Buffer, Expr, For, If, Let, Load, Seq, Stmt, Store, Unary, Var, binary, seq
 from ir.program.edit import nest
@@ -36,6 +36,11 @@ def zero_sub(x: Term):
 @rule(on=FLOAT, because="a defined finite value minus itself", floats=Floats.FINITE)
 def sub_self(x: Term):
     return x - x, 0.0, defined(x)
+
+
+@rule(on=FLOAT, because="subtracting a number is adding its negative", floats=Floats.NO_SIGNED_ZEROS)
+def sub_constant(x: Term, a: Number):
+    return x - a, x + (0.0 - a)
 
 
 @rule(on=FLOAT, because="negation flips the sign bit twice")
@@ -288,5 +293,5 @@ def _stores(stmt: Stmt, guards: tuple[Expr, ...] = ()) -> Iterator[tuple[Store, 
                 yield from _stores(part, guards)
 
 
-FLOAT_RULES = (zero_sub, sub_self, neg_neg, max_known, min_known, max_covers, min_covers, div_sqrt)
+FLOAT_RULES = (zero_sub, sub_self, sub_constant, neg_neg, max_known, min_known, max_covers, min_covers, div_sqrt)
 SCALING_RULES: tuple[Rule, ...] = (rescaled_sums,)

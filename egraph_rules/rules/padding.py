@@ -30,7 +30,7 @@ from ir.nodes import (
 )
 from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.traverse import free_vars, map_expr, walk_expr
+from ir.traverse import free_vars, has_loads, map_expr, walk_expr
 
 
 @rewrite(
@@ -116,7 +116,7 @@ def index_by_cases(expr: Expr, here: Here) -> Iterator[Expr]:
     if not isinstance(expr, Load):
         return
     for axis, index in enumerate(expr.indices):
-        for part in walk_expr(index):
+        for part in () if has_loads(index) else walk_expr(index):  # what is known of elements is known of places
             cases = _cases(part, here) if here.knows(expr.buffer) else None
             if cases is not None:
                 cond, *either = cases

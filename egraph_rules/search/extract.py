@@ -114,6 +114,17 @@ class Choice(_Sized, Struct, frozen=True):
                 return (hash((self.kind, *self.payload, inner)),) if any(inner) else ()
 
 
+def _with_positive_number(expr: Binary) -> Binary:
+    """`x - c` for `x + -c`, which rules write since sums commute."""
+    match expr:
+        case Binary(op="add", rhs=Const(value=number, dtype=dtype)) if number < 0 and (
+            dtype.is_float or -number <= dtype.max
+        ):
+            return Binary("sub", expr.lhs, Const(-number, dtype))
+        case _:
+            return expr
+
+
 class Extractor(Struct, dict=True):
     """Reads tables once, then answers for any root class."""
 
@@ -240,7 +251,7 @@ class Extractor(Struct, dict=True):
         costs, exprs = zip(*cast("list[tuple[float, Expr]]", parts), strict=True)
         match kind:
             case "Bin":
-                expr: Expr = Binary(cast(BinaryOp, inputs[0]), *exprs)
+                expr: Expr = _with_positive_number(Binary(cast(BinaryOp, inputs[0]), *exprs))
             case "Un":
                 expr = Unary(cast(UnaryOp, inputs[0]), *exprs)
             case "Cast":

@@ -13,6 +13,7 @@ of it: were `A[i]` united with `0` where A[i] is known to be 0, every other zero
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 from egraph_rules.authoring.rule import Rule, bound_rows, kind_rows, own_rows, regular_rows
@@ -138,6 +139,7 @@ _FOLDED = (("Bin", "o t", ("a", "b")), ("Un", "o t", ("a",)), ("Cast", "t", ("a"
 # (A cast has no column for the dtype of its operand: whether a float that nearly vanishes is zero depends on it.)
 FOLDED = tuple(f"ask_{node.lower()}_{sort}" for node, _, _ in _FOLDED for sort in ("int", "flt"))
 _SORTS = {"int": "ival", "flt": "fval"}
+_LARGEST = repr(sys.float_info.max)
 
 
 def _folds() -> Iterator[str]:
@@ -153,7 +155,8 @@ def _folds() -> Iterator[str]:
                 if f"(relation {table}_{result} " in ANSWER_TABLES:
                     answer = f"{query} ({table}_{result} {columns} {numbers} rt r)"
                     literal = f"({result.capitalize()} rt r)"  # equal results are one class, or their forms multiply
-                    yield _push(f"{table} {result}", answer, f"(union x {literal}) (set ({found} x) r) (defined x)")
+                    known = " (defined x)" if result == "int" else ""
+                    yield _push(f"{table} {result}", answer, f"(union x {literal}) (set ({found} x) r){known}")
 
 
 # (raw kind, what to match besides the term, what it equals)
@@ -213,9 +216,11 @@ PUSH = (
     _push("nil", "(= x (Atl f 0))", "(union x (Nil))"),
     _push("cons", "(= x (Atl f l)) (x_cons l e r)", "(union x (Cons (Ate f e) (Atl f r)))"),
     _push("int", "(= x (Ate f e)) (e_int e v)", "(set (ival x) v) (defined x)"),
-    _push("flt", "(= x (Ate f e)) (e_flt e v)", "(set (fval x) v) (defined x)"),
+    _push("flt", "(= x (Ate f e)) (e_flt e v)", "(set (fval x) v)"),
     _push("known int", "(= x (Ate f e)) (= v (k_int f e))", "(set (ival x) v) (defined x)"),
-    _push("known float", "(= x (Ate f e)) (k_flt f e v)", "(set (fval x) v) (defined x)"),
+    _push("known float", "(= x (Ate f e)) (k_flt f e v)", "(set (fval x) v)"),
+    # Zero times infinity is no number: what is defined is finite, as rules that rest on it take it to be.
+    _push("finite", f"(= v (fval x)) (<= v {_LARGEST}) (>= v -{_LARGEST})", "(defined x)"),
     _push("variable", "(= x (Ate f e)) (e_var e)", "(defined x)"),
     _push("element", "(= x (Ate f e)) (is_defined f e)", "(defined x)"),
     _push("defined unary", "(= x (Un o t a)) (regular o t) (defined a)", "(defined x)"),
@@ -268,10 +273,14 @@ PUSH = (
         "(union x (FltAt f t v)) (set (fval (FltAt f t v)) v)",
     ),
     # Numbers that rules have written are those of the context of what they are added to, so that sums are congruent.
-    _push(
-        "number of a sum",
-        '(= z (Bin "add" t (Ate f e) c)) (= c (Int t v))',
-        '(union z (Bin "add" t (Ate f e) (IntAt f t v))) (set (ival (IntAt f t v)) v) (defined (IntAt f t v))',
+    *(
+        _push(
+            f"{kind} of a sum",
+            f'(= z (Bin "add" t (Ate f e) c)) (= c ({literal} t v))',
+            f'(union z (Bin "add" t (Ate f e) ({literal}At f t v)))'
+            f" (set ({value} ({literal}At f t v)) v) (defined ({literal}At f t v))",
+        )
+        for kind, literal, value in (("integer", "Int", "ival"), ("float", "Flt", "fval"))
     ),
     # A division that rewriting made is a question too: (facts, dividend, divisor), answered by the one quotient.
     *(
@@ -300,7 +309,7 @@ PUSH = (
         for value in ("ival", "fval")
     ),
     '(rule ((= x (Int t v))) ((set (ival x) v) (defined x)) :ruleset push :name "push.literal int")',
-    '(rule ((= x (Flt t v))) ((set (fval x) v) (defined x)) :ruleset push :name "push.literal float")',
+    '(rule ((= x (Flt t v))) ((set (fval x) v)) :ruleset push :name "push.literal float")',
 )
 
 

@@ -172,7 +172,7 @@ def bounded(
             continue
         if _writes(stmt, buffer, value):
             kept.append({(buffer, value): region})
-        for side, number in _bounds(buffer, value, region, contents, domain):
+        for side, number in bounds(buffer, value, region, contents, domain):
             claim = Binary(side, element(buffer), number)
             if is_condition(buffer, claim) and keeps(stmt, buffer, side, number, defined):
                 kept.append({(buffer, claim): region})
@@ -193,7 +193,7 @@ def element(buffer: Buffer) -> Load:
     return Load(buffer, tuple(coordinate(axis, DType.INT32) for axis in range(len(buffer.shape))))
 
 
-def _bounds(
+def bounds(
     buffer: Buffer, value: Value, region: isl.Set, contents: Contents, domain: isl.Set
 ) -> Iterator[tuple[Side, Const]]:
     """Numbers that what is known of elements says they are no less, or no greater, than."""
@@ -208,7 +208,7 @@ def _bounds(
             seen = dict(read_by(value, region.intersect_params(domain)))[other] if claims else None
             for claim, where in claims:
                 if seen is not None and seen.is_subset(where):
-                    yield from _bounds(other, claim, where, {}, domain)
+                    yield from bounds(other, claim, where, {}, domain)
         case _:
             pass
 

@@ -1,21 +1,25 @@
 """What a program evaluates for certain, whatever the data: what it reads of what it is given, and what it computes.
 
 The freedom `finite` speaks of these values and of no others: an element that the program never looks at may hold NaN,
-and a quotient that it computes only under a guard may have no result elsewhere.
+and a quotient that it computes only under a guard may have no result elsewhere. Nor does it speak of elements that an
+assumption says are infinite, as padding of a softmax is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 import islpy as isl
 from msgspec import Struct
 
+from ir.analysis.assumptions import assumed_values
 from ir.analysis.coverage import evaluated_parts, first_read
 from ir.analysis.dependence import Loop, Statement, domain
 from ir.dtypes import DType
 from ir.interning import Interned
 from ir.nodes import (
+    COMPARE_OPS,
     TRUE,
     Assert,
     Assume,
@@ -38,6 +42,7 @@ from ir.presburger import sets as pb
 from ir.traverse import (
     all_exprs,
     always_evaluated,
+    buffers_read,
     buffers_written,
     children,
     conjuncts_of,
@@ -48,6 +53,7 @@ from ir.traverse import (
     stmt_children,
     stores_in,
     substitute_expr,
+    walk_expr,
     with_children,
 )
 
@@ -94,9 +100,11 @@ class Evaluated:
     def __init__(self, body: Stmt) -> None:
         self.written = frozenset(buffers_written(body))
         self.matters = _deciding(body)
+        self.compared = _compared(body)
         self._statements: list[Statement] = []
         self._interned = Interned()
         self._certain: dict[Statement, isl.Set] = {}
+        self._infinite: dict[Buffer, isl.Set] = {}
         self._runs: dict[int, list[Statement]] = {}  # by identity, where a statement stands: as a store there would
         self._collect(body, (), ())
         self._reads: dict[Buffer, isl.Set] = {}
@@ -108,7 +116,8 @@ class Evaluated:
         if buffer not in self._reads:
             writers = sum(s.buffer == buffer for s in self._statements)
             few = writers <= MOST_WRITERS
-            self._reads[buffer] = first_read(self._statements, buffer) if few else pb.nothing(len(buffer.shape))
+            found = first_read(self._statements, buffer) if few else pb.nothing(len(buffer.shape))
+            self._reads[buffer] = found.subtract(self._infinite[buffer]) if buffer in self._infinite else found
         return self._reads[buffer]
 
     def readers(self, buffer: Buffer) -> list[Reader]:
@@ -199,6 +208,7 @@ class Evaluated:
             case For(body=body):
                 self._collect(body, (*loops, Loop.of(stmt)), guards)
             case Assume(cond=cond) | Assert(cond=cond) if not has_undef(cond):
+                self._note_infinite(cond, place)
                 for part in conjuncts_of(cond):  # all of which hold, so that all are evaluated
                     self._add(Store(_NOWHERE, (), part), loops, guards)
             case Evaluate(value=value) if not has_undef(value):
@@ -212,6 +222,14 @@ class Evaluated:
             case _:
                 for part in stmt_children(stmt):
                     self._collect(part, loops, guards)
+
+    def _note_infinite(self, cond: Expr, place: Statement) -> None:
+        """Remember the elements that a condition says are infinite, or may be."""
+        names = [loop.var.name for loop in place.loops]
+        for (buffer, value), region in assumed_values(cond):
+            if buffer.dtype.is_float and any(isinstance(e, Const) and not _is_finite(e) for e in walk_expr(value)):
+                here = pb.forget(region.intersect_params(domain(place, {}, must=False)), names)
+                self._infinite[buffer] = self._infinite[buffer].union(here) if buffer in self._infinite else here
 
     def _add(self, store: Store, loops: tuple[Loop, ...], guards: tuple[Expr, ...]) -> None:
         self._statements.append(Statement(len(self._statements), loops, guards, store))
@@ -229,6 +247,16 @@ def _deciding(body: Stmt) -> frozenset[Buffer]:
         found |= new
 
 
+def _compared(body: Stmt) -> frozenset[Buffer]:
+    """Buffers whose elements are compared with anything but elements of the same one, so that bounds may decide."""
+    found: set[Buffer] = set()
+    for expr in all_exprs(body):
+        if isinstance(expr, Binary) and expr.op in ("max", "min", *COMPARE_OPS):
+            one, other = buffers_read(expr.lhs), buffers_read(expr.rhs)
+            found |= one | other if len(one) != 1 or one != other else set()
+    return frozenset(found)
+
+
 def _in_question(expr: Expr) -> tuple[Expr, ...]:
     """The operands of which it may matter to an operation whether they are numbers."""
     match expr:
@@ -240,6 +268,10 @@ def _in_question(expr: Expr) -> tuple[Expr, ...]:
             return (a, b) if any(x.same(y) for x in loads(a) for y in loads(b)) else ()
         case _:
             return (expr,) if may_fail(expr) else ()
+
+
+def _is_finite(number: Const) -> bool:
+    return not number.dtype.is_float or isfinite(number.value)
 
 
 def may_fail(expr: Expr) -> bool:

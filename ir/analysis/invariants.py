@@ -6,7 +6,7 @@ before. Of floats this holds as long as nothing is NaN.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Literal
 
 from msgspec import Struct
@@ -25,29 +25,39 @@ def keeps(stmt: Stmt, buffer: Buffer, side: Side, number: Const, defined: Collec
 
     Nor may one make it arbitrary: besides the element, values read `defined` buffers only.
     """
-    bounds = [_Bound(s, side, number) for s in stores_in(stmt) if s.buffer == buffer]
-    return all(b.holds(b.store.value) and b.is_defined(defined) for b in bounds)
+    return all(leaves(s, side, number, defined, _element_of(s)) for s in stores_in(stmt) if s.buffer == buffer)
+
+
+def leaves(
+    store: Store, side: Side, number: Const, defined: Collection[Buffer], within: Callable[[Load], bool]
+) -> bool:
+    """Whether what a store writes is on one side of a number, and defined, if the elements are that it has `within`."""
+
+    def put_in(expr: Expr) -> Expr:
+        return number if isinstance(expr, Load) and within(expr) else expr
+
+    bound = _Bound(side, number, within)
+    return bound.holds(store.value) and is_defined(map_expr(store.value, put_in), defined)
+
+
+def _element_of(store: Store) -> Callable[[Load], bool]:
+    return Load(store.buffer, store.indices).same
 
 
 class _Bound(Struct, frozen=True):
-    """A bound of what one store writes, where the element was within it before."""
+    """A bound of a value, where some elements that it reads are within it."""
 
-    store: Store
     side: Side
     number: Const
-
-    def is_defined(self, defined: Collection[Buffer]) -> bool:
-        """Whether the value is not arbitrary if the element was not."""
-        element = Load(self.store.buffer, self.store.indices)
-        return is_defined(map_expr(self.store.value, lambda e: self.number if e.same(element) else e), defined)
+    within: Callable[[Load], bool]
 
     def holds(self, value: Expr) -> bool:
         either, both = ("max", "min") if self.side == "ge" else ("min", "max")
         match value:
             case Const(value=v):
                 return v >= self.number.value if self.side == "ge" else v <= self.number.value
-            case Load(buffer=buffer, indices=indices) if buffer == self.store.buffer:
-                return all(a.same(b) for a, b in zip(indices, self.store.indices, strict=True))
+            case Load() if self.within(value):
+                return True
             case Binary(op=op, lhs=a, rhs=b) if op == either:
                 return self.holds(a) or self.holds(b)
             case Binary(op=op, lhs=a, rhs=b) if op == both:

@@ -669,6 +669,53 @@ CASES = {
     for yo, yi, xo, xi in T.grid(5, 2, 5, 2):
         Y[yi + 2 * yo + 1, xi + 2 * xo + 1] = X[xi + 2 * yi, yo, xo]""",
     ),
+    "what data are compared with is compared with other data": Case(
+        RAGGED.replace("lens", "K") + ', L: T.Buffer((4,), "int32")',
+        """
+    for i in range(4):
+        T.assume(0 <= L[i] and L[i] <= K[i] and K[i] <= 64)
+    for i, p in T.grid(4, 64):
+        T.assume(p < L[i] or X[i, p] == 0.0)
+    for i in range(4):
+        Z[i] = 0.0
+        for p in range(64):
+            if p < K[i]:
+                Z[i] = Z[i] + X[i, p]""",
+        """
+    for i in T.serial(4):
+        Z[i] = 0.0
+        for p in T.serial(64):
+            Z[i] = Z[i] + X[i, p]""",
+    ),
+    "a softmax over a triangle whose other half is minus infinity": Case(
+        'X: T.Buffer((8, 8), "float32"), M: T.Buffer((8,), "float32"), S: T.Buffer((8,), "float32"), '
+        'Y: T.Buffer((8, 8), "float32")',
+        """
+    for i, p in T.grid(8, 8):
+        T.assume(p <= i or X[i, p] == T.float32("-inf"))
+    for i, p in T.grid(8, 8):
+        if p <= i:
+            Y[i, p] = T.exp(X[i, p] - M[i]) / S[i]
+        else:
+            Y[i, p] = 0.0""",
+        """
+    for i, p in T.grid(8, 8):
+        Y[i, p] = T.exp(X[i, p] - M[i]) / S[i]""",
+    ),
+    "to subtract a number is to add its negative": Case(
+        X_AND_Y,
+        """
+    for i, p in T.grid(4, 64):
+        T.assume(p < 60 or X[i, p] == -10.0)
+    for i, p in T.grid(4, 64):
+        if p < 60:
+            Y[i, p] = Y[i, p] + X[i, p]
+        else:
+            Y[i, p] = Y[i, p] - 10.0""",
+        """
+    for i, p in T.grid(4, 64):
+        Y[i, p] = Y[i, p] + X[i, p]""",
+    ),
 }
 
 
@@ -931,6 +978,31 @@ TRAPS = {
             S[0] = S[0] + A[i, j] * T.tanh(T.exp(G[i, j]) - T.exp(2.0 * G[i, j]))""",
         1,
     ),
+    "zero times an element that is assumed to be infinite": (
+        TILES + ', Z: T.Buffer((4, 4), "float32")',
+        """
+    for i, j in T.grid(4, 4):
+        T.assume(4 * i + j < 14 or (A[i, j] == T.float32("-inf") and Z[i, j] == 0.0))
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 14:
+            S[0] = S[0] + Z[i, j] * A[i, j]""",
+        1,
+    ),
+    "an infinite element that the program reads, in a part of the padding": (
+        TILES + ', Z: T.Buffer((4, 4), "float32")',
+        """
+    for i, j in T.grid(4, 4):
+        T.assume(4 * i + j < 14 or A[i, j] == T.float32("-inf"))
+        T.assume(4 * i + j < 13 or Z[i, j] == 0.0)
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        S[0] = T.max(S[0], A[i, j])
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 13:
+            S[0] = S[0] + Z[i, j] * A[i, j]""",
+        1,
+    ),
 }
 
 
@@ -1015,3 +1087,39 @@ def f(X: T.Buffer((6,), "float32"), M: T.Buffer((6,), "int32"), Y: T.Buffer((6,)
 """
     ).funcs[0]
     assert assert_refines(func, optimize(func).best, np.random.default_rng(1)) > 0
+
+
+def test_what_several_statements_leave_are_numbers_but_for_what_one_of_them_stores() -> None:
+    func = parse(
+        """@T.prim_func
+def f(Q: T.Buffer((6, 2), "float32"), P: T.Buffer((6, 6), "float32")):
+    S = T.alloc_buffer((6, 6), "float32")
+    M = T.alloc_buffer((6,), "float32")
+    D = T.alloc_buffer((6,), "float32")
+    for i, j in T.grid(6, 6):
+        S[i, j] = 0.0
+        for d in range(2):
+            S[i, j] = S[i, j] + Q[i, d] * Q[j, d]
+    for i, j in T.grid(6, 6):
+        if j > i:
+            S[i, j] = T.float32("-inf")
+    for i in range(6):
+        M[i] = S[i, 0]
+        for j in range(6):
+            if j <= i:
+                M[i] = T.max(M[i], S[i, j])
+    for i in range(6):
+        D[i] = 0.0
+        for j in range(6):
+            if j <= i:
+                D[i] = D[i] + T.exp(S[i, j] - M[i])
+    for i, j in T.grid(6, 6):
+        if j <= i:
+            P[i, j] = T.exp(S[i, j] - M[i]) / D[i]
+        else:
+            P[i, j] = 0.0
+"""
+    ).funcs[0]
+    best = optimize(func).best
+    assert _decisions(best) == 0, to_script(best)
+    assert assert_refines(func, best, np.random.default_rng(1)) > 0

@@ -557,3 +557,19 @@ def f(
 """
     best = optimize(parse(text).funcs[0], floats=["default", floats]).best
     assert any(isinstance(e, Select) for e in all_exprs(best.body)) == (floats == "default"), to_script(best)
+
+
+def test_what_is_subtracted_is_written_so() -> None:
+    best = optimized(
+        """
+@T.prim_func
+def f(x: T.Buffer((200,), "float32"), y: T.Buffer((200,), "float32")):
+    for i in range(200):
+        y[i] = 0.0
+        if i > 0:
+            y[i] = y[i] - (x[i] - x[i - 1] - 1.0)
+        if i < 199:
+            y[i] = y[i] + (x[i + 1] - x[i] - 1.0)
+"""
+    )
+    assert "+ -" not in to_script(best)

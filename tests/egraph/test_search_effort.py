@@ -15,6 +15,7 @@ from egraph_rules.contexts.context import NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
 from egraph_rules.contexts.spoiling import of_use
 from egraph_rules.cost.whole import ranked
+from egraph_rules.engine.phases import Budget
 from egraph_rules.search.encode import Expander
 from ir import PrimFunc, parse
 from ir.analysis.contents import Contents
@@ -340,3 +341,33 @@ def table(a: T.Buffer((5,), "int32"), b: T.Buffer((4,), "int32"), last: T.Buffer
     monkeypatch.setattr(Expander, "expand_expr", counted)
     optimize(parse(text))
     assert 100 < seen["expressions"] < 2000  # tens of thousands, were each way to an element another element
+
+
+def test_choices_of_elements_that_choices_have_made_are_not_looked_into_in_all_their_cases() -> None:
+    text = """
+@T.prim_func
+def squares(M: T.Buffer((20, 20), "int32"), S: T.Buffer((20, 20), "int32")):
+    for i, j in T.grid(20, 20):
+        S[i, j] = T.if_then_else(M[i, j] == 1, T.if_then_else(i == 0 or j == 0, 1, {}), 0)
+"""
+    step = "T.min(S[i - 1, j], T.min(S[i, j - 1], S[i - 1, j - 1])) + 1"
+    assert optimize(parse(text.format(step))["squares"]).report.questions < 2200  # twice as many, were they
+
+
+def test_places_that_data_give_are_not_told_apart_by_cases() -> None:
+    text = """
+@T.prim_func
+def votes(X: T.Buffer((40,), "float32"), H: T.Buffer((9,), "float32")):
+    for k in range(9):
+        H[k] = 0.0
+    for i in range(40):
+        H[{place}] = H[{place}] + X[i]
+"""
+    place = "T.if_then_else(X[i] > 0.0, T.min(T.max(T.cast(T.floor(X[i]), 'int32'), 0), 8), 4)"
+    assert optimize(parse(text.format(place=place))["votes"]).report.nodes < 70  # twice as many, were they
+
+
+def test_large_programs_have_a_budget_in_proportion() -> None:
+    assert Budget().in_proportion(400) == Budget()
+    large = Budget(nodes=50, work=70).in_proportion(2001)
+    assert (large.nodes, large.work, large.rounds) == (250, 350, Budget().rounds)

@@ -322,6 +322,13 @@ def test_a_local_buffer_that_the_program_does_not_have_must_pay() -> None:
     assert first(90.0) == local.body
 
 
+def test_what_a_call_varies_by_does_not_bring_back_a_guard() -> None:
+    pads = "for i in range(60, 64):\n    T.assume(X[i] == 0.0)\nY[0] = X[0]\n"
+    sums = "for i in range(1, 64):\n    if i < 60:\n        Y[i] = Y[i - 1] + X[i]\n    else:\n        Y[i] = Y[i - 1]"
+    func = read(vector("X", "Y", size=64), pads + sums)
+    assert "if" not in to_script(optimize(func, whole=pricing(func)).best)
+
+
 ROWS = 'E: T.Buffer((200, 512), "float32"), M: T.Buffer((200, 512), "float32")'
 
 
