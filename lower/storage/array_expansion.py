@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.operators import neutral
-from ir.traverse import free_vars, loads, map_expr
+from ir.traverse import factors, free_vars, loads, map_expr
 from lower.analysis.freedoms import Form
 from lower.array.job import update_class
 from lower.nest.nodes import Box, Fresh, array_over
@@ -111,7 +111,7 @@ def sums_ahead(
         around = writers[0].loops[: depth[local]] if writers else ()
         loops = [o for k, o in enumerate(around) if k >= level or o in pending]
         free = [s for s in writers if s.position not in waiting]
-        sums = [s for s in free if s.update is not None and _reduced(s, len(around))]
+        sums = [s for s in free if _is_product(s, around, level)]
         needed = any(s.position in waiting for s in group if local in s.buffers())
         if not (sums and needed) or any(o not in boxes for o in loops):
             continue
@@ -140,9 +140,20 @@ def _waiting(group: Sequence[Statement], own: Collection[Buffer]) -> set[int]:
         waiting = more
 
 
-def _reduced(s: Statement, depth: int) -> bool:
-    """Whether a statement combines what loops inside of some go through."""
-    return not {o.var for o in s.loops[depth:]} <= free_vars(*s.store.indices)
+def _is_product(s: Statement, around: Sequence[Loop], level: int) -> bool:
+    """Whether a statement adds up the product of a matrix, or vector, that the steps of the loop at a level share with a
+    vector of each: together these are a product of matrices, which takes far less than one by one.
+
+    Measured on CPU, 500 steps of a product of 200 x 32 numbers with a vector take 420 us, their product 30 us; sums of
+    other terms, and products that are of matrices in each step, take as long in steps as before them.
+    """
+    if s.update is None or update_class(s.update[0]) != "add":
+        return False
+    step, lanes = around[level].var, {o.var for o in around} | free_vars(*s.store.indices)
+    own, summed = lanes - {step}, {o.var for o in s.loops} - lanes
+    along = [free_vars(f) for f in factors(s.update[1])]
+    vector = any(step in names and names & summed and not names & own for names in along)
+    return vector and (not own or any(step not in names and names & summed and names & own for names in along))
 
 
 def _inputs(s: Statement) -> Iterable[Buffer]:
