@@ -9,11 +9,10 @@ CONTAINS = (
     "math; help(loopsat.jit) lists them"
 )
 STATEMENTS: dict[type[ast.stmt], str] = {
-    ast.Raise: "test arguments before the call, or write `assert`",
     ast.Try: "test before the call instead",
     ast.With: "leave it out of the function",
     ast.ClassDef: "define it outside of this function; arguments are arrays and numbers",
-    ast.Delete: "leave it out",
+    ast.Delete: "leave it out, or take the item of a list out, as in x.pop(k)",
     ast.Global: "make it a parameter and a result",
     ast.Nonlocal: "make it a parameter and a result",
     ast.Import: "import at the top of the file",

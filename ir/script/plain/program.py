@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import product
 
 import islpy as isl
 from msgspec import Struct, field
@@ -12,7 +13,7 @@ from msgspec import Struct, field
 import ir.presburger.sets as pb
 from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
-from ir.errors import Span
+from ir.errors import ParseError, Span
 from ir.naming import unused
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Store, Var, const, seq
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
@@ -137,6 +138,13 @@ class Stands(Struct, frozen=True):
     of_tuples: bool = False  # whether items of the list are tuples of numbers, which other items may take the place of
 
 
+class Table(Struct, frozen=True):
+    """An array of numbers that are known, which is made once, before anything else."""
+
+    buffer: Buffer
+    stores: tuple[Store, ...]
+
+
 def kept_in(kind: CellType) -> DType:
     """The dtype of an array of items of a list: integers of Python are 64 bits wide, as in NumPy."""
     return DType.INT64 if kind.weak and kind.dtype.is_integer else kind.dtype
@@ -170,6 +178,7 @@ class Program(Struct):
     ranges: dict[Var, tuple[int, int]] = field(default_factory=lambda: dict[Var, tuple[int, int]]())  # of parameters
     taken: frozenset[str] = frozenset()  # names of variables on the path to here
     used: set[str] = field(default_factory=lambda: set[str]())  # all names so far
+    tables: dict[str, Table] = field(default_factory=lambda: dict[str, Table]())  # by what they hold
     listed: dict[Buffer, Stands] = field(default_factory=lambda: dict[Buffer, Stands]())
     lines: _Lines = field(default_factory=_Lines)
     sharing: Sharing = field(default_factory=Sharing)
@@ -199,6 +208,9 @@ class Program(Struct):
         """Write a statement."""
         self.lines.done.append(stmt)
         if isinstance(stmt, Store):
+            if any(stmt.buffer == table.buffer for table in self.tables.values()):
+                message = "numbers of outside of the function, or of a tuple, cannot be stored to"
+                raise ParseError("not-a-buffer", message, stmt.span, help="make an array of them, as in np.array(x)")
             self.sharing.store(stmt.buffer, self.loops, stmt.span)
 
     @contextmanager
@@ -246,6 +258,26 @@ class Program(Struct):
         self.sharing.born[buffer] = self.loops
         self.lines.wraps.append((len(self.lines.done), Alloc(buffer, seq(), span)))
         return buffer
+
+    def table(self, held: str, shape: tuple[int, ...], dtype: DType, numbers: Sequence[Const]) -> Buffer:
+        """The buffer of a table, the same one for all tables that hold the same."""
+        found = self.tables.get(held)
+        if found is None:
+            extents = tuple(const(n, DType.INT32) for n in shape)
+            buffer = Buffer(self.fresh("table", alone=True), extents, dtype)
+            places = product(*(range(n) for n in shape))
+            stores = (
+                Store(buffer, tuple(const(k, DType.INT32) for k in place), number)
+                for place, number in zip(places, numbers, strict=True)
+            )
+            found = self.tables[held] = Table(buffer, tuple(stores))
+        return found.buffer
+
+    def with_tables(self, body: Stmt) -> Stmt:
+        """The whole of a function, in which tables are made first."""
+        for table in self.tables.values():
+            body = Alloc(table.buffer, seq(*table.stores, body))
+        return body
 
     def loop(self, name: str, start: Expr, extent: Expr, span: Span | None) -> For:
         """The head of a loop with a variable of that name; facts about it hold in the list that is open."""

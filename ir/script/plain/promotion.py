@@ -380,6 +380,17 @@ class Numbers(Struct):
             return Weak(self.convert(value, DType.INT32, node), 0, 1)
         return Weak(self.convert(value, DType.INT64, node))
 
+    def python_float(self, value: Number, node: ast.AST) -> Number:
+        """Python's `float(x)`."""
+        return Weak(self.convert(value, DType.FLOAT64, node))
+
+    def of_python(self, value: Number, node: ast.AST) -> Number:
+        """A number of NumPy as one of Python."""
+        dtype = self.dtype_of(value)
+        if dtype.is_float:
+            return value if isinstance(value, float) else self.python_float(value, node)
+        return self.integer(value, node) if dtype.is_integer else value
+
 
 def _beyond(op: BinaryOp, a: Number, b: Number, dtype: DType) -> bool | None:
     """What a comparison says of a Python integer beside numbers of a dtype that cannot hold it; None of any other."""

@@ -120,6 +120,8 @@ def _names(node: ast.FunctionDef) -> dict[str, _Name]:
                     known.used |= not _is_number(index)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append")):
                 names.setdefault(name, _Name()).appended = True
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="sort" | "reverse")):
+                names.setdefault(name, _Name()).stored = True
             case ast.Call(func=ast.Name(id=function), args=args) if not hasattr(builtins, function):
                 for arg in (a for a in args if isinstance(a, ast.Name)):
                     names.setdefault(arg.id, _Name()).used = True
