@@ -111,12 +111,11 @@ class Learned(Struct):
         known = [value] if old is None else [value, _example(old)]
         dtype, weak = numbers.common(known, node)
         low, high = interval_of(value) if weak and dtype.is_integer else (None, None)
-        if low is None or high is None or (old is not None and (old.low is None or old.high is None)):
-            low = high = None
-        elif old is not None and old.low is not None and old.high is not None:
-            low, high = min(low, old.low), max(high, old.high)
-            if self.passes >= _PASSES and (low, high) != (old.low, old.high):
-                low = high = None
+        if old is not None:
+            low = None if low is None or old.low is None else min(low, old.low)
+            high = None if high is None or old.high is None else max(high, old.high)
+            if self.passes >= _PASSES:
+                low, high = low if low == old.low else None, high if high == old.high else None
         if weak and dtype.is_integer:
             fits = low is not None and high is not None and low >= DType.INT32.min and high <= DType.INT32.max
             dtype = DType.INT32 if fits else DType.INT64
@@ -182,6 +181,7 @@ class Program(Struct):
     listed: dict[Buffer, Stands] = field(default_factory=lambda: dict[Buffer, Stands]())
     lines: _Lines = field(default_factory=_Lines)
     sharing: Sharing = field(default_factory=Sharing)
+    stored: dict[Buffer, list[Expr]] = field(default_factory=lambda: dict[Buffer, list[Expr]]())  # all values so far
     heads: int = 0  # of loops so far
     loops: Loops = ()  # around the list that is open
     facts: list[isl.Set] = field(default_factory=lambda: list[isl.Set]())
@@ -212,6 +212,7 @@ class Program(Struct):
                 message = "numbers of outside of the function, or of a tuple, cannot be stored to"
                 raise ParseError("not-a-buffer", message, stmt.span, help="make an array of them, as in np.array(x)")
             self.sharing.store(stmt.buffer, self.loops, stmt.span)
+            self.stored.setdefault(stmt.buffer, []).append(stmt.value)
 
     @contextmanager
     def nested(self) -> Generator[_Lines]:

@@ -200,7 +200,7 @@ class Numbers(Struct):
             return self._power(a, b, dtype, weak, node)
         if (op == "floordiv" or op == "floormod") and dtype.is_float:
             return self.number(quotient(op, self.convert(a, dtype, node), self.convert(b, dtype, node)), weak)
-        low, high = _after(op, interval_of(a), interval_of(b))
+        low, high = interval_after(op, interval_of(a), interval_of(b))
         if weak and dtype.is_integer:
             wide = DType.INT64 in (self.dtype_of(a), self.dtype_of(b))
             dtype = DType.INT64 if wide else narrowest(low, high)
@@ -269,7 +269,7 @@ class Numbers(Struct):
 
     def _extremum(self, op: BinaryOp, a: Number, b: Number, node: ast.AST) -> Number:
         dtype, weak = self.common([a, b], node)
-        low, high = _after(op, interval_of(a), interval_of(b))
+        low, high = interval_after(op, interval_of(a), interval_of(b))
         x, y = self.convert(a, dtype, node), self.convert(b, dtype, node)
         span = self.source.span(node)
         if dtype is DType.BOOL:
@@ -416,14 +416,18 @@ def _rank(value: Number) -> int:
             return 0
 
 
-def _after(op: str, a: Interval, b: Interval) -> Interval:
+def interval_after(op: str, a: Interval, b: Interval) -> Interval:
     """Between which integers the result of an operator lies."""
     (al, ah), (bl, bh) = a, b
     if al is None or ah is None or bl is None or bh is None:
         if op == "floormod" and bl is not None and bh is not None and bl > 0:
             return 0, bh - 1
-        if op in ("add", "mul") and al is not None and bl is not None and al >= 0 and bl >= 0:
-            return (al + bl if op == "add" else al * bl), None
+        if op == "add":
+            return (None if al is None or bl is None else al + bl), (None if ah is None or bh is None else ah + bh)
+        if op == "sub":
+            return (None if al is None or bh is None else al - bh), (None if ah is None or bl is None else ah - bl)
+        if op == "mul" and al is not None and bl is not None and al >= 0 and bl >= 0:
+            return al * bl, None
         if op == "bitand":
             natural = [high for low, high in (a, b) if low is not None and low >= 0 and high is not None]
             return (0, min(natural)) if natural else (None, None)
