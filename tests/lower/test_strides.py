@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from lowered import CPU, assert_agrees, kernel_of, read, small_numbers, unwrapped
 
 EAGER = replace(CPU, name="eager", step=1e4, scalar=1e4)  # loops cost a lot
-PARAMS = 'A: T.Buffer((90,), "int32"), B: T.Buffer((90,), "int32"), C: T.Buffer((90,), "int32"), S: T.Buffer((3,), "int32")'
+PARAMS = (
+    'A: T.Buffer((90,), "int32"), B: T.Buffer((90,), "int32"), C: T.Buffer((90,), "int32"), S: T.Buffer((3,), "int32")'
+)
 STATE = "s = T.alloc_buffer((1,), 'int32')\nt = T.alloc_buffer((1,), 'int32')\ns[0] = 0\nt[0] = 0\n"
 STRIDES = {
     "differences of sums": "for i in range(90):\n    s[0] = s[0] + A[i]\n    if i % 8 == 7:\n        B[i // 8] = s[0] - t[0] // 2\n        t[0] = s[0] - B[i // 8] // 3",

@@ -19,11 +19,32 @@ EAGER = replace(CPU, name="eager", step=1e4, scalar=1e4)  # loops cost a lot
 PARAMS = 'A: T.Buffer((5, 6, 7), "float32"), V: T.Buffer((6,), "float32"), W: T.Buffer((5, 7), "float32"), X: T.Buffer((5, 9), "float32"), B: T.Buffer((5, 6, 7), "float32"), Q: T.Buffer((5, 6), "int32")'
 TAKEN = "T.min(T.max(T.cast(v * 3.0, 'int32'), 0), 8)"
 UNIFORM = {
-    "the outermost": ("for i, j, k in T.grid(5, 6, 7):\n    v = T.sin(V[j]) + V[j]\n    B[i, j, k] = v * A[i, j, k] - X[i, " + TAKEN + "] * v", 6),
-    "one between": ("for i, j, k in T.grid(5, 6, 7):\n    v = T.sin(W[i, k])\n    B[i, j, k] = v * A[i, j, k] + X[i, " + TAKEN + "] * v", 35),
-    "made of another": ("for i, j, k in T.grid(5, 6, 7):\n    v = T.sin(V[j])\n    u = T.floor(v * 2.0) + v\n    B[i, j, k] = v * u + u * X[i, " + TAKEN + "]", 6),
-    "where it is best": ("for i, j in T.grid(5, 6):\n    Q[i, j] = 0\n    m = T.alloc_buffer((1,), 'float32')\n    m[0] = 9.0\n    for k in range(7):\n        v = T.sin(W[i, k]) - 0.5\n        if v * v + V[j] * v < m[0]:\n            m[0] = v * v + V[j] * v\n            Q[i, j] = k", 35),
-    "under a condition of its own": ("for i, j, k in T.grid(5, 6, 7):\n    t = T.alloc_buffer((1,), 'float32')\n    t[0] = 1.0\n    if V[j] > 0.0:\n        t[0] = T.sin(V[j])\n    B[i, j, k] = t[0] * A[i, j, k] + T.floor(t[0])", 6),
+    "the outermost": (
+        "for i, j, k in T.grid(5, 6, 7):\n    v = T.sin(V[j]) + V[j]\n    B[i, j, k] = v * A[i, j, k] - X[i, "
+        + TAKEN
+        + "] * v",
+        6,
+    ),
+    "one between": (
+        "for i, j, k in T.grid(5, 6, 7):\n    v = T.sin(W[i, k])\n    B[i, j, k] = v * A[i, j, k] + X[i, "
+        + TAKEN
+        + "] * v",
+        35,
+    ),
+    "made of another": (
+        "for i, j, k in T.grid(5, 6, 7):\n    v = T.sin(V[j])\n    u = T.floor(v * 2.0) + v\n    B[i, j, k] = v * u + u * X[i, "
+        + TAKEN
+        + "]",
+        6,
+    ),
+    "where it is best": (
+        "for i, j in T.grid(5, 6):\n    Q[i, j] = 0\n    m = T.alloc_buffer((1,), 'float32')\n    m[0] = 9.0\n    for k in range(7):\n        v = T.sin(W[i, k]) - 0.5\n        if v * v + V[j] * v < m[0]:\n            m[0] = v * v + V[j] * v\n            Q[i, j] = k",
+        35,
+    ),
+    "under a condition of its own": (
+        "for i, j, k in T.grid(5, 6, 7):\n    t = T.alloc_buffer((1,), 'float32')\n    t[0] = 1.0\n    if V[j] > 0.0:\n        t[0] = T.sin(V[j])\n    B[i, j, k] = t[0] * A[i, j, k] + T.floor(t[0])",
+        6,
+    ),
 }
 OTHERS = {
     "under a condition of the other": ("for i, j, k in T.grid(5, 6, 7):\n    t = T.alloc_buffer((1,), 'float32')\n    t[0] = 1.0\n    if W[i, k] > 0.0:\n        t[0] = T.sin(V[j])\n    B[i, j, k] = t[0] * A[i, j, k] + T.floor(t[0])", [210]),

@@ -270,7 +270,7 @@ def counted_after(body: Body, before: list[tuple[Growing, Growing]], steps: Numb
             growing.appended = growing.once
         elif growing.items and (each is None or each > _MAX_ITEMS):
             raise _of_any_length(body, growing, node)
-        if growing.appended > growing.items:  # how many more there are now only what was granted says
+        if growing.appended > growing.items + growing.once:  # how many more there are now only what was granted says
             body.program.grants = [g for g in body.program.grants if g.key != growing.key]
         steps_at_most, grant = max(most or 0, 0), _grant(body, growing)
         more = growing.once + growing.items * steps_at_most
