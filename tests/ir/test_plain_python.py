@@ -23,6 +23,10 @@ GRID = ((1, 2), (3, 4))
 WEIGHTS = np.array([0.25, 0.5, 0.25])
 NARROW = np.array([3, 250], np.uint8)
 
+CODON = {"A": 0, "C": 1, "G": 2, "T": 3}
+PRICE = {10: 1.5, 12: 2.5, 13: 3.5}
+MOVE = {0: (0, 1), 1: (1, 0), 2: (0, -1), 3: (-1, 0)}
+
 
 def I(r: np.random.Generator) -> tuple[Any, ...]:  # noqa: E743
     return (r.integers(0, 5, 6),)
@@ -122,6 +126,84 @@ def small_arrays_of_outside(x):
         for k in range(3):
             out[i] += WEIGHTS[k] * x[i + k - 1]
     return out, WEIGHTS.sum(), NARROW + NARROW, len(NARROW)
+
+
+# Dictionaries -------------------------------------------------------------------------------------------------------
+
+
+@program(lambda r: (r.random(5),))
+def settings(x):
+    cfg = {"lr": 0.1, "steps": 3, "name": "sgd", ("a", 1): 2.0}
+    y = x
+    for _ in range(cfg["steps"]):
+        y = y - cfg["lr"] * y
+    if cfg["name"] == "sgd" and "momentum" not in cfg:
+        y = y * cfg["a", 1]
+    return y + cfg.get("bias", 0.5), len(cfg)
+
+
+@program(lambda r: (r.integers(10, 14, 8),))
+def keys_that_data_say(a):
+    t = 0.0
+    n = 0
+    for k in a:
+        t += PRICE.get(k, 0.25)
+        if k in PRICE:
+            t += PRICE[k]
+            n += 1
+    return t, n
+
+
+@program(lambda r: (r.integers(0, 4, 8),))
+def tuples_by_key(a):
+    x = y = 0
+    for k in a:
+        dx, dy = MOVE[k]
+        x += dx
+        y += dy
+    return x, y
+
+
+@program(lambda r: (r.random(3),))
+def loops_over_items(x):
+    w = {"a": x[0], "b": x[1] * 2, "c": 3.0}
+    t = 0.0
+    for k in w:
+        t = t * 2 + w[k]
+    for k, v in w.items():
+        if k != "b":
+            t += v
+    return t, sum(w.values()), max(w.values())
+
+
+@program(lambda r: (r.random(3),))
+def values_of_now(x):
+    s = 1.0
+    d = {0: s, 1: x[0]}
+    for v in x:
+        s += v
+    return d[0] + d[1], s
+
+
+@program(lambda r: (np.frombuffer(b"GATTACA", np.uint8),))
+def keys_of_text(s):
+    code = {65: 0, 67: 1, 71: 2, 84: 3}
+    h = 0
+    for c in s:
+        h = h * 4 + code[c]
+    return h, CODON["G"]
+
+
+@program(lambda r: (r.integers(0, 4, 8),))
+def items_that_change(a):
+    counts = {0: 0, 1: 0, 2: 0, 3: 0}
+    best = {"first": -1, "last": -1}
+    for x in a:
+        counts[x] += 1
+        best["last"] = x
+        if best["first"] < 0:
+            best["first"] = x
+    return max(counts.values()), counts.get(9, -1), best["first"], best["last"], [counts[k] for k in counts][1]
 
 
 # Ranges and texts ---------------------------------------------------------------------------------------------------
@@ -296,7 +378,36 @@ def known_to_raise(x):
     return x
 
 
+def filled_later(x):
+    counts = {}
+    counts[0] = x[0]
+    return counts[0]
+
+
+def no_such_key(x):
+    d = {"a": 1}
+    return d["b"] + x[0]
+
+
+def new_key(x):
+    d = {"a": 1}
+    d["b"] = 2
+    return x[0]
+
+
+def keys_far_apart(x):
+    d = {0: 1, 1000: 2}
+    return d[int(x[0])]
+
+
+def texts_by_data(x):
+    d = {"a": 1, 3: 4}
+    return d[int(x[0])]
+
+
 REFUSED = [
+    (filled_later, "a number for each key"), (no_such_key, "its keys are 'a'"), (new_key, "all of its keys"),
+    (keys_far_apart, "less than 256 above"), (texts_by_data, "all keys must be integers"),
     (one_of_two_lists, "copy it first"), (grown_behind_a_choice, "copy it first"), (tuples_sorted, "sort the places"),
     (stored_to_outside, "np.array(x)"), (stored_to_a_row_of_outside, "np.array(x)"), (columns_by_truths, "A.T[truths]"),
     (known_to_raise, "ValueError: too short"),

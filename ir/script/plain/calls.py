@@ -23,6 +23,7 @@ from ir.script.plain.library.arguments import ABSENT, arguments, keyword, only, 
 from ir.script.plain.library.arranged import ARRANGED, extents_of, flattened, size_of
 from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE, PUT_IN_PLACE
 from ir.script.plain.library.composed import COMPOSED, composed
+from ir.script.plain.library.dictionaries import called, dictionary_of
 from ir.script.plain.library.ordered import is_list, ordered, place_of
 from ir.script.plain.library.rounding import rounded
 from ir.script.plain.promotion import Number, Weak
@@ -42,6 +43,8 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
     """What a call means; a helper that is called `alone` may write into arrays."""
     if isinstance(node.func, ast.Attribute):
         owner = read.value(node.func.value)
+        if (keyed := dictionary_of(owner)) is not None:
+            return called(read, keyed, node, node.func.attr)
         numbers = is_list(read, owner) or (isinstance(owner, tuple) and all(map(is_number, owner)))
         if node.func.attr in ("index", "count") and numbers:
             (item,) = arguments(read, node, node.func.attr, 1, 1)
@@ -244,6 +247,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
                 return len(value)
             if isinstance(value, Named) and isinstance(value.value, str):
                 return len(value.value)
+            if (keyed := dictionary_of(value)) is not None:
+                return len(keyed.items)
             if isinstance(value, (View, Elementwise)) and value.shape:
                 return extents_of(read, value.shape[:1], node)[0]
             if isinstance(value, Selection):

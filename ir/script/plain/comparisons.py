@@ -10,6 +10,7 @@ from ir.script.expressions import COMPARE
 from ir.script.plain.arrays import Elementwise, View, is_number
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import names as library
+from ir.script.plain.library.dictionaries import dictionary_of, is_key
 from ir.script.plain.library.ordered import equal
 from ir.script.plain.promotion import Number
 from ir.script.plain.tuples import check_no_list
@@ -130,7 +131,10 @@ def _both(op: Literal["and", "or"], a: bool | Expr, b: bool | Expr, node: ast.ex
 
 
 def _membership(read: Evaluator, a: Value, b: Value, wanted: bool, node: ast.expr) -> Value:
-    """Whether a number is one of those in a tuple or array."""
+    """Whether a number is one of those in a tuple or array, or of the keys of a dictionary."""
+    if (keyed := dictionary_of(b)) is not None:
+        known = is_key(read, a, keyed, node)
+        return known if wanted else _negated(read, known, node)
     if isinstance(b, (View, Elementwise)) and is_number(a):
         equal = read.lifted(lambda v: read.numbers.binary("eq", v[0], v[1], node), [a, b], node)
         assert isinstance(equal, Elementwise)

@@ -32,7 +32,7 @@ from ir.script.plain.arrays import (
 from ir.script.plain.calls import call
 from ir.script.plain.comparisons import compared
 from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, shown, used
-from ir.script.plain.library import complexes, selected
+from ir.script.plain.library import complexes, dictionaries, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arranged import copied, extents_of, flattened, one_of, size_of
 from ir.script.plain.library.ordered import joined
@@ -200,6 +200,10 @@ class Evaluator(Struct):
                 return self.caller.listed(node)
             case Sized():
                 return self.sized(node)
+            case ast.ListComp():
+                return self.caller.as_list([self.array(node)], node)
+            case ast.Dict():
+                return dictionaries.written_out(self, node)
             case ast.List(elts=elts):
                 return Items(self.items(elts, self.value))
             case ast.Tuple(elts=elts):
@@ -268,6 +272,8 @@ class Evaluator(Struct):
                 return (*value,)
             case tuple() | list():
                 return tuple(self.known(v, node) for v in value)
+            case dict():
+                return dictionaries.of_outside(self, value, node)
             case _ if not isinstance(value, type) and hasattr(value, "__array__") and hasattr(value, "shape"):
                 table = outer_table(self, np.asarray(value), node)
                 if table is None:
@@ -281,6 +287,8 @@ class Evaluator(Struct):
         owner = self.value(node.value)
         if isinstance(owner, (View, Elementwise)):
             return self._of_array(owner, node)
+        if dictionaries.dictionary_of(owner) is not None and node.attr in dictionaries.METHODS:
+            return Named(owner)  # which is called
         if isinstance(owner, Selection) and node.attr == "size" and len(owner.array.shape) == len(owner.truths.shape):
             return selected.counted(self, owner, node)
         if isinstance(owner, Named) and isinstance(owner.value, ModuleType):

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from ir.dtypes import DType
 from ir.nodes import Buffer, Const, const
 from ir.script.plain.arrays import Array, Selection, View
-from ir.script.plain.program import Key
+from ir.script.plain.program import Key, Stands
 from ir.script.plain.promotion import Number, Numbers, expr_of
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
@@ -72,7 +72,9 @@ class Caller(Protocol):
     def define(self, node: ast.Lambda) -> Value: ...
     def reduce(self, name: str, array: Array, axes: tuple[int, ...] | None, node: ast.AST) -> Value: ...
     def scan(self, name: str, array: Array, axis: int | None, node: ast.Call) -> Value: ...
-    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array: ...
+    def table(
+        self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST, stands: Stands | None = None
+    ) -> Array: ...
     def fold(
         self, name: str, node: Comprehension, place: ast.AST, start: Number | None = None, default: Number | None = None
     ) -> Number: ...

@@ -19,7 +19,6 @@ STATEMENTS: dict[type[ast.stmt], str] = {
     ast.ImportFrom: "import at the top of the file",
 }
 EXPRESSIONS: dict[type[ast.expr], str] = {
-    ast.ListComp: "make an array of it, as in np.array([...])",
     ast.GeneratorExp: "give it to sum, min, max, any, all or math.prod, or write a loop",
     ast.SetComp: "write a loop that stores into an array, as in out = np.empty(n)",
     ast.DictComp: "write a loop that stores into an array, as in out = np.empty(n)",

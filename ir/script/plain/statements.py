@@ -25,6 +25,7 @@ from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import keyword
 from ir.script.plain.library.bodies import IN_PLACE
 from ir.script.plain.library.complexes import IMAG, REAL
+from ir.script.plain.library.dictionaries import dictionary_of, stored_at
 from ir.script.plain.library.ordered import ordered
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike, rows_first
@@ -41,7 +42,7 @@ from ir.script.plain.loops.iterables import Iterables
 from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.loops.written import written
-from ir.script.plain.program import Again, Key, Program
+from ir.script.plain.program import Again, Key, Program, Stands
 from ir.script.plain.promotion import Number, expr_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
@@ -195,9 +196,9 @@ class Body(Struct, dict=True):
         """A running total, or where the greatest element of an array is."""
         return scanned(self.arrays, name, array, axis, node)
 
-    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array:
-        """An array of numbers that are written out."""
-        return self.arrays.table(rows, dtype, node)
+    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST, stands: Stands | None = None) -> Array:
+        """An array of numbers that are written out, which may stand for a list."""
+        return self.arrays.table(rows, dtype, node, stands)
 
     def product(self, a: Array, b: Array, node: ast.AST) -> Value:
         """A product of arrays."""
@@ -365,6 +366,8 @@ class Body(Struct, dict=True):
 
     def _view(self, owner: ast.expr, index: ast.expr, node: ast.expr) -> View:
         array = self.read.value(owner)
+        if (keyed := dictionary_of(array)) is not None:
+            return stored_at(self.read, keyed, index, node)
         part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
         if not isinstance(part, View):
             hint = "make an array of it, as in np.array([...])" if isinstance(array, tuple) else ""

@@ -23,6 +23,7 @@ from ir.script.plain.arrays import (
 )
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import selected
+from ir.script.plain.library.dictionaries import dictionary_of, looked_up
 from ir.script.plain.program import NeedsRange, NeedsValue
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
 from ir.script.plain.tuples import item_of, of_tuple, stands_for_list
@@ -55,6 +56,8 @@ def subscript(read: Evaluator, owner: Value, index: ast.expr, node: ast.AST) -> 
         return found if found.shape else read.element(found, (), node)
     if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
         return owner  # an array without dimensions
+    if (keyed := dictionary_of(owner)) is not None:
+        return looked_up(read, keyed, index, node)
     if isinstance(owner, Named) and isinstance(owner.value, str):
         found = item_of(read, tuple(map(Named, owner.value)), index, node)
         return (

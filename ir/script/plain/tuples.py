@@ -173,14 +173,19 @@ def item_of(read: Evaluator, items: tuple[Value, ...], index: ast.expr, node: as
         parts = [None if p is None else read.number(p) for p in (index.lower, index.upper, index.step)]
         if all(p is None or isinstance(p, int) for p in parts):
             return (*items[slice(*parts)],)  # pyright: ignore[reportArgumentType, reportCallIssue] - a list of its own
-    else:
-        k = read.number(index)
-        if isinstance(k, int) and -len(items) <= k < len(items):
-            return items[k]
-        if items and not isinstance(k, (int, float)) and (table := _constants(read, items, node)) is not None:
-            return read.row(table, k, node)
-        if items and not isinstance(k, (int, float)) and all(map(is_number, items)):
-            return _looked_up(read, items, k, node)
+        hint = "make an array of it, as in np.array([...])"
+        raise read.error("rank", f"the bounds of `{shown(node)}` must be numbers that are known", node, hint)
+    return item_at(read, items, read.number(index), node)
+
+
+def item_at(read: Evaluator, items: tuple[Value, ...], k: Number, node: ast.AST) -> Value:
+    """The item of a tuple at a place."""
+    if isinstance(k, int) and -len(items) <= k < len(items):
+        return items[k]
+    if items and not isinstance(k, (int, float)) and (table := _constants(read, items, node)) is not None:
+        return read.row(table, k, node)
+    if items and not isinstance(k, (int, float)) and all(map(is_number, items)):
+        return _looked_up(read, items, k, node)
     hint = "make an array of it, as in np.array([...])"
     raise read.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node, hint)
 

@@ -19,6 +19,7 @@ from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arranged import size_of, unflat
+from ir.script.plain.library.dictionaries import dictionary_of, keys_of
 from ir.script.plain.loops.counting import HINT, Counting, Steps
 from ir.script.plain.promotion import Interval, Number, Weak, expr_of, interval_of
 from ir.script.plain.tuples import MAX_ITEMS
@@ -94,6 +95,8 @@ class Iterables(Struct, frozen=True):
 
     def _value(self, node: ast.expr) -> Items:
         found = call(self.read, node, True) if isinstance(node, ast.Call) else self.read.value(node)
+        if (keyed := dictionary_of(found)) is not None:
+            found = keys_of(self.read, keyed, node)
         if isinstance(found, Named) and isinstance(found.value, str):
             found = tuple(Named(part) for part in found.value)
         if isinstance(found, tuple):
