@@ -6,7 +6,7 @@ as people write them, for one dtype at a time; `loopsat.testing.check_instructio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import product
 from types import FunctionType
@@ -66,9 +66,6 @@ def {name}(A: T.Buffer((n,), "{dtype}"), n: T.int32):
             {swap}
 """
 _OPPOSITE: dict[BinaryOp, BinaryOp] = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge", "min": "max", "max": "min"}
-# Of what an entry has, at least one of these: the library is not made for programs that have none, since to parse it
-# takes longer than most searches.
-NEEDED = (frozenset({"if", "gt"}), frozenset({"if", "ge"}), frozenset({"min", "max"}))
 # XLA:CPU takes 10 ns for each of n * log2(n) floats and 2.5 ns for integers, in rows of 5 to 100,000, where moving an
 # element takes 0.2 ns.
 _FLOATS, _INTEGERS = 50.0, 12.0
@@ -96,17 +93,25 @@ def occurring(stmt: Stmt) -> tuple[Entry, ...]:
     """The part of the library that may be written in a program: it has all of what that is made of."""
     moved = dict.fromkeys(_moved(stmt))
     there = frozenset(_features(stmt)) if moved else frozenset[tuple[str, DType]]()
-    if not any(needed <= {name for name, _ in there} for needed in NEEDED):
-        return ()
-    return tuple(e for dtype in moved for e in entries_for(dtype) if _features_of(e.written) <= there)
+    kinds = [dtype for dtype in moved if _may_sort(there, dtype)]
+    return tuple(e for dtype in kinds for e in entries_for(dtype) if _features_of(e.written) <= there)
+
+
+def _may_sort(there: Collection[tuple[str, DType]], dtype: DType) -> bool:
+    """Whether a program has what each entry has for elements of a dtype.
+
+    The library is not made for programs that have not, since to parse it takes longer than most searches.
+    """
+    by_branches = ("if", DType.BOOL) in there and not {("gt", dtype), ("ge", dtype)}.isdisjoint(there)
+    return ("store", dtype) in there and (by_branches or {("min", dtype), ("max", dtype)} <= {*there})
 
 
 def _moved(stmt: Stmt) -> Iterator[DType]:
-    """The dtypes of buffers that are stored to, and of which some name holds an element: a first look."""
+    """The dtypes of arrays that are stored to, and of which some name holds an element: a first look."""
     stored = buffers_written(stmt)
     for part in walk(stmt):
         if isinstance(part, Let):
-            yield from (load.buffer.dtype for load in loads(part.value) if load.buffer in stored)
+            yield from (load.buffer.dtype for load in loads(part.value) if load.buffer in stored and load.indices)
 
 
 def _sorts(dtype: DType) -> Iterator[Entry]:

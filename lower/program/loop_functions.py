@@ -45,7 +45,7 @@ def as_function(loop, again=False):
         return loop()
 
     def steps(*arrays):
-        return jaxpr_as_fun(ClosedJaxpr(body, arrays))()
+        return jax.core.eval_jaxpr(body, arrays)
 
     @jax.jit
     def with_all_read(*arrays):

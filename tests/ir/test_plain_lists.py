@@ -353,13 +353,6 @@ def test_sums_of_narrow_integers_are_as_narrow() -> None:
 # What is refused ----------------------------------------------------------------------------------------------------
 
 
-def one_after_the_other(n: Any) -> Any:
-    a = [0.5] * n
-    a[1] = 1.5
-    b = a.copy()
-    return np.array(b[1:] + b[:1])
-
-
 def a_named_row_is_replaced(n: Any) -> Any:
     a = [[0] * n for _ in range(n)]
     row = a[1]
@@ -416,12 +409,6 @@ def the_same_row(n: Any) -> Any:
     return np.array(a)
 
 
-def compared_lists(n: Any) -> Any:
-    a = [0] * n
-    a[0] = 1
-    return a == a
-
-
 def fewer_items(n: Any) -> Any:
     a = [0] * n
     a[1:3] = [7]
@@ -472,9 +459,9 @@ def appended_in_turns(n: Any) -> Any:
     [
         (appended_if, "greatest size"), (appended_in_turns, "A[:] = B"),
         (appended_again_and_again, "x.copy()"),
-        (times_a_list, "np.array(x)"), (the_same_row, "[[0] * m for _ in range(n)]"), (compared_lists, "np.array(x)"),
+        (times_a_list, "np.array(x)"), (the_same_row, "[[0] * m for _ in range(n)]"),
         (fewer_items, "as many items as there are"), (a_row_of_two_names, "x[:]"),
-        (one_after_the_other, "np.array(x)"), (a_named_row_is_replaced, "row = x[i][:]"), (a_row_in_two_places, "x[:]"),
+        (a_named_row_is_replaced, "row = x[i][:]"), (a_row_in_two_places, "x[:]"),
         (a_named_row_is_replaced_in_the_next_step, "row = x[i][:]"), (a_copy_with_the_same_rows, "[row[:] for row in x]"),
         (the_same_rows_again, "x[:]"), (an_array_becomes_a_tuple, "two names"),
         (handed_on_as_none, "as in best = 0"),

@@ -463,10 +463,6 @@ def transformed(x):
     return np.fft.fft(x)
 
 
-def text_counted(x):
-    return x[0] * len("text")
-
-
 def floats_out(x):
     k = np.zeros(6, np.int64)
     np.multiply(x, 2, out=k)
@@ -502,12 +498,12 @@ def list_in_a_list(x):
 
 REFUSED = [
     (list_of_two_names, "a = a + ..."), (list_of_a_caller, "a = a + ..."), (list_in_a_list, "b = b + ..."),
-    (places_of, "array of the greatest size"), (transformed, "loops of the transform"), (text_counted, "text.encode()"),
+    (places_of, "array of the greatest size"), (transformed, "loops of the transform"),
     (floats_out, "float64"), (options_by_name, "its parameters are a, a_min"),
     (where_alone, "A[condition].sum()"), (two_selections, "different arrays"), (selection_returned, "depends on data"),
     (greatest_beside, "whose sizes may differ"), (assigned_within, "(y := v * 2)"), (assigned_after, "(y := x[1])"),
     (read_before, "statement of its own"), (parts_matched, "give it a name first"), (by_place, "given by name"),
-    (decorated, "leave the decorator out"), (counted_without_end, "minlength"), (several_stars, "takes stars"),
+    (decorated, "leave the decorator out"), (counted_without_end, "minlength"), (several_stars, "name each parameter"),
 ]  # fmt: skip
 
 

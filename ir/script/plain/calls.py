@@ -21,8 +21,11 @@ from ir.script.plain.library import complexes, made, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import ABSENT, arguments, keyword, only, values, without_usual
 from ir.script.plain.library.arranged import ARRANGED, extents_of, flattened, size_of
-from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE
+from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE, PUT_IN_PLACE
 from ir.script.plain.library.composed import COMPOSED, composed
+from ir.script.plain.library.dictionaries import called, dictionary_of
+from ir.script.plain.library.ordered import is_list, ordered, place_of
+from ir.script.plain.library.rounding import rounded
 from ir.script.plain.promotion import Number, Weak
 from ir.script.plain.tuples import stands_for_list
 
@@ -34,13 +37,18 @@ _SCANS = ("argmax", "argmin", "cumsum", "cumprod", "var", "std")
 _METHODS = (*_TOTALS, *_SCANS, "copy", "astype", "dot", "reshape", "transpose", "flatten", "item")
 TABLES = {**BODIES, **ARRANGED, **COMPOSED}
 _OF_ARRAYS = tuple(n for n in dir(np.ndarray) if f"np.{n}" in TABLES)  # functions that are methods of arrays too
-_ITEM = ast.Name("_item", ast.Load())
 
 
 def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
     """What a call means; a helper that is called `alone` may write into arrays."""
     if isinstance(node.func, ast.Attribute):
         owner = read.value(node.func.value)
+        if (keyed := dictionary_of(owner)) is not None:
+            return called(read, keyed, node, node.func.attr)
+        numbers = is_list(read, owner) or (isinstance(owner, tuple) and all(map(is_number, owner)))
+        if node.func.attr in ("index", "count") and numbers:
+            (item,) = arguments(read, node, node.func.attr, 1, 1)
+            return place_of(read, owner, node.func.attr, read.number(item), node)
         if isinstance(owner, (View, Elementwise)):
             return _method(read, owner, node.func.attr, node)
         if isinstance(owner, Selection):
@@ -49,6 +57,9 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
             return _reduced(read, node.func.attr, owner, axes, node)
         if isinstance(owner, (int, Weak, Expr)) and node.func.attr in ("bit_count", "bit_length"):
             return _bits(read, owner, node.func.attr, node)
+        if is_number(owner) and node.func.attr == "item":
+            arguments(read, node, "item", 0, 0)
+            return read.numbers.of_python(read.as_number(owner, node), node)
         if is_number(owner) and node.func.attr in ("conjugate", "conj"):
             arguments(read, node, node.func.attr, 0, 0)
             return complexes.part_named(read.numbers, "conj", read.as_number(owner, node), node)
@@ -105,7 +116,7 @@ def put_in_place(
         hint = 'leave out floats="strict", or sort and search before the call'
         raise read.error("unsupported", f"{name} is of finite numbers", node, hint)
     try:
-        return read.caller.call(BODIES[name], args, by_name, node, alone=name in IN_PLACE)
+        return read.caller.call(PUT_IN_PLACE[name], args, by_name, node, alone=name in IN_PLACE)
     except ParseError as error:
         raise read.error(error.code, f"{name}: {error.message}", node, error.help or "") from error
 
@@ -125,10 +136,12 @@ def arguments_of(
     """
     params = opened.params
     found = dict(defaults_of(function, lambda value: read.known(value, node)))
-    given = dict(zip(params, args, strict=False))
-    wrong = any(name not in params or name in given for name in by_name)
+    given = dict(zip(params[: opened.positional], args, strict=False))
+    wrong = any(name not in params or name in given or name == opened.rest for name in by_name)
     found |= {**given, **by_name}
-    if wrong or len(args) > opened.positional or len(found) < len(params):
+    if opened.rest:
+        found[opened.rest] = tuple(args[opened.positional :])
+    if wrong or (len(args) > opened.positional and not opened.rest) or len(found) < len(params):
         got = f"{len(args)} given" + (f", and {', '.join(by_name)} by name" if by_name else "")
         message = f"{named(function)} takes {len(params)} arguments, {got}"
         absent = [p for p in params if p not in found]
@@ -166,9 +179,7 @@ def _python_number(read: Evaluator, name: str, node: ast.Call) -> Number:
         return read.numbers.integer(value, node)
     if name == "bool":
         return bool(value) if isinstance(value, (bool, int, float)) else read.numbers.truth(value, node)
-    if isinstance(value, (bool, int, float)):
-        return float(value)
-    return Weak(read.numbers.convert(value, DType.FLOAT64, node))
+    return float(value) if isinstance(value, (bool, int, float)) else read.numbers.python_float(value, node)
 
 
 def _bits(read: Evaluator, value: Number, name: str, node: ast.Call) -> Number:
@@ -205,18 +216,24 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
     if name in library.ABSOLUTE:
         value = read.value(only(read, node, name))
         return read.lifted(lambda v: complexes.size_of(numbers, v[0], node), [value], node)
+    if name == "pow" and len(node.args) == 3:
+        return put_in_place(read, "pow", [*read.items(node.args, read.value)], {}, node)
     if name in library.BINARY:
         a, b = (read.value(v) for v in arguments(read, node, name, 2, 2))
         op2 = library.BINARY[name]
         return read.lifted(lambda v: complexes.operated(numbers, op2, v[0], v[1], node), [a, b], node)
+    if name == "sorted":
+        return ordered(read, node, node)
+    if name == "round" and len(node.args) + len(node.keywords) == 2:
+        return rounded(read, node)
     if name in TABLES:
         return of_tables(read, name, function, node)
     if name in library.MADE:
         return made.made(read, name, function, node)
     if name in library.FILLED or name in library.FILLED_LIKE:
         return made.filled(read, name, function, node)
-    if name in ("min", "max") and node.args and (rank := keyword(node, "key")) is not None:
-        return _best_by(read, name, rank, node)
+    if name in ("min", "max") and (items := _compared_by(read, name, node)) is not None:
+        return read.caller.best_by(name, keyword(node, "key"), items, node)
     if name in library.FOLDS and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp)):
         return _fold(read, name, node.args[0], node)
     if name == "sum":
@@ -228,6 +245,10 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             value = read.value(only(read, node, name))
             if isinstance(value, tuple):
                 return len(value)
+            if isinstance(value, Named) and isinstance(value.value, str):
+                return len(value.value)
+            if (keyed := dictionary_of(value)) is not None:
+                return len(keyed.items)
             if isinstance(value, (View, Elementwise)) and value.shape:
                 return extents_of(read, value.shape[:1], node)[0]
             if isinstance(value, Selection):
@@ -247,9 +268,6 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         case "min" | "max":
             return _extremum(read, name, node)
         case "math.floor" | "math.ceil" | "math.trunc" | "round":
-            if len(node.args) > 1:
-                hint = "write round(x * 100) / 100 for two digits, which may differ in the last bit, or np.round(x, 2)"
-                raise read.error("unsupported", f"{name} rounds to whole numbers here, not to digits", node, hint)
             value = read.number(only(read, node, name))
             if not numbers.dtype_of(value).is_float:
                 return numbers.integer(value, node)
@@ -291,7 +309,9 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         case "np.finfo" | "np.iinfo":
             dtype = made.dtype_at(read, only(read, node, name)).numpy.name
             return Named(np.finfo(dtype) if name == "np.finfo" else np.iinfo(dtype))
-        case "range" | "loopsat.prange" | "enumerate" | "zip" | "reversed":
+        case "range":
+            return read.caller.numbers_in(node)
+        case "loopsat.prange" | "enumerate" | "zip" | "reversed":
             hint = f"loop over it, as in `for i in {shown(node)}`"
             raise read.error("unsupported", f"`{shown(node)}` is no value", node, hint)
         case "loopsat.assume":
@@ -337,14 +357,21 @@ def _each_of(items: ast.expr) -> Comprehension:
     """A comprehension that gives items as they are, unless it is one."""
     if isinstance(items, (ast.GeneratorExp, ast.ListComp)):
         return items
-    return ast.copy_location(ast.GeneratorExp(_ITEM, [ast.comprehension(_ITEM, items, [], 0)]), items)
+    item = ast.copy_location(ast.Name("_item", ast.Load()), items)
+    return ast.copy_location(ast.GeneratorExp(item, [ast.comprehension(item, items, [], 0)]), items)
 
 
-def _best_by(read: Evaluator, name: str, rank: ast.expr, node: ast.Call) -> Number:
-    """`min` and `max` of items by a function."""
-    arguments(read, node, name, 1, len(node.args), ("key",))
-    items = node.args[0] if len(node.args) == 1 else ast.copy_location(ast.Tuple([*node.args], ast.Load()), node)
-    return read.caller.best_by(name, rank, _each_of(items), node)
+def _compared_by(read: Evaluator, name: str, node: ast.Call) -> Comprehension | None:
+    """The items of `min` and `max` that are compared by a function, or that are tuples; None for numbers."""
+    if keyword(node, "key") is not None:
+        arguments(read, node, name, 1, len(node.args), ("key",))
+        items = node.args[0] if len(node.args) == 1 else ast.copy_location(ast.Tuple([*node.args], ast.Load()), node)
+        return _each_of(items)
+    match node.args:
+        case [ast.GeneratorExp(elt=ast.Tuple()) | ast.ListComp(elt=ast.Tuple()) as items]:
+            return None if node.keywords else items
+        case _:
+            return None
 
 
 def _fold(read: Evaluator, name: str, items: Comprehension, node: ast.Call) -> Value:
@@ -415,8 +442,14 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
         case "conj" | "conjugate":
             arguments(read, node, name, 0, 0)
             return read.lifted(lambda v: complexes.part_named(read.numbers, name, v[0], node), [owner], node)
-        case "item" if not node.args and not owner.shape:
-            return read.element(owner, ())
+        case "item":
+            places = tuple(read.as_number(v, node) for v in read.items(node.args, read.value))
+            sizes = [n for n in owner.shape if isinstance(n, int)]
+            if not places and len(sizes) == len(owner.shape) and all(n == 1 for n in sizes):
+                places = tuple(0 for _ in sizes)
+            if len(places) != len(owner.shape):
+                raise read.error("arguments", f"item of {len(owner.shape)} dimensions", node, "as in A.item(0, 1)")
+            return read.numbers.of_python(read.element(owner, places, node), node)
         case "flatten":
             arguments(read, node, "flatten", 0, 0, (), np.ravel)
             return _copied(read, flattened(read, owner, node))

@@ -10,6 +10,8 @@ from ir.script.expressions import COMPARE
 from ir.script.plain.arrays import Elementwise, View, is_number
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import names as library
+from ir.script.plain.library.dictionaries import dictionary_of, is_key
+from ir.script.plain.library.ordered import equal
 from ir.script.plain.promotion import Number
 from ir.script.plain.tuples import check_no_list
 
@@ -24,8 +26,12 @@ def compared(read: Evaluator, node: ast.Compare) -> Value:
     facts = len(read.program.facts)
     for op, right in zip(node.ops, node.comparators, strict=True):
         cond = found if isinstance(found, Expr) else None
-        second = read.under(cond, True, lambda right=right: read.value(right), node)
-        part = _comparison(read, op, first, second, node)
+        ends = _ends_of_range(read, right) if isinstance(op, (ast.In, ast.NotIn)) and is_number(first) else None
+        if ends is not None and read.numbers.dtype_of(read.as_number(first, node)).is_integer:
+            second, part = first, _in_range(read, read.as_number(first, node), ends, isinstance(op, ast.In), node)
+        else:
+            second = read.under(cond, True, lambda right=right: read.value(right), node)
+            part = _comparison(read, op, first, second, node)
         if found is None:
             found = part
         elif isinstance(found, bool):
@@ -40,6 +46,32 @@ def compared(read: Evaluator, node: ast.Compare) -> Value:
     return found
 
 
+def _ends_of_range(read: Evaluator, node: ast.expr) -> tuple[Number, Number, int] | None:
+    """Start, stop and step of a range that is written out, whose step is known."""
+    if not isinstance(node, ast.Call) or node.keywords or not 1 <= len(node.args) <= 3:
+        return None
+    called = read.value(node.func) if isinstance(node.func, ast.Name) else None
+    if not isinstance(called, Named) or called.value is not range:
+        return None
+    parts = [read.number(a) for a in node.args]
+    start, stop, *step = (0, *parts) if len(parts) == 1 else parts
+    known = step[0] if step else 1
+    whole = all(read.numbers.dtype_of(p).is_integer for p in parts)
+    return (start, stop, known) if whole and isinstance(known, int) and known else None
+
+
+def _in_range(read: Evaluator, x: Number, ends: tuple[Number, Number, int], wanted: bool, node: ast.expr) -> Value:
+    """Whether an integer is in a range."""
+    start, stop, step = ends
+    two = read.numbers.binary
+    low, high = ("ge", "lt") if step > 0 else ("le", "gt")
+    found = two("bitand", two(low, x, start, node), two(high, x, stop, node), node)
+    if abs(step) > 1:
+        by = two("floormod", two("sub", read.numbers.integer(x, node), start, node), step, node)
+        found = two("bitand", found, two("eq", by, 0, node), node)
+    return found if wanted else _negated(read, found, node)
+
+
 def _comparison(read: Evaluator, op: ast.cmpop, a: Value, b: Value, node: ast.expr) -> Value:
     if isinstance(op, (ast.Is, ast.IsNot)):
         if isinstance(b, Named) and b.value is None:
@@ -50,15 +82,17 @@ def _comparison(read: Evaluator, op: ast.cmpop, a: Value, b: Value, node: ast.ex
         return _membership(read, a, b, isinstance(op, ast.In), node)
     name = COMPARE[type(op)]
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return _of_tuples(read, name, a, b, node)
+        return ordered_tuples(read, name, a, b, node)
     named = isinstance(a, (Named, tuple)), isinstance(b, (Named, tuple))
     if name in ("eq", "ne") and any(named) and (all(named) or is_number(a) or is_number(b)):
         return _same_objects(a, b) is (name == "eq")
+    if name in ("eq", "ne") and (same := equal(read, a, b, node)) is not None:
+        return same if name == "eq" else _negated(read, same, node)
     check_no_list(read, (a, b), node)
     return read.lifted(lambda v: read.numbers.binary(name, v[0], v[1], node), [a, b], node)
 
 
-def _of_tuples(
+def ordered_tuples(
     read: Evaluator, name: BinaryOp, a: tuple[Value, ...], b: tuple[Value, ...], node: ast.expr
 ) -> bool | Expr:
     """A comparison of tuples: by the first items that differ, else by their lengths."""
@@ -78,7 +112,7 @@ def _of_tuples(
 
 def _of_items(read: Evaluator, name: BinaryOp, a: Value, b: Value, node: ast.expr) -> bool | Expr:
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return _of_tuples(read, name, a, b, node)
+        return ordered_tuples(read, name, a, b, node)
     if is_number(a) and is_number(b):
         found = read.numbers.binary(name, read.as_number(a, node), read.as_number(b, node), node)
         return found if isinstance(found, bool) else read.numbers.truth(found, node)
@@ -97,12 +131,17 @@ def _both(op: Literal["and", "or"], a: bool | Expr, b: bool | Expr, node: ast.ex
 
 
 def _membership(read: Evaluator, a: Value, b: Value, wanted: bool, node: ast.expr) -> Value:
-    """Whether a number is one of those in a tuple or array."""
+    """Whether a number is one of those in a tuple or array, or of the keys of a dictionary."""
+    if (keyed := dictionary_of(b)) is not None:
+        known = is_key(read, a, keyed, node)
+        return known if wanted else _negated(read, known, node)
     if isinstance(b, (View, Elementwise)) and is_number(a):
         equal = read.lifted(lambda v: read.numbers.binary("eq", v[0], v[1], node), [a, b], node)
         assert isinstance(equal, Elementwise)
         there: Number = read.as_number(read.caller.reduce("any", equal, None, node), node)
         return there if wanted else _negated(read, there, node)
+    if isinstance(a, Named) and isinstance(b, Named) and isinstance(a.value, str) and isinstance(b.value, str):
+        return (a.value in b.value) is wanted
     if isinstance(b, tuple) and not all(map(is_number, (a, *b))):
         known: bool | Expr = False
         for item in b:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
+from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, const
-from ir.script.plain.arrays import Array, Elementwise, View, is_number, same, whole
+from ir.script.plain.arrays import Array, Elementwise, Indices, View, is_number, same, whole
+from ir.script.plain.comparisons import ordered_tuples
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell, Comprehension, Value, shown
 from ir.script.plain.loops.iterables import Items, Iterables
@@ -47,15 +49,15 @@ class Comprehensions(Struct, frozen=True):
 
         `sum` begins with `start`; `default` is the least or greatest of nothing, of which there is none otherwise.
         """
-        key = self._key(name, place)
+        key = self.key(name, place)
         if name in ("min", "max"):
             return self._extremum(name, node, place, key, default)
         begin = _STARTS[name] if start is None else start
-        kind = self._learn(key, begin, place)
-        cell = self._cell(name, key, kind, place)
+        kind = self.learn(key, begin, place)
+        cell = self.cell(name, key, kind, place)
         with self.read.program.guarded(self.read.source.span(place)):
-            self._store(cell, begin, place)
-            self._over(node.generators, (), lambda _: self._store(cell, self._next(name, cell, node.elt), place))
+            self.store(cell, begin, place)
+            self._over(node.generators, (), lambda _: self.store(cell, self._next(name, cell, node.elt), place))
         return self.read.read(cell)
 
     def _next(self, name: str, cell: Cell, node: ast.expr) -> Number:
@@ -84,35 +86,35 @@ class Comprehensions(Struct, frozen=True):
     def _extremum(self, name: str, node: Comprehension, place: ast.AST, key: Key, default: Number | None) -> Number:
         numbers, program = self.read.numbers, self.read.program
         kind = program.learned.cells.get(key)
-        cell = self._cell(name, key, kind, place)
-        some_key = self._key(f"{name}_of_some", place)
+        cell = self.cell(name, key, kind, place)
+        some_key = self.key(f"{name}_of_some", place)
         of_some = program.learned.cells.get(some_key)  # once it has turned out that there may be nothing
-        some = None if of_some is None else self._cell("some", some_key, of_some, place)
+        some = None if of_some is None else self.cell("some", some_key, of_some, place)
 
         def item(_: Sequence[_Place]) -> None:
             value = self.read.number(node.elt)
             if kind is None:
-                self._learn(key, value, place)
+                self.learn(key, value, place)
                 raise Again
             new = numbers.builtin_extremum("min" if name == "min" else "max", self.read.read(cell), value, place)
             if some is not None and numbers.exact and kind.dtype.is_float:  # what comes first is taken, also NaN
                 new = numbers.select(self.read.read(some), new, value, place)
-            self._store(cell, new, place)
+            self.store(cell, new, place)
             if some is not None:
-                self._store(some, True, place)
+                self.store(some, True, place)
 
         with program.guarded(self.read.source.span(place)):
             if kind is not None:
-                self._store(cell, _worst(name, kind), place)
+                self.store(cell, _worst(name, kind), place)
             if some is not None:
-                self._store(some, False, place)
+                self.store(some, False, place)
             runs = self._over(node.generators, (), item)
             exact = numbers.exact and kind is not None and kind.dtype.is_float
             if some is None and (not runs or default is not None or exact):
                 if kind is None and default is None:
                     raise self.read.error("shape", f"{name} of nothing", place, "give it a `default=`")
                 if kind is not None:
-                    self._learn(some_key, True, place)
+                    self.learn(some_key, True, place)
                     raise Again
             if some is not None and default is None and not runs:
                 text = f"{name} of nothing: `{shown(place)}`"
@@ -125,37 +127,68 @@ class Comprehensions(Struct, frozen=True):
         found = self.read.read(cell)
         return found if default is None or some is None else numbers.select(self.read.read(some), found, default, place)
 
-    def best_by(self, name: str, rank: ast.expr, node: Comprehension, place: ast.AST) -> Number:
-        """The first item of a comprehension of which `rank`, a function, gives the least or the greatest number."""
+    def best_by(self, name: str, rank: ast.expr | None, node: Comprehension, place: ast.AST) -> Value:
+        """The first item of a comprehension that is least or greatest, or of which `rank`, a function, is."""
         read, program = self.read, self.read.program
-        keys = [self._key(f"{name}_{what}", place) for what in ("item", "rank", "some")]
-        cells = [self._cell("best", key, program.learned.cells.get(key), place) for key in keys]
-        ranked = ast.copy_location(ast.Call(rank, [node.elt], []), rank)
+        ranked = node.elt if rank is None else ast.copy_location(ast.Call(rank, [node.elt], []), rank)
+        shapes: list[int | None] = []  # how many numbers an item is; None for what its place stands for
+        with program.nested():  # what this writes goes nowhere: it shows what the items are
+            self._over(node.generators, (), lambda _: shapes.append(_numbers_of(read.value(node.elt))))
+        count = shapes[0] if shapes and all(s == shapes[0] for s in shapes) else None
+        if count is None and len(node.generators) > 1:
+            hint = "find its places first, as in min(range(n), key=...)"
+            raise read.error("unsupported", f"{name} of items that are no numbers", place, hint)
+        kept, by, some = (_Cells(self, f"{name}_{what}", place) for what in ("item", "rank", "some"))
 
-        def item(_: Sequence[_Place]) -> None:
-            values = read.number(node.elt), read.number(ranked)
-            if any(cell.buffer is None for cell in cells):
-                for key, value in zip(keys, values, strict=False):
-                    self._learn(key, value, place)
+        def item(places: Sequence[_Place]) -> None:
+            value: tuple[Number, ...] = (places[0][0],)
+            if count is not None:
+                value = self._parts(read.value(node.elt), place)
+            order = self._parts(read.value(ranked), place)
+            if any([kept.learn(value), by.learn(order), some.learn((True,))]):
                 raise Again
-            better = read.numbers.binary("lt" if name == "min" else "gt", values[1], read.read(cells[1]), place)
-            none = read.numbers.typer.unary("not", read.numbers.truth(read.read(cells[2]), place), place)
+            strict: Literal["lt", "gt"] = "lt" if name == "min" else "gt"
+            better = ordered_tuples(read, strict, order, tuple(map(read.read, by.cells)), node.elt)
+            none = read.numbers.typer.unary("not", read.numbers.truth(read.read(some.cells[0]), place), place)
             with program.nested() as lines:
-                for cell, value in zip(cells, (*values, True), strict=True):
-                    self._store(cell, value, place)
-            first = Binary("or", none, read.numbers.truth(better, place), read.source.span(place))
-            program.emit(If(first, lines.stmt(), SKIP, read.source.span(place)))
+                kept.store(value)
+                by.store(order)
+                some.store((True,))
+            if better is not False:
+                first = none if better is True else Binary("or", none, better, read.source.span(place))
+                program.emit(If(first, lines.stmt(), SKIP, read.source.span(place)))
 
         with program.guarded(read.source.span(place)):
-            for key in keys[2:]:
-                self._learn(key, True, place)
-            for cell, start in zip(cells, (0, 0, False), strict=True):
-                if cell.buffer is not None:
-                    self._store(cell, start, place)
+            for cells, start in ((kept, 0), (by, 0), (some, False)):
+                cells.store([start for _ in cells.cells])
             if not self._over(node.generators, (), item):
-                there = read.numbers.truth(read.read(cells[2]), place)
+                if not some.cells:
+                    raise read.error("shape", f"{name} of nothing", place)
+                there = read.numbers.truth(read.read(some.cells[0]), place)
                 program.emit(Assert(there, f"{name} of nothing: `{shown(place)}`", read.source.span(place)))
-        return read.read(cells[0])
+        found = tuple(map(read.read, kept.cells))
+        if count is None:
+            return self._item_at(node, found[0], place)
+        return found if count else found[0]
+
+    def _parts(self, value: Value, place: ast.AST) -> tuple[Number, ...]:
+        """A number, or those of a tuple."""
+        items = value if isinstance(value, tuple) else (value,)
+        return tuple(self.read.as_number(v, place) for v in items)
+
+    def _item_at(self, node: Comprehension, index: Number, place: ast.AST) -> Value:
+        """The item of a comprehension over one iterable at a place of that."""
+        head = node.generators[0]
+        items = self.iterables.of(head.iter)
+        if items.listed:
+            hint = "find its place first, as in min(range(n), key=...)"
+            raise self.read.error("unsupported", "data decide about an item that is no number", place, hint)
+        outer = dict(self.read.frame.bindings)
+        index = self.read.program.frozen("at", index, self.read.source.span(place))
+        self.bind(head.target, self.iterables.step(items, index, head.iter), head.target)
+        found = self.read.value(node.elt)
+        self.read.frame.bindings = outer
+        return found
 
     # Arrays ----------------------------------------------------------------------------------------------------------
 
@@ -184,11 +217,31 @@ class Comprehensions(Struct, frozen=True):
             return self.arrays.table(array, None, value, Stands(key, 1))
         source = read.program.listed.get(array.buffer) if isinstance(array, View) else None
         first = read.element(array, tuple(0 for _ in array.shape), value)
-        kind = self._learn(key, first, value)
+        kind = self.learn(key, first, value)
         view = self.arrays.array(node.group, array.shape, kept_in(kind), value)
         read.program.listed[view.buffer] = Stands(key, source.depth if source is not None else max(depth(value), 1))
         self.arrays.store(view, array, value)
         return view
+
+    def as_list(self, parts: Sequence[Array], node: ast.AST) -> View:
+        """A list of the items of arrays, one array after the other."""
+        key, read, numbers = self.key("list", node), self.read, self.read.numbers
+        kinds = [self.learn(key, read.element(a, tuple(0 for _ in a.shape), node), node) for a in parts]
+        size: Number = 0
+        places: list[Number] = []
+        for array in parts:
+            places.append(size)
+            size = numbers.binary("add", size, array.shape[0], node)
+        shape = (size, *parts[0].shape[1:])
+        buffer = self.arrays.allocate("items", shape, kept_in(kinds[-1]), node)
+        read.program.listed[buffer] = Stands(key, 1)
+        with read.program.guarded(read.source.span(node)):
+            for first, array in zip(places, parts, strict=True):
+                self.arrays.store(View(buffer, array.shape, lambda i, k=first: self._after(k, i, node)), array, node)
+        return whole(buffer, shape)
+
+    def _after(self, first: Number, place: Indices, node: ast.AST) -> Indices:
+        return place if same(first, 0) else (self.read.numbers.binary("add", first, place[0], node), *place[1:])
 
     def _items(self, value: ast.expr) -> Array | tuple[Value, ...]:
         """The items of a list that is written out, repeated or copied."""
@@ -232,7 +285,7 @@ class Comprehensions(Struct, frozen=True):
         if any(g.ifs for g in node.generators):
             hint = "make an array that is long enough, and store into it in a loop"
             raise self.read.error("shape", f"how long `{shown(node)}` is depends on data", node, hint)
-        key = self._key("items", node) if stands is None else stands.key
+        key = self.key("items", node) if stands is None else stands.key
         shapes: list[tuple[Number, ...]] = []
         with program.nested():  # what this writes goes nowhere: it shows what the items are
             self._over(node.generators, (), lambda places: shapes.append(self._shape(node, places, key, stands)))
@@ -283,7 +336,7 @@ class Comprehensions(Struct, frozen=True):
         if isinstance(value, (View, Elementwise)):
             inner = value.shape
             value = self.read.element(value, tuple(0 for _ in inner))
-        self._learn(key, value, node)
+        self.learn(key, value, node)
         total: Number = 1
         for _, count in places:
             total = self.read.numbers.binary("mul", total, count, node)
@@ -412,25 +465,59 @@ class Comprehensions(Struct, frozen=True):
 
     # Cells -----------------------------------------------------------------------------------------------------------
 
-    def _key(self, name: str, place: ast.AST) -> Key:
+    def key(self, name: str, place: ast.AST) -> Key:
         span = self.read.source.span(place)
         return self.read.frame.path, f"{name} at {'' if span is None else f'{span.line}:{span.column}'}"
 
-    def _learn(self, key: Key, value: Number, node: ast.AST) -> CellType:
+    def learn(self, key: Key, value: Number, node: ast.AST) -> CellType:
         return self.read.program.learned.assign(key, value, self.read.numbers, node)
 
-    def _cell(self, name: str, key: Key, kind: CellType | None, node: ast.AST) -> Cell:
+    def cell(self, name: str, key: Key, kind: CellType | None, node: ast.AST) -> Cell:
         program = self.read.program
         buffer = None if kind is None else program.alloc(name, (), kind.dtype, self.read.source.span(node))
         return Cell(buffer, key, program.depth)
 
-    def _store(self, cell: Cell, value: Number, node: ast.AST) -> None:
-        kind = self._learn(cell.key, value, node)
+    def store(self, cell: Cell, value: Number, node: ast.AST) -> None:
+        kind = self.learn(cell.key, value, node)
         buffer: Buffer | None = cell.buffer
         if buffer is None or buffer.dtype is not kind.dtype:
             raise Again
         converted = self.read.numbers.convert(value, kind.dtype, node)
         self.read.program.emit(Store(buffer, (), converted, self.read.source.span(node)))
+
+
+class _Cells(Struct):
+    """Numbers that a loop keeps: one, or those of a tuple."""
+
+    within: Comprehensions
+    name: str
+    place: ast.AST
+    cells: list[Cell] = field(default_factory=lambda: list[Cell]())
+
+    def __post_init__(self) -> None:
+        kinds = self.within.read.program.learned.cells
+        while (key := self._key(len(self.cells))) in kinds:
+            self.cells.append(self.within.cell("best", key, kinds[key], self.place))
+
+    def _key(self, k: int) -> Key:
+        return self.within.key(f"{self.name}{k or ''}", self.place)
+
+    def learn(self, values: Sequence[Number]) -> bool:
+        """Note what is to be kept; whether there are no cells for it yet."""
+        for k, value in enumerate(values):
+            self.within.learn(self._key(k), value, self.place)
+        return len(self.cells) < len(values)
+
+    def store(self, values: Sequence[Number]) -> None:
+        for cell, value in zip(self.cells, values, strict=True):
+            self.within.store(cell, value, self.place)
+
+
+def _numbers_of(value: Value) -> int | None:
+    """How many numbers a tuple has; 0 for a number, None for others."""
+    if is_number(value):
+        return 0
+    return len(value) if isinstance(value, tuple) and value and all(map(is_number, value)) else None
 
 
 def _worst(name: str, kind: CellType) -> Number:

@@ -32,15 +32,16 @@ from ir.script.plain.arrays import (
 from ir.script.plain.calls import call
 from ir.script.plain.comparisons import compared
 from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, shown, used
-from ir.script.plain.library import complexes, selected
+from ir.script.plain.library import complexes, dictionaries, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arranged import copied, extents_of, flattened, one_of, size_of
+from ir.script.plain.library.ordered import joined
 from ir.script.plain.logic import deciding, logical
 from ir.script.plain.program import Program
 from ir.script.plain.promotion import Number, Numbers
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
-from ir.script.plain.tuples import Items, check_no_list, stands_for_list
+from ir.script.plain.tuples import MAX_ITEMS, Items, check_no_list, outer_table, stands_for_list
 from ir.script.scope import Source
 from ir.traverse import has_loads
 
@@ -199,6 +200,10 @@ class Evaluator(Struct):
                 return self.caller.listed(node)
             case Sized():
                 return self.sized(node)
+            case ast.ListComp():
+                return self.caller.as_list([self.array(node)], node)
+            case ast.Dict():
+                return dictionaries.written_out(self, node)
             case ast.List(elts=elts):
                 return Items(self.items(elts, self.value))
             case ast.Tuple(elts=elts):
@@ -267,9 +272,14 @@ class Evaluator(Struct):
                 return (*value,)
             case tuple() | list():
                 return tuple(self.known(v, node) for v in value)
+            case dict():
+                return dictionaries.of_outside(self, value, node)
             case _ if not isinstance(value, type) and hasattr(value, "__array__") and hasattr(value, "shape"):
-                hint = "make it a parameter"
-                raise self.error("outer-array", f"`{shown(node)}` is an array of outside", node, hint)
+                table = outer_table(self, np.asarray(value), node)
+                if table is None:
+                    message = f"`{shown(node)}` is an array of outside, with more than {MAX_ITEMS} elements or none"
+                    raise self.error("outer-array", message, node, "make it a parameter")
+                return table
             case _:
                 return Named(value)
 
@@ -277,6 +287,8 @@ class Evaluator(Struct):
         owner = self.value(node.value)
         if isinstance(owner, (View, Elementwise)):
             return self._of_array(owner, node)
+        if dictionaries.dictionary_of(owner) is not None and node.attr in dictionaries.METHODS:
+            return Named(owner)  # which is called
         if isinstance(owner, Selection) and node.attr == "size" and len(owner.array.shape) == len(owner.truths.shape):
             return selected.counted(self, owner, node)
         if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
@@ -373,7 +385,9 @@ class Evaluator(Struct):
         return found
 
     def operate(self, op: ast.operator, a: Value, b: Value, node: ast.AST) -> Value:
-        """A binary operator on numbers or arrays."""
+        """A binary operator on numbers or arrays; lists are joined."""
+        if isinstance(op, ast.Add) and (both := joined(self, a, b, node)) is not None:
+            return both
         check_no_list(self, (a, b), node)
         if isinstance(a, tuple) and isinstance(b, tuple) and isinstance(op, ast.Add):
             return (*a, *b)
@@ -414,7 +428,9 @@ class Evaluator(Struct):
             return one_of(self, cond, arms, node)
         one, two = arms
         if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
-            return tuple(self._one_of(cond, [a, b], node) for a, b in zip(one, two, strict=True))
+            found = Items(self._one_of(cond, [a, b], node) for a, b in zip(one, two, strict=True))
+            found.arms = one, two
+            return found if isinstance(one, Items) or isinstance(two, Items) else tuple(found)
         a, b = (self.as_number(v, p) for v, p in zip(arms, (node.body, node.orelse), strict=True))
         return self.numbers.select(cond, a, b, node)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from types import FunctionType
@@ -20,6 +21,7 @@ from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counters import with_counters
 from ir.script.plain.syntax.desugared import desugared
 from ir.script.plain.syntax.lists import with_arrays
+from ir.script.plain.syntax.shorthand import without_shorthand
 from ir.script.reading import definition_of
 from ir.script.scope import Source
 
@@ -30,6 +32,7 @@ class _Read(Struct, frozen=True):
     source: Source
     params: tuple[str, ...]
     positional: int  # how many of them may be given by place
+    rest: str  # the one that takes all others that are given by place
     body: list[ast.stmt]
     locals: set[str]
     cells: dict[int, list[str]]
@@ -54,32 +57,36 @@ Function = FunctionType | Inner
 def _read(function: FunctionType, counted: frozenset[str] = frozenset()) -> _Read:
     node, source = definition_of(function, "loopsat.jit")
     source = replace(source, contains=hints.CONTAINS)
-    return _reading(node, source, lambda name: _outer(function, name) is library.bound, counted)
+    return _reading(node, source, lambda name: _outer(function, name), counted)
 
 
 def _reading(
-    node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr], bool], counted: frozenset[str] = frozenset()
+    node: ast.FunctionDef, source: Source, outer: Callable[[ast.expr], object], counted: frozenset[str] = frozenset()
 ) -> _Read:
+    """A function as it is put in place; `outer` is what a name means outside of it."""
     args = node.args
-    if args.vararg or args.kwarg:
-        raise source.error("unsupported", f"{node.name} takes stars", node, help="name each parameter")
-    params = tuple(a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
+    if args.kwarg:
+        message = f"{node.name} takes any arguments by name"
+        raise source.error("unsupported", message, node, help="name each parameter")
+    rest = args.vararg.arg if args.vararg else ""
+    params = tuple(a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)) + ((rest,) if rest else ())
     for inner in ast.walk(node):  # before returns within them are looked at
         if isinstance(inner, (ast.With, ast.Try)):
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
+    node = without_shorthand(node, lambda name: outer(ast.Name(name, ast.Load())) is getattr(builtins, name))
     node = with_counters(node, source, counted)
     node = desugared(with_truths(with_arrays(node), source), source)
-    whole = structured(node, source, is_bound, captured_in(node))
+    whole = structured(node, source, lambda name: outer(name) is library.bound, captured_in(node))
     body = whole.body
     while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]  # the docstring
     body = body or [ast.copy_location(ast.Pass(), node)]
-    positional = len(params) - len(args.kwonlyargs)
+    positional = len(args.posonlyargs) + len(args.args)
     names, cells = local_names(body, params), cells_of(body, params)
     nodes = (n for s in body for n in ast.walk(s) if isinstance(n, (ast.For, ast.If)))
     order: dict[ast.AST, int] = {n: k for k, n in enumerate(nodes)}
-    return _Read(source, params, positional, body, names, cells, whole.results, whole.first, order)
+    return _Read(source, params, positional, rest, body, names, cells, whole.results, whole.first, order)
 
 
 def inner_function(
@@ -98,15 +105,13 @@ def inner_function(
     else:
         result = ast.copy_location(ast.Return(node.body), node.body)
         definition = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [result], []), node)
-
-    def is_bound(name: ast.expr) -> bool:
-        return _outer(function, name) is library.bound
-
     args = node.args
     optional = [*args.posonlyargs, *args.args][::-1]
     given = [*zip(optional, args.defaults[::-1], strict=False), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
     defaults = {a.arg: default(value) for a, value in given if value is not None}
-    return Inner(definition.name, _reading(definition, source, is_bound), defaults, enclosing)
+    return Inner(
+        definition.name, _reading(definition, source, lambda name: _outer(function, name)), defaults, enclosing
+    )
 
 
 def named(function: Function) -> str:
@@ -146,6 +151,7 @@ class Opened(Struct, frozen=True):
     body: list[ast.stmt]
     params: tuple[str, ...]
     positional: int
+    rest: str  # the one that takes all others that are given by place
 
 
 def frame_of(
@@ -166,4 +172,4 @@ def frame_of(
     frame = Frame(home, read.source, Numbers(read.source, exact), path, read.locals, read.cells, results=read.results,
                   first=read.first, nodes=read.body, order=read.order,
                   enclosing=function.enclosing if inner else None)  # fmt: skip
-    return Opened(frame, read.body, read.params, read.positional)
+    return Opened(frame, read.body, read.params, read.positional, read.rest)

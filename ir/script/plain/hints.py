@@ -9,18 +9,16 @@ CONTAINS = (
     "math; help(loopsat.jit) lists them"
 )
 STATEMENTS: dict[type[ast.stmt], str] = {
-    ast.Raise: "test arguments before the call, or write `assert`",
     ast.Try: "test before the call instead",
     ast.With: "leave it out of the function",
     ast.ClassDef: "define it outside of this function; arguments are arrays and numbers",
-    ast.Delete: "leave it out",
+    ast.Delete: "leave it out, or take the item of a list out, as in x.pop(k)",
     ast.Global: "make it a parameter and a result",
     ast.Nonlocal: "make it a parameter and a result",
     ast.Import: "import at the top of the file",
     ast.ImportFrom: "import at the top of the file",
 }
 EXPRESSIONS: dict[type[ast.expr], str] = {
-    ast.ListComp: "make an array of it, as in np.array([...])",
     ast.GeneratorExp: "give it to sum, min, max, any, all or math.prod, or write a loop",
     ast.SetComp: "write a loop that stores into an array, as in out = np.empty(n)",
     ast.DictComp: "write a loop that stores into an array, as in out = np.empty(n)",

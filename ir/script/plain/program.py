@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import product
 
 import islpy as isl
 from msgspec import Struct, field
@@ -12,7 +13,7 @@ from msgspec import Struct, field
 import ir.presburger.sets as pb
 from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
-from ir.errors import Span
+from ir.errors import ParseError, Span
 from ir.naming import unused
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Store, Var, const, seq
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
@@ -110,12 +111,11 @@ class Learned(Struct):
         known = [value] if old is None else [value, _example(old)]
         dtype, weak = numbers.common(known, node)
         low, high = interval_of(value) if weak and dtype.is_integer else (None, None)
-        if low is None or high is None or (old is not None and (old.low is None or old.high is None)):
-            low = high = None
-        elif old is not None and old.low is not None and old.high is not None:
-            low, high = min(low, old.low), max(high, old.high)
-            if self.passes >= _PASSES and (low, high) != (old.low, old.high):
-                low = high = None
+        if old is not None:
+            low = None if low is None or old.low is None else min(low, old.low)
+            high = None if high is None or old.high is None else max(high, old.high)
+            if self.passes >= _PASSES:
+                low, high = low if low == old.low else None, high if high == old.high else None
         if weak and dtype.is_integer:
             fits = low is not None and high is not None and low >= DType.INT32.min and high <= DType.INT32.max
             dtype = DType.INT32 if fits else DType.INT64
@@ -135,6 +135,13 @@ class Stands(Struct, frozen=True):
     key: Key
     depth: int
     of_tuples: bool = False  # whether items of the list are tuples of numbers, which other items may take the place of
+
+
+class Table(Struct, frozen=True):
+    """An array of numbers that are known, which is made once, before anything else."""
+
+    buffer: Buffer
+    stores: tuple[Store, ...]
 
 
 def kept_in(kind: CellType) -> DType:
@@ -170,9 +177,11 @@ class Program(Struct):
     ranges: dict[Var, tuple[int, int]] = field(default_factory=lambda: dict[Var, tuple[int, int]]())  # of parameters
     taken: frozenset[str] = frozenset()  # names of variables on the path to here
     used: set[str] = field(default_factory=lambda: set[str]())  # all names so far
+    tables: dict[str, Table] = field(default_factory=lambda: dict[str, Table]())  # by what they hold
     listed: dict[Buffer, Stands] = field(default_factory=lambda: dict[Buffer, Stands]())
     lines: _Lines = field(default_factory=_Lines)
     sharing: Sharing = field(default_factory=Sharing)
+    stored: dict[Buffer, list[Expr]] = field(default_factory=lambda: dict[Buffer, list[Expr]]())  # all values so far
     heads: int = 0  # of loops so far
     loops: Loops = ()  # around the list that is open
     facts: list[isl.Set] = field(default_factory=lambda: list[isl.Set]())
@@ -199,7 +208,11 @@ class Program(Struct):
         """Write a statement."""
         self.lines.done.append(stmt)
         if isinstance(stmt, Store):
+            if any(stmt.buffer == table.buffer for table in self.tables.values()):
+                message = "numbers of outside of the function, or of a tuple, cannot be stored to"
+                raise ParseError("not-a-buffer", message, stmt.span, help="make an array of them, as in np.array(x)")
             self.sharing.store(stmt.buffer, self.loops, stmt.span)
+            self.stored.setdefault(stmt.buffer, []).append(stmt.value)
 
     @contextmanager
     def nested(self) -> Generator[_Lines]:
@@ -246,6 +259,26 @@ class Program(Struct):
         self.sharing.born[buffer] = self.loops
         self.lines.wraps.append((len(self.lines.done), Alloc(buffer, seq(), span)))
         return buffer
+
+    def table(self, held: str, shape: tuple[int, ...], dtype: DType, numbers: Sequence[Const]) -> Buffer:
+        """The buffer of a table, the same one for all tables that hold the same."""
+        found = self.tables.get(held)
+        if found is None:
+            extents = tuple(const(n, DType.INT32) for n in shape)
+            buffer = Buffer(self.fresh("table", alone=True), extents, dtype)
+            places = product(*(range(n) for n in shape))
+            stores = (
+                Store(buffer, tuple(const(k, DType.INT32) for k in place), number)
+                for place, number in zip(places, numbers, strict=True)
+            )
+            found = self.tables[held] = Table(buffer, tuple(stores))
+        return found.buffer
+
+    def with_tables(self, body: Stmt) -> Stmt:
+        """The whole of a function, in which tables are made first."""
+        for table in self.tables.values():
+            body = Alloc(table.buffer, seq(*table.stores, body))
+        return body
 
     def loop(self, name: str, start: Expr, extent: Expr, span: Span | None) -> For:
         """The head of a loop with a variable of that name; facts about it hold in the list that is open."""

@@ -200,7 +200,7 @@ class Numbers(Struct):
             return self._power(a, b, dtype, weak, node)
         if (op == "floordiv" or op == "floormod") and dtype.is_float:
             return self.number(quotient(op, self.convert(a, dtype, node), self.convert(b, dtype, node)), weak)
-        low, high = _after(op, interval_of(a), interval_of(b))
+        low, high = interval_after(op, interval_of(a), interval_of(b))
         if weak and dtype.is_integer:
             wide = DType.INT64 in (self.dtype_of(a), self.dtype_of(b))
             dtype = DType.INT64 if wide else narrowest(low, high)
@@ -269,7 +269,7 @@ class Numbers(Struct):
 
     def _extremum(self, op: BinaryOp, a: Number, b: Number, node: ast.AST) -> Number:
         dtype, weak = self.common([a, b], node)
-        low, high = _after(op, interval_of(a), interval_of(b))
+        low, high = interval_after(op, interval_of(a), interval_of(b))
         x, y = self.convert(a, dtype, node), self.convert(b, dtype, node)
         span = self.source.span(node)
         if dtype is DType.BOOL:
@@ -380,6 +380,17 @@ class Numbers(Struct):
             return Weak(self.convert(value, DType.INT32, node), 0, 1)
         return Weak(self.convert(value, DType.INT64, node))
 
+    def python_float(self, value: Number, node: ast.AST) -> Number:
+        """Python's `float(x)`."""
+        return Weak(self.convert(value, DType.FLOAT64, node))
+
+    def of_python(self, value: Number, node: ast.AST) -> Number:
+        """A number of NumPy as one of Python."""
+        dtype = self.dtype_of(value)
+        if dtype.is_float:
+            return value if isinstance(value, float) else self.python_float(value, node)
+        return self.integer(value, node) if dtype.is_integer else value
+
 
 def _beyond(op: BinaryOp, a: Number, b: Number, dtype: DType) -> bool | None:
     """What a comparison says of a Python integer beside numbers of a dtype that cannot hold it; None of any other."""
@@ -405,14 +416,18 @@ def _rank(value: Number) -> int:
             return 0
 
 
-def _after(op: str, a: Interval, b: Interval) -> Interval:
+def interval_after(op: str, a: Interval, b: Interval) -> Interval:
     """Between which integers the result of an operator lies."""
     (al, ah), (bl, bh) = a, b
     if al is None or ah is None or bl is None or bh is None:
         if op == "floormod" and bl is not None and bh is not None and bl > 0:
             return 0, bh - 1
-        if op in ("add", "mul") and al is not None and bl is not None and al >= 0 and bl >= 0:
-            return (al + bl if op == "add" else al * bl), None
+        if op == "add":
+            return (None if al is None or bl is None else al + bl), (None if ah is None or bh is None else ah + bh)
+        if op == "sub":
+            return (None if al is None or bh is None else al - bh), (None if ah is None or bl is None else ah - bl)
+        if op == "mul" and al is not None and bl is not None and al >= 0 and bl >= 0:
+            return al * bl, None
         if op == "bitand":
             natural = [high for low, high in (a, b) if low is not None and low >= 0 and high is not None]
             return (0, min(natural)) if natural else (None, None)

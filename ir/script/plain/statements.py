@@ -25,8 +25,10 @@ from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import keyword
 from ir.script.plain.library.bodies import IN_PLACE
 from ir.script.plain.library.complexes import IMAG, REAL
+from ir.script.plain.library.dictionaries import dictionary_of, stored_at
+from ir.script.plain.library.ordered import ordered
 from ir.script.plain.library.scans import scanned
-from ir.script.plain.library.selected import alike
+from ir.script.plain.library.selected import alike, rows_first
 from ir.script.plain.loops.counting import Counted
 from ir.script.plain.loops.growing import (
     appended,
@@ -40,12 +42,20 @@ from ir.script.plain.loops.iterables import Iterables
 from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.loops.written import written
-from ir.script.plain.program import Again, Key, Program
+from ir.script.plain.program import Again, Key, Program, Stands
 from ir.script.plain.promotion import Number, expr_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.lists import Listed, copies
-from ir.script.plain.tuples import check_alone, check_item, check_own_rows, taken_apart, traded
+from ir.script.plain.tuples import (
+    alike_list,
+    check_alone,
+    check_item,
+    check_own_rows,
+    stands_for_list,
+    taken_apart,
+    traded,
+)
 from ir.script.scope import Source
 from ir.traverse import has_loads, walk
 
@@ -56,6 +66,12 @@ def _changing(extent: Number) -> bool:
     """Whether later stores may change an extent."""
     expr = expr_of(extent)
     return expr is not None and has_loads(expr)
+
+
+def _in_row(owner: ast.expr, parts: tuple[ast.expr, ast.expr], node: ast.expr) -> ast.expr:
+    """`owner[places][rest]`, which is `owner[places, rest]` where the rest begins with truths."""
+    row = ast.copy_location(ast.Subscript(owner, parts[0], ast.Load()), node)
+    return ast.copy_location(ast.Subscript(row, parts[1], ast.Store()), node)
 
 
 class Body(Struct, dict=True):
@@ -130,6 +146,14 @@ class Body(Struct, dict=True):
             self._check_pure(function, self.program.lines.done[before:], known, node)
         return result
 
+    def of_library(self, name: str, args: Sequence[Value], node: ast.Call) -> Value:
+        """What a function of NumPy or Python is that is a plain function here."""
+        return put_in_place(self.read, name, args, {}, node)
+
+    def numbers_in(self, node: ast.Call) -> Array:
+        """The numbers of a range."""
+        return self.iterables.numbers_in(node)
+
     def _where_looked_at(
         self, function: Function, path: tuple[int, ...], run: Callable[[], Value], node: ast.Call
     ) -> Value:
@@ -172,9 +196,9 @@ class Body(Struct, dict=True):
         """A running total, or where the greatest element of an array is."""
         return scanned(self.arrays, name, array, axis, node)
 
-    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array:
-        """An array of numbers that are written out."""
-        return self.arrays.table(rows, dtype, node)
+    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST, stands: Stands | None = None) -> Array:
+        """An array of numbers that are written out, which may stand for a list."""
+        return self.arrays.table(rows, dtype, node, stands)
 
     def product(self, a: Array, b: Array, node: ast.AST) -> Value:
         """A product of arrays."""
@@ -186,8 +210,8 @@ class Body(Struct, dict=True):
         """A sum, extremum or truth over what a comprehension gives."""
         return self.comprehensions.fold(name, node, place, start, default)
 
-    def best_by(self, name: str, rank: ast.expr, node: Comprehension, place: ast.AST) -> Number:
-        """The item of a comprehension that is first by a function."""
+    def best_by(self, name: str, rank: ast.expr | None, node: Comprehension, place: ast.AST) -> Value:
+        """The item of a comprehension that is first, by a function if one is given."""
         return self.comprehensions.best_by(name, rank, node, place)
 
     def listed(self, node: ast.ListComp | Listed) -> Value:
@@ -197,6 +221,10 @@ class Body(Struct, dict=True):
     def copied(self, array: Array, node: ast.AST) -> Array:
         """A part of a list, which is a list of its own."""
         return self.arrays.kept("part", array, node)
+
+    def as_list(self, parts: Sequence[Array], node: ast.AST) -> View:
+        """A list of the items of arrays, one array after the other."""
+        return self.comprehensions.as_list(parts, node)
 
     def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None:
         """The sum of arrays that a comprehension gives; None if they are numbers."""
@@ -245,7 +273,7 @@ class Body(Struct, dict=True):
         match value:
             case tuple():
                 found = tuple(self.settled(name, v, node, copy=copy) for v in value)
-                return value if all(a is b for a, b in zip(found, value, strict=True)) else found
+                return value if all(a is b for a, b in zip(found, value, strict=True)) else alike_list(value, found)
             case Elementwise() if copy:
                 kept = self.arrays.kept(name, value, node)
                 for view in value.chosen:
@@ -312,6 +340,8 @@ class Body(Struct, dict=True):
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 for part, item in self._items(value, parts, node):
                     self.assign(part, item, node)
+            case ast.Subscript(value=owner, slice=index) if (parts := rows_first(self.read, index)) is not None:
+                self.assign(_in_row(owner, parts, target), value, node)
             case ast.Subscript(value=owner, slice=index):
                 truths = self.arrays.truths(index)
                 if truths is None:
@@ -336,6 +366,8 @@ class Body(Struct, dict=True):
 
     def _view(self, owner: ast.expr, index: ast.expr, node: ast.expr) -> View:
         array = self.read.value(owner)
+        if (keyed := dictionary_of(array)) is not None:
+            return stored_at(self.read, keyed, index, node)
         part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
         if not isinstance(part, View):
             hint = "make an array of it, as in np.array([...])" if isinstance(array, tuple) else ""
@@ -403,6 +435,9 @@ class Body(Struct, dict=True):
             case ast.Assert(test=test, msg=message):
                 cond = self.read.condition(test)
                 text = message.value if isinstance(message, ast.Constant) and isinstance(message.value, str) else ""
+                if cond is False and self.program.depth == 0:
+                    what = f": {text}" if text else ""
+                    raise self.read.error("assertion-false", f"the assertion is false{what}", node)
                 if cond is not True:
                     self.program.emit(Assert(self._condition(cond), text, self.source.span(node)))
             case ast.Expr(value=ast.Call() as value):
@@ -454,6 +489,8 @@ class Body(Struct, dict=True):
 
     def _update(self, target: ast.expr, op: ast.operator, value: ast.expr, node: ast.stmt) -> None:
         """`target op= value`: in place for arrays, a new value for names of numbers."""
+        if isinstance(target, ast.Subscript) and (parts := rows_first(self.read, target.slice)) is not None:
+            target = _in_row(target.value, parts, target)
         truths = self.arrays.truths(target.slice) if isinstance(target, ast.Subscript) else None
         if isinstance(target, ast.Subscript) and truths is not None:
             array = self.arrays.target(target.value, target)
@@ -493,16 +530,7 @@ class Body(Struct, dict=True):
         if appended(self, node):
             return
         if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value):
-            if node.func.attr not in ("sort", "fill"):
-                raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
-            target = self.arrays.target(node.func.value, node)
-            args = [*self.read.items(node.args, self.read.value)]
-            named = {k.arg or "**": self.read.value(k.value) for k in node.keywords}
-            if node.func.attr == "sort":
-                args = [put_in_place(self.read, "np.sort", [target, *args], named, node)]
-            elif named or len(args) != 1:
-                raise self.read.error("arguments", "fill takes a number", node, "as in A.fill(0)")
-            self.store(target, args[0], node)
+            self._in_place(node, node.func)
             return
         found = self.read.value(node.func)
         name = library.qualified(found.value) if isinstance(found, Named) else None
@@ -513,6 +541,26 @@ class Body(Struct, dict=True):
         elif self._called(node) is None:
             hint = hints.FUNCTIONS.get(str(name).rpartition(".")[2], "assign its result")
             raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, hint)
+
+    def _in_place(self, node: ast.Call, method: ast.Attribute) -> None:
+        """A method that changes an array or list."""
+        target = self.arrays.target(method.value, node) if method.attr in ("sort", "fill", "reverse") else None
+        of_list = target is not None and stands_for_list(self.read, target)
+        if target is None or (method.attr == "reverse" and not of_list):
+            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
+        args = [*self.read.items(node.args, self.read.value)]
+        named = {k.arg or "**": self.read.value(k.value) for k in node.keywords}
+        if method.attr == "sort" and of_list:
+            value = ordered(self.read, ast.Call(ast.Name("sorted"), [method.value], node.keywords), node)
+        elif method.attr == "sort":
+            value = put_in_place(self.read, "np.sort", [target, *args], named, node)
+        elif method.attr == "reverse":
+            value = self.read.part(target, ast.Slice(step=ast.Constant(-1)), node)
+        elif named or len(args) != 1:
+            raise self.read.error("arguments", "fill takes a number", node, "as in A.fill(0)")
+        else:
+            value = args[0]
+        self.store(target, value, node)
 
     def _called(self, node: ast.Call) -> View | None:
         """Where `np.add(x, y, out=z)` or `np.add(x, y, z)` stores its result; None for calls that say no place."""

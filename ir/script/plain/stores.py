@@ -19,7 +19,6 @@ from ir.script.plain.arrays import (
     View,
     broadcast_index,
     broadcast_shape,
-    is_number,
     same,
     shown_shape,
     whole,
@@ -29,7 +28,7 @@ from ir.script.plain.frames import Value, shown
 from ir.script.plain.library.selected import alike, beside
 from ir.script.plain.program import Again, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
-from ir.script.plain.tuples import check_no_list, stands_for_list
+from ir.script.plain.tuples import check_no_list, collected, stands_for_list
 from ir.traverse import free_vars, has_loads, loads, reads
 
 _SUMS = {"sum": "add", "mean": "add", "prod": "mul", "min": "min", "max": "max", "any": "or", "all": "and"}
@@ -232,6 +231,8 @@ class ArrayStores(Struct):
         rank = len(array.shape)
         inner = tuple(range(rank)) if axes is None else axes
         outer = tuple(k for k in range(rank) if k not in inner)
+        if read.dtype_of(array, node) is DType.BOOL:
+            name = {"max": "any", "min": "all"}.get(name, name)
         extremum = name in ("min", "max")
         if any(isinstance(array.shape[k], int) and array.shape[k] == 0 for k in inner) and (extremum or name == "mean"):
             raise read.error("shape", f"{name} of an empty array", node)
@@ -279,7 +280,7 @@ class ArrayStores(Struct):
     def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST, stands: Stands | None = None) -> View:
         """An array of numbers, or of rows of the same length, that are written out; it may stand for a list."""
         read, found = self.read, list[tuple[tuple[int, ...], Number]]()
-        shape = _collected(rows, (), found)
+        shape = collected(rows, (), found)
         if shape is None:
             raise read.error("shape", "the rows of an array have different lengths", node)
         common, weak = read.numbers.common([n for _, n in found], node)
@@ -356,20 +357,6 @@ class ArrayStores(Struct):
         dtype = read.dtype_of(whole_product, node)
         found = self.reduce("sum", whole_product, (len(shape) - 1,), node)
         return read.lifted(lambda v: numbers.convert(v[0], dtype, node), [found], node)
-
-
-def _collected(
-    value: Value, place: tuple[int, ...], found: list[tuple[tuple[int, ...], Number]]
-) -> tuple[int, ...] | None:
-    """The shape of nested rows, whose numbers are added to `found`; None where rows differ."""
-    if is_number(value):
-        found.append((place, value))  # pyright: ignore[reportArgumentType]
-        return ()
-    if not isinstance(value, tuple) or not value:
-        return None
-    shapes = {_collected(item, (*place, k), found) for k, item in enumerate(value)}
-    inner = shapes.pop()
-    return None if shapes or inner is None else (len(value), *inner)
 
 
 def _sum_dtype(name: str, dtype: DType) -> DType:

@@ -23,6 +23,7 @@ from ir.script.plain.arrays import (
 )
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import selected
+from ir.script.plain.library.dictionaries import dictionary_of, looked_up
 from ir.script.plain.program import NeedsRange, NeedsValue
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
 from ir.script.plain.tuples import item_of, of_tuple, stands_for_list
@@ -41,6 +42,8 @@ def subscript(read: Evaluator, owner: Value, index: ast.expr, node: ast.AST) -> 
     if isinstance(owner, (View, Elementwise)):
         if stands_for_list(read, owner) and isinstance(index, ast.Slice):
             return read.caller.copied(part(read, owner, index, node), node)
+        if (parts := selected.rows_first(read, index)) is not None:
+            return subscript(read, part(read, owner, parts[0], node), parts[1], node)
         if isinstance(index, ast.Tuple) and (truths := selected.truths_first(read, index)) is not None:
             return selected.chosen(read, selected.beside(read, owner, index, truths, node), truths, node)
         known = None if isinstance(index, ast.Tuple) or _is_axis(index) else _place(read, index)
@@ -53,6 +56,13 @@ def subscript(read: Evaluator, owner: Value, index: ast.expr, node: ast.AST) -> 
         return found if found.shape else read.element(found, (), node)
     if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
         return owner  # an array without dimensions
+    if (keyed := dictionary_of(owner)) is not None:
+        return looked_up(read, keyed, index, node)
+    if isinstance(owner, Named) and isinstance(owner.value, str):
+        found = item_of(read, tuple(map(Named, owner.value)), index, node)
+        return (
+            Named("".join(str(c.value) for c in found if isinstance(c, Named))) if isinstance(found, tuple) else found
+        )
     hint = hints.of_text(owner.value) if isinstance(owner, Named) else ""
     raise read.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node, hint)
 
@@ -150,7 +160,7 @@ def _gathered(read: Evaluator, array: Array, places: Sequence[tuple[ast.expr, Va
     for part, value in items:
         dtype = read.dtype_of(value, part) if isinstance(value, (View, Elementwise)) else None
         if dtype is DType.BOOL:
-            hint = "select along the first dimensions alone, as in A[truths]"
+            hint = "select along the first dimensions alone, as in A[truths] or A.T[truths]"
             raise read.error("unsupported", f"`{shown(part)}` is an array of truths, which is no index", part, hint)
     shape = broadcast_shape([v.shape for _, v in items if isinstance(v, (View, Elementwise))], read.source, node)
     kept = _cut(read, array, [v if isinstance(v, slice) else slice(None) for _, v in places], node)

@@ -94,6 +94,9 @@ def _once(
 ) -> Plain:
     opened = frame_of(function, (), exact, learned.counted)
     frame, nodes, params = opened.frame, opened.body, opened.params
+    if opened.rest:
+        message = f"{function.__name__} takes any number of arguments"
+        raise frame.source.error("unsupported", message, nodes[0], help="name each parameter, or pass a tuple")
     program = Program(learned, given)
     sizes = {n: Var(n, DType.INT32) for t in types.values() if isinstance(t, ArrayType) for n in t.shape
              if isinstance(n, str)}  # fmt: skip
@@ -144,7 +147,7 @@ def _once(
     program.lines.wraps = [(k, w) for k, w in program.lines.wraps if not (isinstance(w, Alloc) and w.buffer in outputs)]
     params_and_outputs = (*parameters, *outputs)
     program.sharing.check()
-    whole_body = _without_unread(program.lines.stmt())
+    whole_body = _without_unread(program.with_tables(program.lines.stmt()))
     func = PrimFunc(function.__name__, params_and_outputs, whole_body, span=frame.source.span(place))
     func, parts = with_parts(func)
     return Plain(_narrowed(func), tuple(results), returned, tuple(p.name for p in parameters), parts)

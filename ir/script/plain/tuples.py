@@ -6,11 +6,15 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ir.dtypes import DType
-from ir.nodes import Expr, Var
+import numpy as np
+
+from ir.arith import shortest
+from ir.dtypes import DType, array_dtype
+from ir.nodes import Expr, Var, const
 from ir.printing.printer import to_script
-from ir.script.plain.arrays import Elementwise, View, is_number, same, shown_shape
+from ir.script.plain.arrays import Elementwise, View, is_number, same, shown_shape, whole
 from ir.script.plain.frames import Value, shown
+from ir.script.plain.program import Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 
 if TYPE_CHECKING:
@@ -21,6 +25,17 @@ MAX_ITEMS = 64  # of a tuple that a loop runs over, written out one after the ot
 
 class Items(tuple[Value, ...]):
     """A list that is written out: also without items it is another object than the next one."""
+
+    arms: tuple[Value, ...] = ()  # the lists that it may be one of
+
+
+def alike_list(value: tuple[Value, ...], items: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Items in place of those of a tuple or list, as one of the same kind."""
+    if not isinstance(value, Items):
+        return items
+    found = Items(items)
+    found.arms = value.arms
+    return found
 
 
 def stands_for_list(read: Evaluator, value: Value) -> bool:
@@ -74,14 +89,23 @@ def check_new_item(read: Evaluator, value: Value, node: ast.AST) -> None:
 def check_alone(read: Evaluator, name: str, items: tuple[Value, ...], node: ast.AST) -> None:
     """Refuse to change a list that is written out where it has another name, or is in a list or tuple: they stand for
     the items that there were."""
-    others = (b for n, b in read.frame.bindings.items() if n != name)
-    if (items or isinstance(items, Items)) and any(_holds(other, items) for other in (*others, *read.frame.given)):
+    others = [b for n, b in read.frame.bindings.items() if n != name]
+    lists = [v for v in _lists_of(items) if v or isinstance(v, Items)]
+    if any(_holds(other, one) for other in (*others, *read.frame.given) for one in lists):
         hint = f"write {name} = {name} + ... for a tuple, or a list of its own; copy it first where it is a list"
         raise read.error("unsupported", f"`{name}` changes in place, and has another name", node, hint)
 
 
-def _holds(value: object, items: tuple[Value, ...]) -> bool:
-    return value is items or (isinstance(value, tuple) and any(_holds(v, items) for v in value))  # pyright: ignore[reportUnknownVariableType]
+def _lists_of(items: Value) -> tuple[Value, ...]:
+    """A list with those that it may be one of."""
+    return (items, *(v for arm in items.arms for v in _lists_of(arm))) if isinstance(items, Items) else (items,)
+
+
+def _holds(value: object, items: Value) -> bool:
+    if value is items:
+        return True
+    arms = value.arms if isinstance(value, Items) else ()
+    return isinstance(value, tuple) and any(_holds(v, items) for v in (*value, *arms))  # pyright: ignore[reportUnknownVariableType]
 
 
 def check_item(read: Evaluator, row: View, value: Value, node: ast.Subscript, stmt: ast.AST) -> None:
@@ -149,14 +173,61 @@ def item_of(read: Evaluator, items: tuple[Value, ...], index: ast.expr, node: as
         parts = [None if p is None else read.number(p) for p in (index.lower, index.upper, index.step)]
         if all(p is None or isinstance(p, int) for p in parts):
             return (*items[slice(*parts)],)  # pyright: ignore[reportArgumentType, reportCallIssue] - a list of its own
-    else:
-        k = read.number(index)
-        if isinstance(k, int) and -len(items) <= k < len(items):
-            return items[k]
-        if items and not isinstance(k, (int, float)) and all(map(is_number, items)):
-            return _looked_up(read, items, k, node)
+        hint = "make an array of it, as in np.array([...])"
+        raise read.error("rank", f"the bounds of `{shown(node)}` must be numbers that are known", node, hint)
+    return item_at(read, items, read.number(index), node)
+
+
+def item_at(read: Evaluator, items: tuple[Value, ...], k: Number, node: ast.AST) -> Value:
+    """The item of a tuple at a place."""
+    if isinstance(k, int) and -len(items) <= k < len(items):
+        return items[k]
+    if items and not isinstance(k, (int, float)) and (table := _constants(read, items, node)) is not None:
+        return read.row(table, k, node)
+    if items and not isinstance(k, (int, float)) and all(map(is_number, items)):
+        return _looked_up(read, items, k, node)
     hint = "make an array of it, as in np.array([...])"
     raise read.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node, hint)
+
+
+def _constants(read: Evaluator, items: tuple[Value, ...], node: ast.AST) -> View | None:
+    """A table of Python numbers that are known, or of rows of such, which are of one length; None for others."""
+    flat: list[tuple[tuple[int, ...], Number]] = []
+    shape = collected(items, (), flat)
+    numbers = [v for _, v in flat if isinstance(v, (bool, int, float))]
+    if shape is None or len(numbers) < len(flat) or len({isinstance(v, bool) for v in numbers}) > 1:
+        return None
+    held = f"{shape} {numbers}"
+    key = (read.frame.path, held)
+    kind = [read.program.learned.assign(key, v, read.numbers, node) for v in numbers][-1]
+    dtype = kept_in(kind)
+    values = [const(float(v) if dtype.is_float else v, dtype) for v in numbers]
+    buffer = read.program.table(held, shape, dtype, values)
+    read.program.listed[buffer] = Stands(key, len(shape))
+    return whole(buffer, shape)
+
+
+def outer_table(read: Evaluator, array: np.ndarray, node: ast.AST) -> View | None:
+    """A table of what a small array of outside holds; None for other arrays."""
+    dtype = array_dtype(array.dtype.name)
+    if dtype is None or dtype.is_complex or not 0 < array.size <= MAX_ITEMS or not array.ndim:
+        return None
+    values = [const(shortest(v, dtype) if dtype.is_float else v, dtype) for v in array.ravel().tolist()]
+    return whole(read.program.table(f"{dtype} {array.tolist()}", array.shape, dtype, values), array.shape)
+
+
+def collected(
+    value: Value, place: tuple[int, ...], found: list[tuple[tuple[int, ...], Number]]
+) -> tuple[int, ...] | None:
+    """The shape of nested rows, whose numbers are added to `found`; None where rows differ."""
+    if is_number(value):
+        found.append((place, value))  # pyright: ignore[reportArgumentType]
+        return ()
+    if not isinstance(value, tuple) or not value:
+        return None
+    shapes = {collected(item, (*place, k), found) for k, item in enumerate(value)}
+    inner = shapes.pop()
+    return None if shapes or inner is None else (len(value), *inner)
 
 
 def _looked_up(read: Evaluator, items: tuple[Value, ...], index: Number, node: ast.AST) -> Number:

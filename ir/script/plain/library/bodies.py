@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ir.script.plain.library.elements import ELEMENTS, OF_MATH, OF_UFUNCS, UPDATES
+from ir.script.plain.library.elements import ELEMENTS, OF_MATH, OF_UFUNCS, OWN, UPDATES
 from ir.script.plain.library.names import assume, unsupported
 from ir.script.plain.library.shapes import SHAPES, STORING
 
@@ -24,7 +24,7 @@ def _sort_row(row: Any) -> None:
                 row[i] = least
 
 
-def sort(a: Any, axis: Any = -1) -> Any:
+def sort(a: Any, axis: Any = -1, kind: Any = None) -> Any:
     if axis is None:
         flat = np.ravel(a).copy()
         _sort_row(flat)
@@ -40,12 +40,24 @@ def sort(a: Any, axis: Any = -1) -> Any:
     return np.moveaxis(found, -1, axis)
 
 
-def sorted_items(iterable: Any, *, reverse: Any = False) -> Any:
+def falling_order(a: Any) -> Any:
+    n = len(a)
+    order = np.empty(n, np.int64)
+    for i in range(n):
+        place = 0
+        for j in range(n):
+            if a[j] > a[i] or (a[j] == a[i] and j < i):
+                place += 1
+        order[place] = i
+    return order
+
+
+def sorted_items(iterable: Any, reverse: Any = False) -> Any:
     rising = sort(np.asarray(iterable))
     return rising[::-1] if reverse else rising
 
 
-def argsort(a: Any) -> Any:
+def argsort(a: Any, axis: Any = -1, kind: Any = None) -> Any:
     if a.ndim != 1:
         return unsupported("it is of vectors here: sort row by row")
     n = len(a)
@@ -389,8 +401,10 @@ BODIES: dict[str, Callable[..., Any]] = {
     )},
     "np.linalg.norm": norm, "sorted": sorted_items, **OF_MATH, **OF_UFUNCS, **UPDATES,
 }  # fmt: skip
+PUT_IN_PLACE = {**BODIES, **OWN, "sorted.reverse": falling_order}
 FINITE = (
-    "sorted", "np.sort", "np.argsort", "np.median", "np.quantile", "np.percentile", "np.searchsorted", "np.digitize",
+    "sorted", "sorted.reverse", "np.sort", "np.argsort",
+    "np.median", "np.quantile", "np.percentile", "np.searchsorted", "np.digitize",
     "np.interp", "np.fmax", "np.fmin",
 )  # fmt: skip
 IN_PLACE = (*UPDATES, *(f"np.{f.__name__}" for f in STORING))  # statements, which store to their first argument

@@ -243,12 +243,69 @@ ELEMENTS = (
     clip, cbrt, sinc, logaddexp, heaviside, copysign, arcsinh, arccosh, arctanh, modf, negative, positive, fmax, fmin,
     logical_xor, isinf, isfinite, gcd, lcm,
 )  # fmt: skip
+
+
+def power_modulo(base: Any, exp: Any, mod: Any) -> Any:
+    found = 1 % mod
+    factor = base % mod
+    left = exp
+    while left > 0:
+        if left % 2 == 1:
+            found = found * factor % mod
+        factor = factor * factor % mod
+        left //= 2
+    return found
+
+
+def round_to_digits(x: Any, factor: Any) -> Any:
+    """The multiple of a digit that is nearest: which of two, where their middle is, what the product lost decides."""
+    within = abs(x * factor) < 2.0**52
+    small = x if within else 0.0
+    product = small * factor
+    nearest = np.rint(product)
+    below = np.floor(product)
+    upper = np.float64(np.float32(small))  # whose product is exact
+    lost = upper * factor - product + (small - upper) * factor
+    at_middle = below + 1.0 if lost > 0 else (below if lost < 0 else nearest)
+    found = (at_middle if abs(product - nearest) == 0.5 else nearest) / factor
+    return float(found) if within else x
+
+
+def round_to_multiple(x: Any, unit: Any) -> Any:
+    """The nearest multiple of ten, a hundred and so on, the even one of two."""
+    times = x // unit
+    below = times * unit
+    twice = 2 * (x - below)
+    return below + unit if twice > unit or (twice == unit and times % 2 == 1) else below
+
+
+def list_index(items: Any, item: Any) -> Any:
+    place = len(items)
+    for k in range(len(items) - 1, -1, -1):
+        if items[k] == item:
+            place = k
+    assert place < len(items), "ValueError: an item that is not in the list"
+    return place
+
+
+def list_count(items: Any, item: Any) -> Any:
+    found = 0
+    for one in items:
+        if one == item:
+            found += 1
+    return found
+
+
 OF_MATH: dict[str, Callable[..., Any]] = {
     **{f"math.{f.__name__}": f for f in (gcd, lcm, factorial, comb, isqrt, dist)},
     **{f"math.{name}": _as_python(f) for name, f in (
         ("cbrt", cbrt), ("asinh", arcsinh), ("acosh", arccosh), ("atanh", arctanh),
     )},
     "cmath.rect": rect, "cmath.polar": polar,
+}  # fmt: skip
+OWN: dict[str, Callable[..., Any]] = {  # what calls of Python's own functions become
+    "pow": power_modulo, "round.digits": round_to_digits, "round.multiple": round_to_multiple,
+    "list.index": list_index, "list.count": list_count,
 }  # fmt: skip
 OF_UFUNCS: dict[str, Callable[..., Any]] = {
     **{f"np.{name}.reduce": _reduces(op) for name, op in _UFUNCS.items() if name not in _TOTALS},

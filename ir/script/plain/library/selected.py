@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ir.dtypes import DType
 from ir.nodes import Assert, Const, Expr, Var, const
-from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View, same, shown_shape
+from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View, is_number, same, shown_shape
 from ir.script.plain.promotion import Number, Weak
 
 if TYPE_CHECKING:
@@ -30,6 +30,23 @@ def truths_first(read: Evaluator, index: ast.Tuple) -> Array | None:
     if not isinstance(value, (View, Elementwise)) or not value.shape:
         return None
     return value if read.dtype_of(value, first) is DType.BOOL else None
+
+
+def rows_first(read: Evaluator, index: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """The places and the rest of an index such as `i, truths`, which is that of `A[i][truths]`; None for others."""
+    parts = index.elts if isinstance(index, ast.Tuple) else []
+    for k, part in enumerate(parts):
+        rest = ast.copy_location(ast.Tuple(parts[k:], ast.Load()), index)
+        if isinstance(part, (ast.Slice, ast.Constant)) and not (
+            isinstance(part, ast.Constant) and type(part.value) is int
+        ):
+            return None
+        if truths_first(read, rest) is not None:
+            before = ast.copy_location(ast.Tuple(parts[:k], ast.Load()), index)
+            return (before, rest if len(rest.elts) > 1 else part) if k else None
+        if not is_number(read.value(part)):
+            return None
+    return None
 
 
 def beside(read: Evaluator, array: Array, index: ast.Tuple, truths: Array, node: ast.AST) -> Array:

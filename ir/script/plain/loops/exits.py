@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from ir.naming import fresh
 from ir.script.plain.loops.counting import Steps, at_place, counted, ending
 from ir.script.plain.syntax.cells import assigned_by, names_in
+from ir.script.plain.syntax.shorthand import raised
 from ir.script.scope import Source
 
 Exit = Literal["break", "continue", "return"]
@@ -122,6 +123,8 @@ class _Exits(Struct):
                     return [*done, _set(place.skipped, True, node)] if place.loop_goes_on else done or [_pass(node)]
                 case ast.Return():
                     return [*done, *self._return(node, place)]
+                case ast.Raise():
+                    return [*done, raised(node)]
                 case ast.If() if exits := _exits(node):
                     return [*done, *self._branch(node, rest, exits, place)]
                 case ast.If():
@@ -360,7 +363,7 @@ def _exits(node: ast.stmt) -> set[Exit]:
 def _leaves(nodes: list[ast.stmt], by: tuple[Exit, ...] = ("break", "continue", "return")) -> bool:
     """Whether a list of statements always ends with an exit."""
     for node in nodes:
-        if _EXITS.get(type(node)) in by:
+        if _EXITS.get(type(node)) in by or isinstance(node, ast.Raise):
             return True
         if isinstance(node, ast.If) and node.orelse and _leaves(node.body, by) and _leaves(node.orelse, by):
             return True

@@ -8,20 +8,23 @@ program says that there are at most.
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ir.dtypes import DType
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Stmt, Store
 from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, View
-from ir.script.plain.frames import Growing, Value, used
+from ir.script.plain.frames import Cell, Growing, Value, used
+from ir.script.plain.loops.marking import Marking
 from ir.script.plain.program import Again, CellType, Grant, Grown, Key, Recount, Stands, kept_in
-from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.script.plain.promotion import Interval, Number, Weak, interval_after, interval_of
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.lists import Listed
+from ir.traverse import buffers_written
 
 if TYPE_CHECKING:
     from ir.script.plain.statements import Body
@@ -256,17 +259,23 @@ def counted_before(body: Body) -> list[tuple[Growing, Growing]]:
     return before
 
 
-def counted_after(body: Body, before: list[tuple[Growing, Growing]], steps: Number, node: ast.AST) -> None:
+def counted_after(body: Body, before: list[tuple[Growing, Growing]], steps: Number, node: ast.AST, step: Stmt) -> None:
     """A loop of so many steps at most is written, each of which appends what has been counted."""
     most = interval_of(steps)[1]
     for growing, old in before:
-        if growing.items and (most is None or most * growing.items > _MAX_ITEMS):
+        marked = _marked(body, growing, step)[1] if growing.items else None
+        each = None if most is None else most * growing.items
+        if marked is not None and (each is None or marked < each):
+            growing.once, growing.items = growing.once + marked, 0
+            growing.appended = growing.once
+        elif growing.items and (each is None or each > _MAX_ITEMS):
             raise _of_any_length(body, growing, node)
-        if growing.appended > growing.items:  # how many more there are now only what was granted says
+        if growing.appended > growing.items + growing.once:  # how many more there are now only what was granted says
             body.program.grants = [g for g in body.program.grants if g.key != growing.key]
         steps_at_most, grant = max(most or 0, 0), _grant(body, growing)
         more = growing.once + growing.items * steps_at_most
-        growing.appended = old.appended + growing.once + growing.appended * steps_at_most
+        added = growing.once if growing.appended == growing.once else growing.once + growing.appended * steps_at_most
+        growing.appended = old.appended + added
         growing.items, growing.once = old.items, old.once
         if grant is None:
             growing.items += more
@@ -274,6 +283,39 @@ def counted_after(body: Body, before: list[tuple[Growing, Growing]], steps: Numb
             known = body.program.learned.grown[growing.key]
             known.most = max(known.most, grant.most + growing.appended - grant.items)
         _make_room(body, growing, len(body.program.loops), node)
+
+
+def marked_in(body: Body, step: Stmt) -> dict[Buffer, int]:
+    """The counters of lists to which a loop appends no more items than it marks elements, and how many these are."""
+    lists = [g for g in body.frame.bindings.values() if isinstance(g, Growing) and g.counter]
+    found = (_marked(body, growing, step) for growing in lists)
+    return {counter: items for counter, items in found if counter is not None and items is not None}
+
+
+def _marked(body: Body, growing: Growing, step: Stmt) -> tuple[Buffer | None, int | None]:
+    """The counter of a list, and how many items a loop appends that marks an element for each, if it does."""
+    program = body.program
+    cells = {c.buffer: c.key for c in body.frame.bindings.values() if isinstance(c, Cell) and c.buffer is not None}
+    counter = next((b for b, key in cells.items() if key == (body.frame.path, growing.counter)), None)
+
+    def reach(cell: Buffer) -> Interval:
+        items = program.listed.get(cell)
+        key = cells.get(cell) if items is None else items.key
+        kind = None if key is None else program.learned.cells.get(key)
+        if kind is None or not kind.weak or cell.shape:
+            return (None, None) if kind is None or not kind.weak else (kind.low, kind.high)
+        last = next((s for s in reversed(program.lines.done) if cell in buffers_written(s)), None)
+        if isinstance(last, Store) and cell not in buffers_written(step):
+            value = last.value
+            if isinstance(value, Binary) and isinstance(value.rhs, Const) and value.lhs.same(Load(cell, ())):
+                return interval_after(value.op, (kind.low, kind.high), interval_of(value.rhs.value))
+        return kind.low, kind.high
+
+    def before(array: Buffer) -> Sequence[Expr] | None:
+        known = array in program.sharing.born and program.sharing.born[array] == program.loops
+        return program.stored.get(array) if known else None
+
+    return counter, None if counter is None else Marking(step, reach, before).increments(counter)
 
 
 def _same_list(body: Body, node: Same) -> None:
@@ -336,7 +378,8 @@ def popped(body: Body, node: Popped) -> Value:
     body.program.sharing.store(array.buffer, body.program.loops, body.source.span(node))
     last = numbers.binary("sub", array.shape[0], 1, node)
     at = last if index is None else body.read.number(index)
-    if (interval_of(at)[0] or 0) < 0 and index is not None:
+    low = interval_of(at)[0]
+    if index is not None and (low is None or low < 0):
         at = numbers.select(
             numbers.binary("lt", at, 0, node), numbers.binary("add", at, array.shape[0], node), at, node
         )

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from ir.nodes import Buffer, Expr, Let, seq
 from ir.script.plain import hints
-from ir.script.plain.arrays import Array, Elementwise, View, is_number, same
+from ir.script.plain.arrays import Array, Elementwise, Indices, View, is_number, same
 from ir.script.plain.calls import call
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arranged import size_of, unflat
+from ir.script.plain.library.dictionaries import dictionary_of, keys_of
 from ir.script.plain.loops.counting import HINT, Counting, Steps
 from ir.script.plain.promotion import Interval, Number, Weak, expr_of, interval_of
 from ir.script.plain.tuples import MAX_ITEMS
@@ -94,6 +95,10 @@ class Iterables(Struct, frozen=True):
 
     def _value(self, node: ast.expr) -> Items:
         found = call(self.read, node, True) if isinstance(node, ast.Call) else self.read.value(node)
+        if (keyed := dictionary_of(found)) is not None:
+            found = keys_of(self.read, keyed, node)
+        if isinstance(found, Named) and isinstance(found.value, str):
+            found = tuple(Named(part) for part in found.value)
         if isinstance(found, tuple):
             if len(found) <= MAX_ITEMS:
                 return Items(len(found), lambda k: found[_known(k)], (0, len(found) - 1), listed=True)
@@ -123,6 +128,18 @@ class Iterables(Struct, frozen=True):
             raise self.read.error("range", "the sign of a range's step is not known", node, hint)
         start, stop = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
         return self._numbers(start, stop, step, node)
+
+    def numbers_in(self, node: ast.Call) -> Array:
+        """A range as an array."""
+        items, numbers = self._range(node), self.read.numbers
+        some = numbers.binary("max", items.count, 0, node)
+
+        def element(indices: Indices) -> Number:
+            found = self.step(items, indices[0], node)
+            assert is_number(found)
+            return found  # pyright: ignore[reportReturnType]
+
+        return Elementwise((some,), element)
 
     def _bound(self, node: ast.expr, wanted: str = "a range is of integers") -> Number:
         value = self.read.number(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell
 from ir.script.plain.loops.counting import Ending
 from ir.script.plain.loops.iterables import Items
+from ir.script.plain.loops.marking import without_increments
 from ir.script.plain.loops.measures import Measure, measure
 from ir.script.plain.program import Again, Key
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
@@ -59,8 +60,13 @@ class Whiles(Struct, frozen=True):
         """What is known of cells before a loop."""
         return dict(self.read.frame.held)
 
-    def steps(self, ending: Ending, body: Stmt, entry: Mapping[Key, Number]) -> Number:
-        """How many steps a loop takes at most whose body has been written."""
+    def steps(
+        self, ending: Ending, body: Stmt, entry: Mapping[Key, Number], marked: Callable[[], Mapping[Buffer, int]]
+    ) -> Number:
+        """How many steps a loop takes at most whose body has been written.
+
+        `marked` are counters of lists that go up so often at most, in all steps together.
+        """
         tried = self._tried(ending, entry)
         if tried is not None:
             return tried
@@ -81,11 +87,26 @@ class Whiles(Struct, frozen=True):
         if count is None or (isinstance(count, int) and count > _MAX_STEPS):
             if self.read.program.learned.changed:  # cells are narrower here than they will be
                 raise Again
+            for counter, items in marked().items():  # each step that goes on takes an item
+                for one in measure(without_increments(body, counter), flags, starts, self.read.program.facts):
+                    count = self._count(one, cells, entry, ending) if _is_of(one, counter) else None
+                    if count is not None:
+                        return self.read.numbers.binary("add", count, items, ending)
             for cell in cells.values():  # with the numbers of the call it may be decided step by step
                 if cell.key in entry:
                     self.read.needs_value(entry[cell.key])
+            self._needs_values(ending, entry)
             return ANY_STEPS
         return count
+
+    def _needs_values(self, ending: Ending, entry: Mapping[Key, Number]) -> None:
+        """Start again with the numbers that a condition has beside cells, if these are known before the loop."""
+        bound = {name: self.read.frame.bindings.get(name) for name in names_of(ending.test)}
+        held = [entry.get(c.key) for c in bound.values() if isinstance(c, Cell)]
+        if held and all(isinstance(h, (bool, int, float)) for h in held):
+            for value in bound.values():
+                if isinstance(value, Weak):
+                    self.read.needs_value(value)
 
     def _tried(self, ending: Ending, entry: Mapping[Key, Number]) -> int | None:
         """The number of steps of a counter, where a condition about it and numbers is the only end of a loop."""
@@ -144,3 +165,11 @@ class Whiles(Struct, frozen=True):
             case _:
                 held = {var: e for var, number in given.items() if (e := expr_of(number)) is not None}
                 return Weak(map_expr(expr, lambda e: held.get(e, e) if isinstance(e, Var) else e))
+
+
+def _is_of(found: Measure, cell: Buffer) -> bool:
+    """Whether a measure is what a cell holds."""
+    value = found.value
+    while isinstance(value, Cast):
+        value = value.operand
+    return found.kind == "falls" and isinstance(value, Var) and found.cells.get(value) == cell

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ir.dtypes import DType
 from ir.nodes import For, Stmt, seq
 from ir.script.plain.loops.counting import HINT, Counting, Ending
-from ir.script.plain.loops.growing import check_steady, counted_after, counted_before, steps_of
+from ir.script.plain.loops.growing import check_steady, counted_after, counted_before, marked_in, steps_of
 from ir.script.plain.loops.iterables import Items, named_by
 from ir.script.plain.loops.turns import carry_in, rotated, states_of
 from ir.script.plain.program import Again
@@ -59,7 +59,12 @@ def _while(body: Body, node: ast.For, ending: Ending) -> None:
         body.program.learned.measured.add(key)
         raise Again
     entry = body.whiles.entry()
-    _loop(body, node, body.whiles.items(), lambda step: body.whiles.steps(ending, step, entry))
+    _loop(
+        body,
+        node,
+        body.whiles.items(),
+        lambda step: body.whiles.steps(ending, step, entry, lambda: marked_in(body, step)),
+    )
 
 
 def _loop(body: Body, node: ast.For, items: Items, steps: Callable[[Stmt], Number] | None = None) -> None:
@@ -88,7 +93,7 @@ def _loop(body: Body, node: ast.For, items: Items, steps: Callable[[Stmt], Numbe
         items = replace(items, count=steps(step))
         head = replace(head, extent=numbers.convert(items.count, dtype, node.iter))
     appends = any(growing.appended for growing, _ in before)
-    counted_after(body, before, items.count, node)
+    counted_after(body, before, items.count, node, step)
     if moved is not None:
         check_steady(body, node, appends)
         rotated(body, node, items, name, moved)

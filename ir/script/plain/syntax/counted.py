@@ -138,6 +138,8 @@ def is_filled(value: ast.expr, lists: Collection[str] = ()) -> bool:
             return not any(isinstance(i, ast.Starred) for i in items)
         case ast.ListComp() | ast.Call(func=ast.Name(id="list"), args=[_], keywords=[]):
             return True
+        case ast.Call(func=ast.Name(id="sorted")):
+            return True
         case ast.BinOp(op=ast.Mult(), left=left, right=right):
             return isinstance(left, ast.List) or isinstance(right, ast.List)
         case ast.BinOp(op=ast.Add(), left=left, right=right):

@@ -148,10 +148,20 @@ class _Desugared(Struct, frozen=True):
             raise self.source.error("unsupported", message, node.subject, help="give it a name first")
         found: list[ast.stmt] = []
         for case in reversed(node.cases):
-            test, body = self._pattern(case.pattern, node.subject), self.list(case.body)
+            name, pattern = _captured(case.pattern)
+            test = None if pattern is None else self._pattern(pattern, node.subject)
+            body, caught = self.list(case.body), list[ast.stmt]()
+            if name and name != node.subject.id:
+                caught = [at_place(ast.Assign([ast.Name(name, ast.Store())], node.subject), case.pattern)]
+                if test is not None:
+                    body, caught = [*caught, *body], []
+                    if case.guard is not None:
+                        raise self.source.error(
+                            "unsupported", "a name in a pattern with `if`", case.pattern, help=_VALUES
+                        )
             if case.guard is not None:
                 test = case.guard if test is None else at_place(ast.BoolOp(ast.And(), [test, case.guard]), case.guard)
-            found = body if test is None else [at_place(ast.If(test, body, found), case.pattern)]
+            found = [*caught, *(body if test is None else [at_place(ast.If(test, body, found), case.pattern)])]
         return found
 
     def _pattern(self, pattern: ast.pattern, subject: ast.Name) -> ast.expr | None:
@@ -170,6 +180,15 @@ class _Desugared(Struct, frozen=True):
             case _:
                 text = f"the pattern `{ast.unparse(pattern)}`"
                 raise self.source.error("unsupported", text, pattern, help=_VALUES)
+
+
+def _captured(pattern: ast.pattern) -> tuple[str, ast.pattern | None]:
+    """The name that a pattern gives what it matches, and the pattern itself; None for all that there is."""
+    match pattern:
+        case ast.MatchAs(pattern=inner, name=str() as name):
+            return name, inner
+        case _:
+            return "", pattern
 
 
 class _Hoisting(ast.NodeTransformer):

@@ -16,6 +16,8 @@ from msgspec import Struct, field
 
 from ir.script.plain.syntax.cells import names_of
 
+CHANGES = "changes"  # says of a dictionary that its items do
+
 
 class Listed(ast.expr):
     """A list that an array is made of. Those that one name may stand for share a `group`, and the dtype of items."""
@@ -35,6 +37,12 @@ class Listed(ast.expr):
 def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
     """A function with arrays for lists that names stand for whose items change, or are looked up anywhere."""
     names = _names(node)
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as value) if names[name].stored:
+                setattr(value, CHANGES, True)
+            case _:
+                pass
     grown = {
         n: n
         for n, k in names.items()
@@ -120,6 +128,8 @@ def _names(node: ast.FunctionDef) -> dict[str, _Name]:
                     known.used |= not _is_number(index)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append")):
                 names.setdefault(name, _Name()).appended = True
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="sort" | "reverse")):
+                names.setdefault(name, _Name()).stored = True
             case ast.Call(func=ast.Name(id=function), args=args) if not hasattr(builtins, function):
                 for arg in (a for a in args if isinstance(a, ast.Name)):
                     names.setdefault(arg.id, _Name()).used = True

@@ -1,0 +1,111 @@
+"""Python's `sorted`, and operators of lists that arrays stand for."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ir.nodes import Expr
+from ir.script.plain.arrays import Array, Elementwise, Indices, View, is_number
+from ir.script.plain.frames import Value, shown
+from ir.script.plain.library.arguments import arguments, keyword
+from ir.script.plain.promotion import Number
+from ir.script.plain.tuples import Items, lists_in, stands_for_list
+
+if TYPE_CHECKING:
+    from ir.script.plain.expressions import Evaluator
+
+_ITEM = "_item"
+_TUPLES = ("zip", "enumerate")  # which give tuples
+_PLACES = "sort the places, as in `for k in sorted(range(len(x)), key=lambda k: x[k]):`"
+
+
+def ordered(read: Evaluator, call: ast.Call, node: ast.Call) -> Value:
+    """`sorted(items, key=f, reverse=True)`: a list; equal items keep their order."""
+    (given,) = arguments(read, call, "sorted", 1, 1, ("key", "reverse"))
+    rank, reverse = keyword(call, "key"), keyword(call, "reverse")
+    falls = reverse is not None and read.condition(reverse)
+    if not isinstance(falls, bool):
+        raise read.error("unsupported", "whether the order is reversed depends on data", node, "write `if` and `else`")
+    items = _items(read, given, node)
+    if rank is None:
+        if len(items.shape) != 1:
+            raise read.error("unsupported", "the order of rows or tuples", node, f"give a key, or {_PLACES}")
+        return read.caller.as_list([_array(read.caller.of_library("sorted", [items, falls], node))], node)
+    ranks = _listed(read, ast.Call(rank, [ast.Name(_ITEM, ast.Load())], []), given, rank)
+    if len(ranks.shape) != 1:
+        hint = "make one number of it, or sort by the last one first, since equal items keep their order"
+        raise read.error("unsupported", "a key that is no number", rank, hint)
+    order = _array(read.caller.of_library("sorted.reverse" if falls else "np.argsort", [ranks], node))
+
+    def element(indices: Indices) -> Number:
+        return read.element(items, (read.element(order, indices[:1], node), *indices[1:]), node)
+
+    return read.caller.as_list([Elementwise(items.shape, element)], node)
+
+
+def _items(read: Evaluator, given: ast.expr, node: ast.AST) -> Array:
+    """What is to be sorted, as an array."""
+    tuples = isinstance(given, ast.ListComp) and isinstance(given.elt, ast.Tuple)
+    called = isinstance(given, ast.Call) and isinstance(given.func, ast.Name)
+    if tuples or (isinstance(given, ast.Call) and called and given.func.id in _TUPLES):  # pyright: ignore[reportAttributeAccessIssue]
+        raise read.error("unsupported", f"the order of tuples in `{shown(given)}`", given, _PLACES)
+    if called or isinstance(given, ast.ListComp):
+        return _listed(read, ast.Name(_ITEM, ast.Load()), given, given)
+    found = read.value(given)
+    return read.caller.table(found, None, node) if isinstance(found, tuple) else read.array(given)
+
+
+def _listed(read: Evaluator, item: ast.expr, over: ast.expr, node: ast.AST) -> Array:
+    """The array of something of each item."""
+    head = ast.comprehension(ast.Name(_ITEM, ast.Store()), over, [], 0)
+    made = ast.ListComp(item, [head])
+    for part in ast.walk(made):
+        if "lineno" not in part.__dict__:
+            ast.copy_location(part, node)
+    return _array(read.caller.listed(made))
+
+
+def _array(value: Value) -> Array:
+    assert isinstance(value, (View, Elementwise))
+    return value
+
+
+def place_of(read: Evaluator, owner: Value, name: str, item: Value, node: ast.Call) -> Value:
+    """`x.index(item)` and `x.count(item)` of a list or tuple of numbers."""
+    return read.caller.of_library(f"list.{name}", [owner, item], node)
+
+
+def is_list(read: Evaluator, value: Value) -> bool:
+    """Whether a value is a list of numbers."""
+    if isinstance(value, Items):
+        return all(map(is_number, value))
+    return stands_for_list(read, value) and not lists_in(read, value)
+
+
+def joined(read: Evaluator, a: Value, b: Value, node: ast.AST) -> Value | None:
+    """`a + b` of two lists, of which one is an array; None for others."""
+    if not (is_list(read, a) and is_list(read, b)) or (isinstance(a, tuple) and isinstance(b, tuple)):
+        return None
+    parts = [read.caller.table(v, None, node) if isinstance(v, tuple) else _array(v) for v in (a, b) if v != ()]
+    return read.caller.as_list(parts, node)
+
+
+def equal(read: Evaluator, a: Value, b: Value, node: ast.AST) -> bool | Expr | None:
+    """Whether two lists have the same items; None for what are no two lists."""
+    if not (is_list(read, a) and is_list(read, b)):
+        return None
+    one, other = (read.caller.table(v, None, node) if isinstance(v, tuple) and v else v for v in (a, b))
+    sizes = [0 if isinstance(v, tuple) else _array(v).shape[0] for v in (one, other)]
+    as_long = read.numbers.binary("eq", sizes[0], sizes[1], node)
+    if as_long is False or one == () or other == ():
+        return as_long if isinstance(as_long, bool) else read.numbers.truth(as_long, node)
+    least = sizes[0] if as_long is True else read.numbers.binary("min", sizes[0], sizes[1], node)
+
+    def agree(i: Indices) -> Number:
+        x, y = (read.element(_array(v), i, node) for v in (one, other))
+        return read.numbers.binary("eq", x, y, node)
+
+    found = read.as_number(read.caller.reduce("all", Elementwise((least,), agree), None, node), node)
+    both = found if as_long is True else read.numbers.binary("bitand", as_long, found, node)
+    return both if isinstance(both, bool) else read.numbers.truth(both, node)
