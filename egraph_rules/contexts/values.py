@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never, cast
 
 import islpy as isl
@@ -15,7 +16,7 @@ from ir.dtypes import DType
 from ir.floats import Floats
 from ir.fold import computed
 from ir.functions import inlined
-from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Store, Unary, Undef, Var
+from ir.nodes import AnyExpr, Binary, Buffer, Call, Cast, Const, Expr, Load, Select, Store, Unary, Undef, Var
 from ir.operators import SPECIAL, Special, special
 from ir.traverse import has_loads, map_expr, walk_expr
 
@@ -25,9 +26,33 @@ if TYPE_CHECKING:
 Value = Const | Undef
 _MOST_PARTS = 4  # of a place, in each of which the same is asked
 _ABSORB = frozenset(law.op for law in SPECIAL if law.role == "absorbing")
-# How many are followed in all from one on: a recurrence over three elements would reach thousands.
-MOST_FOLLOWED = 40
 _CASES = 1  # how many elements are followed to where both arms of a choice are asked about
+# How many are followed in all from one on, and how often elements of the same buffer on the way to one: what a
+# recurrence over three elements makes of each would reach thousands.
+_MOST_FOLLOWED = 40
+_MOST_OF_ONE = 2
+
+
+class Trail:
+    """From which elements to the next an expression came, each of which is known to hold what the next one is in."""
+
+    def __init__(self) -> None:
+        self._holders: list[Buffer | Var] = []
+        self._follows = 0  # how many were followed since the one that it began with
+
+    @property
+    def length(self) -> int:
+        """How many elements it led through."""
+        return len(self._holders)
+
+    @contextmanager
+    def through(self, holder: Buffer | Var) -> Generator[bool]:
+        """Go on with what an element is known to hold, if that leads on."""
+        self._follows = self._follows + 1 if self._holders else 0
+        many = len(self._holders) >= MAX_FOLLOWED or self._follows > _MOST_FOLLOWED
+        self._holders.append(holder)
+        yield not many and self._holders.count(holder) <= _MOST_OF_ONE
+        self._holders.pop()
 
 
 class Values:
@@ -38,8 +63,7 @@ class Values:
         self._floats = floats
         self._known: dict[tuple[int, Expr, bool], Value | None] = {}
         self._open: set[tuple[int, Expr, bool]] = set()
-        self._followed = 0  # from how many elements to the next the expression at hand came
-        self._follows = 0  # how many were followed since the one that it began with
+        self._trail = Trail()
 
     def computed(self, expr: Expr) -> Const | None:
         """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
@@ -60,7 +84,7 @@ class Values:
                 pass
         if facts == IMPOSSIBLE:
             return None
-        key = facts, expr, self._followed > _CASES
+        key = facts, expr, self._trail.length > _CASES
         if key in self._known:
             return self._known[key]
         if key in self._open:  # two elements may be known to equal each other
@@ -79,9 +103,9 @@ class Values:
             case Var() as var:
                 number = self._contexts.constant(facts, var) if var.dtype.is_integer else None
                 bound = self._contexts.bound(facts, var) if number is None else None
-                return self._following(facts, bound) if number is None else Const(number, var.dtype)
+                return self._following(facts, var, bound) if number is None else Const(number, var.dtype)
             case Load(buffer=buffer, indices=indices):
-                return self._following(facts, self._contexts.contents(facts, buffer, indices))
+                return self._following(facts, buffer, self._contexts.contents(facts, buffer, indices))
             case Select(cond=cond, then=a, other=b):
                 return self._value_of_arm(facts, cond, a, b)
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
@@ -104,17 +128,12 @@ class Values:
             case other:
                 assert_never(other)
 
-    def _following(self, facts: int, held: Expr | None) -> Value | None:
-        """The value of what an element is known to hold, or a name to be bound to."""
-        if held is None or self._followed >= MAX_FOLLOWED:
+    def _following(self, facts: int, holder: Buffer | Var, held: Expr | None) -> Value | None:
+        """The value of what an element of a buffer is known to hold, or a name to be bound to."""
+        if held is None:
             return None
-        self._follows = self._follows + 1 if self._followed else 0
-        if self._follows > MOST_FOLLOWED:
-            return None
-        self._followed += 1
-        found = self.of(facts, held)
-        self._followed -= 1
-        return found
+        with self._trail.through(holder) as goes_on:
+            return self.of(facts, held) if goes_on else None
 
     def _value_of_operation(
         self, facts: int, expr: Binary, operands: tuple[Value | None, Value | None]
@@ -188,7 +207,7 @@ class Values:
         if truth is not None:
             return self.of(facts, then if truth else other)
         if (
-            self._followed > _CASES
+            self._trail.length > _CASES
         ):  # of a recurrence with choices, each element would be asked about in all cases of others
             return None
         found = [self.of(self._contexts.assume(facts, cond, t), arm) for t, arm in ((True, then), (False, other))]

@@ -17,12 +17,11 @@ from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Said
 from egraph_rules.contexts.facts import Priority
 from egraph_rules.contexts.repeated import Repeated
-from egraph_rules.contexts.values import MOST_FOLLOWED, Value
+from egraph_rules.contexts.values import Trail, Value
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.phases import DEFAULT_BUDGET
 from egraph_rules.search.names import AuthorNames
 from egraph_rules.search.numbering import INT64_MAX, INT64_MIN, Numbering, Part, Tables
-from ir.analysis.contents import MAX_FOLLOWED
 from ir.analysis.evaluated import may_fail
 from ir.dtypes import DType
 from ir.fold import folded
@@ -75,8 +74,7 @@ class Expander(Struct, dict=True):
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
     applied: dict[tuple[int, int, int], list[tuple[Part, str]]] = field(default_factory=lambda: defaultdict(list))
     twins: bool = True  # whether what a nest becomes stands for those that repeat it
-    _followed: int = 0  # from how many buffers to the next the expression at hand came
-    _follows: int = 0  # how many elements were followed since the one that it began with
+    _trail: Trail = field(default_factory=Trail)  # by which elements the expression at hand was come to
     _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
     _disputed: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
@@ -385,20 +383,16 @@ class Expander(Struct, dict=True):
         elif old is not None and not isinstance(old, Undef):
             self.expand_expr(facts, Load(store.buffer, store.indices))  # what the store would write back
 
-    def _follow(self, facts: int, number: int, value: Expr | None) -> None:
-        """Say which other expression an element equals."""
-        if value is None or isinstance(value, (Const, Undef)) or self._followed >= MAX_FOLLOWED:
-            return
-        self._follows = self._follows + 1 if self._followed else 0
-        if self._follows > MOST_FOLLOWED:
+    def _follow(self, facts: int, number: int, holder: Buffer | Var, value: Expr | None) -> None:
+        """Say which other expression an element of a buffer equals, or a name."""
+        if value is None or isinstance(value, (Const, Undef)):
             return
         other = self.numbering.expr(value)
-        if other != number:
-            self.tables["same_expr"].append((facts, number, other))
-            self._meet(facts, other, value)
-            self._followed += 1
-            self.expand_expr(facts, value)
-            self._followed -= 1
+        with self._trail.through(holder) as goes_on:
+            if goes_on and other != number:
+                self.tables["same_expr"].append((facts, number, other))
+                self._meet(facts, other, value)
+                self.expand_expr(facts, value)
 
     def _meet(self, facts: int, number: int, told: Expr) -> None:
         """Say that an element which another one equals is one that the program names in another way."""
@@ -436,9 +430,9 @@ class Expander(Struct, dict=True):
         match cast(AnyExpr, expr):
             case Load(buffer=buffer, indices=indices) as load:
                 self._exprs(facts, *indices)
-                if not self._followed:
+                if not self._trail.length:
                     self._loads[facts, buffer].append(load)
-                self._follow(facts, number, self.contexts.contents(facts, buffer, indices))
+                self._follow(facts, number, buffer, self.contexts.contents(facts, buffer, indices))
                 if self.contexts.is_number(facts, load):
                     self.tables["is_defined"].append((facts, number))
             case Call(args=args):
@@ -453,7 +447,7 @@ class Expander(Struct, dict=True):
             case Unary(operand=a) | Cast(operand=a):
                 self.expand_expr(facts, a)
             case Var() as var:
-                self._follow(facts, number, self.contexts.bound(facts, var))
+                self._follow(facts, number, var, self.contexts.bound(facts, var))
             case Const() | Undef():
                 pass
             case other:
