@@ -48,10 +48,10 @@ def turned(x, dim, other, axes, size):
 
 OWN = '''
 def own_block(x, dim, axes, size):
-    """The block of a dimension that is this device's own."""
+    """The block of a dimension that is this device's own; XLA (JAX 0.10) would read beyond a slice of it as of `x`."""
     parts = lax.axis_size(axes)
     x = jnp.pad(x, [(0, max(0, parts * size - n) if d == dim else 0) for d, n in enumerate(x.shape)])
-    return lax.dynamic_slice_in_dim(x, lax.axis_index(axes) * size, size, dim)
+    return lax.optimization_barrier(lax.dynamic_slice_in_dim(x, lax.axis_index(axes) * size, size, dim))
 '''
 
 EXTREME = '''

@@ -77,6 +77,7 @@ from lower.program.nodes import (
 )
 from lower.program.passes import (
     DEAD_CODE,
+    KEPT_SLICES,
     MASKED_STORES,
     OUTER_PADDING,
     REROLLING,
@@ -158,7 +159,7 @@ class FunctionWriter:
         for buffer in results:
             scope.current(buffer)
         scope.add(Return(Tuple(tuple(map(self._handed_back, results)))))
-        body = DEAD_CODE.run(OUTER_PADDING.run(MASKED_STORES.run(scope.body())))
+        body = DEAD_CODE.run(KEPT_SLICES.run(OUTER_PADDING.run(MASKED_STORES.run(scope.body()))))
         return Piece(
             own,
             tuple(self.parameter_names().values()),

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from lower.program.adjacent_rows import rows_at_once
 from lower.program.dead_code import without_dead_code
+from lower.program.kept_slices import with_kept_slices
 from lower.program.masked_stores import as_one_choice
 from lower.program.nodes import JaxStmt
 from lower.program.outer_padding import padded_outside
@@ -86,6 +87,13 @@ OUTER_PADDING = ArrayPass(
     "when all is written: operands are padded one by one",
     padded_outside,
 )
+KEPT_SLICES = ArrayPass(
+    "kept slices",
+    "the body of a function",
+    "x = dynamic_slice(y, i); x = x.at[p].set(c ? a : x[p])  =  the same after a barrier",
+    "when all stores are written, some of them as one",
+    with_kept_slices,
+)
 DEAD_CODE = ArrayPass(
     "dead code",
     "the body of a function",
@@ -101,7 +109,7 @@ WINDOW_STARTS = ArrayPass(
     in_one_dtype,
 )
 ARRAY_PASSES = (
-    ROTATION, ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, DEAD_CODE,
+    ROTATION, ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, KEPT_SLICES, DEAD_CODE,
     WINDOW_STARTS,
 )  # fmt: skip
 

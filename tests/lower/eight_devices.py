@@ -326,6 +326,27 @@ def f(A: T.Buffer((45,), "float32"), B: T.Buffer((45,), "float32")):
     assert not np.any(found)
 
 
+def test_xla_reads_outside_of_a_block_that_is_a_slice(line: Mesh) -> None:
+    """Of a part at a place that is computed; so what other devices own of it is written back as it was."""
+
+    def part(x: jax.Array, start: int, place: int) -> jax.Array:
+        return jax.lax.dynamic_slice_in_dim(x, start, 2)[place]
+
+    x = np.arange(16)
+    assert int(part(x, 2, 3)) == 3 and int(jax.jit(part)(x, 2, 3)) == 5
+    func = func_of(
+        """
+def f(A: T.Buffer((10, 13), "int64"), B: T.Buffer((10, 13), "int64"), C: T.Buffer((13,), "int64")):
+    for t, i in T.grid(3, 10):
+        B[(i + 5) % 10, i + 2] = T.max(B[(i + 5) % 10, i + 2], A[i, i + 2])
+    for i, j in T.grid(10, 12):
+        A[i, j] = C[j + 1]
+"""
+    )
+    for seed in range(2):
+        check(func, line, {"C": P("x")}, seed)
+
+
 def test_signs_of_zeros_cross_devices(line: Mesh) -> None:
     """What is exchanged as a window is the same to the bit."""
     func = func_of(

@@ -175,3 +175,26 @@ def test_fields_that_a_step_updates_in_turn_are_stored_in_place(place: str, in_p
     for want, have in zip(interpret(func, **given_), kernel(**given_), strict=True):
         np.testing.assert_array_equal(np.asarray(have), want, err_msg=kernel.source)
     assert ("B[:, :3] % 5" in kernel.source) == in_place, kernel.source
+
+
+@pytest.mark.parametrize("shape", ["{r}", "{r}, 1", "1, {r}"])
+def test_stores_to_a_part_at_a_computed_place_that_go_nowhere(shape: str) -> None:
+    """Masked ones put back what the part holds, not what lies beside it in the array that it is of."""
+    rank = shape.count(",") + 1
+    sizes, where = ", ".join(["3"] * rank), ", ".join(f"k{d}" for d in range(rank))
+    loops = f"for {where} in T.grid({sizes}):\n        "
+    place = shape.format(r="r")
+    func = parse(f"""
+@T.prim_func
+def f(A: T.Buffer(({", ".join(["9"] * rank)},), "int32"), B: T.Buffer(({sizes},), "int32"), t: T.int32, r: T.int32):
+    T.assume(t >= 0 and t < 7)
+    L = T.alloc_buffer(({sizes},), "int32")
+    {loops}L[{where}] = A[{where} + t]
+    if 0 <= r and r < 3:
+        L[{place}] = L[{place}] + 100
+    {loops}B[{where}] = L[{where}] * 2
+""").funcs[0]
+    kernel, A = compile(func), np.arange(9**rank, dtype=np.int32).reshape([9] * rank)
+    for t, r in ((0, 3), (3, -4), (3, -1), (3, 1), (6, 5)):
+        (want,) = interpret(func, A=A, B=np.zeros([3] * rank, np.int32), t=t, r=r)
+        np.testing.assert_array_equal(np.asarray(kernel(A=A, t=t, r=r)[0]), want, err_msg=kernel.source)
