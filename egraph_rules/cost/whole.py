@@ -18,7 +18,7 @@ STORES = 60  # of all programs that are priced as a whole: it takes lowering som
 # Prices as a whole that differ by less say nothing: of such programs the search's cheapest is first, but for buffers
 # that are not in the program given, which have to pay.
 NEAR = 1.01
-CALLS = 0.06  # of the price of a call: times of calls of one small kernel differ by as much
+CALLS = 0.12  # of the price of a call: programs of one small kernel that differ by less took equally long
 ALIKE = 2  # programs with the price of another one, after which no more are looked at
 # Times as dear as the one given a program with fewer stores may be: what it computes in more places may be padding made
 # once.

@@ -22,9 +22,10 @@ class Satisfier(Machine):
 
     `free` maps scalars that may be changed to their smallest value. `backward` tries the right side of a relation
     first: loops over neighbours (`A[i] <= A[i + 1]`) come to rest only if they change the element they meet again.
-    `tight` makes inequalities hold by as little as possible, so that several of them meet; `pressing` makes equalities
-    of them, for about half of the places, also where they held already. What cannot be made true is
-    left for a later check.
+    `tight` makes inequalities hold by as little as possible, so that several of them meet, and with `backward` tries
+    the right side of a disjunction first, as in `p < n[i] or A[i, p] == 0` where n has bounds; `pressing` makes
+    equalities of them, for about half of the places, also where they held already. What cannot be made true is left
+    for a later check.
     """
 
     free: dict[Var, int] = field(default_factory=lambda: dict[Var, int]())
@@ -69,7 +70,7 @@ class Satisfier(Machine):
                 if (op == "and") is wanted:
                     first, second = self._require(a, wanted), self._require(b, wanted)
                     return first and second
-                return self._require(a, wanted) or self._require(b, wanted)
+                return any(self._require(part, wanted) for part in ((b, a) if self.backward and self.tight else (a, b)))
             case Binary(op=op, lhs=a, rhs=b) if op in COMPARE_OPS and a.dtype is not DType.BOOL:
                 relation = op if wanted else NEGATED[op]
                 ways = [(relation, a, b), (MIRRORED[relation], b, a)]

@@ -33,6 +33,11 @@ SATISFIABLE = [
     "for i in range(12):\n    T.assume(not (i >= 9 and P[i] != 3))",
     "for i in range(12):\n    T.assume(0 <= P[i] and P[i] < 3)",
     "for i in range(12):\n    T.assume(0 <= P[i])\n    T.assume(n > P[i])",
+    """T.assume(n >= 0 and n < 3)
+for i in range(3):
+    T.assume(0 <= P[i] and P[i] <= n)
+for i, j in T.grid(3, 4):
+    T.assume(j < P[i] or A[i, j] == 0.0)""",
     "for i in range(11):\n    T.assume(P[i] <= P[i + 1])",
     "for i in range(11):\n    T.assume(P[i] < P[i + 1])",
     "for i in range(12):\n    T.assume(P[i] * 2 + 1 == 2 * i - 3)",
@@ -65,7 +70,7 @@ def test_inputs_satisfy_the_assumptions(body: str) -> None:
 
 @given(st.integers(0, 2**32 - 1))
 def test_inputs_satisfy_several_assumptions_at_once(seed: int) -> None:
-    func = kernel("\n".join(SATISFIABLE[k] for k in (0, 5, 6, 7, 8)).replace("P[i] != 3", "P[i] < 2"))
+    func = kernel("\n".join(SATISFIABLE[k] for k in (0, 5, 6, 7, 9)).replace("P[i] != 3", "P[i] < 2"))
     interpret(func, **random_inputs(func, np.random.default_rng(seed)), sanitize=True)
 
 
