@@ -57,6 +57,13 @@ def tangents(a):
     return np.tan(a), np.tanh(a), np.arctan(a), np.tan(far), np.tanh(far), np.arctan(far), cmath.tan(a[0])
 
 
+@program(one)
+def arcs(a):
+    more = np.array([0.5 + 0j, 2 + 1e-3j, -3 - 1e-2j, 1e-6 + 1e-7j, 1j])
+    found = np.arcsin(a), np.arccos(a), np.arcsinh(a), np.arccosh(a), np.arctanh(a)
+    return found, np.arcsin(more), np.arccos(more), np.arccosh(more), cmath.asin(0.25), cmath.acosh(a[0])
+
+
 @program(lambda r: (r.normal(size=6),))
 def of_cmath(x):
     a, b, c = x[0], x[1], x[2]

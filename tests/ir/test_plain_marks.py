@@ -121,6 +121,28 @@ def in_topological_order(adj):
     return len(order), order[0], order[-1]
 
 
+@program(W)
+def steps_that_append_and_take_nothing(adj):
+    n = len(adj)
+    seen = np.zeros(n, bool)
+    seen[0] = True
+    todo = [0]
+    steps = 0
+    k = 0
+    while todo:
+        before = len(todo)
+        steps += 1
+        for v in range(n):
+            if v == k and not seen[v]:
+                seen[v] = True
+                todo.append(v)
+        k = (k + 1) % n
+        if len(todo) > before:
+            continue
+        todo.pop()
+    return steps, seen
+
+
 @program(lambda r: (r.random(6), np.array([-2, 0, -1])))
 def items_from_the_end(x, places):
     xs = [v for v in x]

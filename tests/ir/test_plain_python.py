@@ -206,6 +206,72 @@ def items_that_change(a):
     return max(counts.values()), counts.get(9, -1), best["first"], best["last"], [counts[k] for k in counts][1]
 
 
+# Helpers that return None ---------------------------------------------------------------------------------------------
+
+
+def _found(v, t):
+    for i in range(len(v)):
+        if v[i] > t:
+            return i
+    return None
+
+
+def _root(v):
+    if v < 0:
+        return None
+    return np.sqrt(v)
+
+
+@program(V)
+def none_in_place_of_a_number(x):
+    k = _found(x, 0.5)
+    if k is None:
+        return -1
+    return k
+
+
+@program(V)
+def what_was_found_if_anything(x):
+    k = _found(x, 2.5)
+    j = _found(x, 0.1)
+    out = 0.0
+    if k is not None:
+        out += x[k]
+    if j is not None:
+        out += x[j] * 10
+    return out, -1 if k is None else k, (_found(x, 0.9) or 7)
+
+
+@program(V)
+def none_in_each_step(x):
+    s = 0.0
+    for v in x:
+        r = _root(v - 0.5)
+        if r is not None:
+            s += r
+        elif not r:
+            s -= 1
+    return s
+
+
+@program(V)
+def none_that_is_known(x):
+    def g(flag):
+        if flag:
+            return None
+        return 3
+
+    a = g(True)
+    b = g(False)
+    return 1 if a is None else 0, b
+
+
+@program(V)
+def what_may_be_none_is_compared(x):
+    k = _found(x, 0.5)
+    return k == 3, k == _found(x, 0.5), x[k] if k is not None else 0.0
+
+
 # Ranges and texts ---------------------------------------------------------------------------------------------------
 
 
@@ -405,7 +471,27 @@ def texts_by_data(x):
     return d[int(x[0])]
 
 
+def none_by_data(x):
+    return _found(x, 0.5)
+
+
+def appended_outside(x):
+    MOVES.append((0, 0))
+    return x
+
+
+def none_that_changes(x):
+    k = None
+    for t in (0.9, 0.1):
+        k = _found(x, t)
+        if k is not None:
+            break
+    return -1 if k is None else k
+
+
 REFUSED = [
+    (none_by_data, "None in some cases"), (appended_outside, "return what is to be kept"),
+    (none_that_changes, "keep in a truth"),
     (filled_later, "a number for each key"), (no_such_key, "its keys are 'a'"), (new_key, "all of its keys"),
     (keys_far_apart, "less than 256 above"), (texts_by_data, "all keys must be integers"),
     (one_of_two_lists, "copy it first"), (grown_behind_a_choice, "copy it first"), (tuples_sorted, "sort the places"),

@@ -202,6 +202,8 @@ def _spelled(read: Evaluator, text: str, node: ast.Call) -> Number:
 
 def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Value:
     numbers = read.numbers
+    if name in library.COMPLEX_ARCS and (value := _complex_of(read, name, node)) is not None:
+        return put_in_place(read, f"complex.{library.COMPLEX_ARCS[name]}", [value], {}, node)
     if name in library.FLOAT_UNARY:
         op, of_numpy = library.FLOAT_UNARY[name]
         value = read.value(only(read, node, name))
@@ -324,6 +326,15 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         case _:
             callee = read.value(node.func)
             raise _unknown(read, shown(node.func), callee.value if isinstance(callee, Named) else None, node)
+
+
+def _complex_of(read: Evaluator, name: str, node: ast.Call) -> Value | None:
+    """The argument of a function, if that is complex; `cmath` takes all numbers as such."""
+    value = read.value(only(read, node, name))
+    if isinstance(value, (View, Elementwise)):
+        return value if read.dtype_of(value, node).is_complex else None
+    on, number = complexes.Complexes(read.numbers, node), read.as_number(value, node)
+    return on.as_complex(number) if name.startswith("cmath.") or on.is_complex(number) else None
 
 
 def of_tables(read: Evaluator, name: str, function: object, node: ast.Call, first: Sequence[Value] = ()) -> Value:

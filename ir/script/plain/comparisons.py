@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ir.nodes import Binary, BinaryOp, Expr
 from ir.script.expressions import COMPARE
 from ir.script.plain.arrays import Elementwise, View, is_number
-from ir.script.plain.frames import Named, Value, shown
+from ir.script.plain.frames import Maybe, Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.library.dictionaries import dictionary_of, is_key
 from ir.script.plain.library.ordered import equal
@@ -75,6 +75,8 @@ def _in_range(read: Evaluator, x: Number, ends: tuple[Number, Number, int], want
 def _comparison(read: Evaluator, op: ast.cmpop, a: Value, b: Value, node: ast.expr) -> Value:
     if isinstance(op, (ast.Is, ast.IsNot)):
         if isinstance(b, Named) and b.value is None:
+            if isinstance(a, Named) and isinstance(a.value, Maybe):
+                return a.value.absent if isinstance(op, ast.Is) else _negated(read, a.value.absent, node)
             absent = isinstance(a, Named) and a.value is None
             return absent is isinstance(op, ast.Is)
         raise read.error("unsupported", f"the comparison `{shown(node)}`", node, "write == or !=")
@@ -83,6 +85,7 @@ def _comparison(read: Evaluator, op: ast.cmpop, a: Value, b: Value, node: ast.ex
     name = COMPARE[type(op)]
     if isinstance(a, tuple) and isinstance(b, tuple):
         return ordered_tuples(read, name, a, b, node)
+    a, b = (read.as_number(v, node) if isinstance(v, Named) and isinstance(v.value, Maybe) else v for v in (a, b))
     named = isinstance(a, (Named, tuple)), isinstance(b, (Named, tuple))
     if name in ("eq", "ne") and any(named) and (all(named) or is_number(a) or is_number(b)):
         return _same_objects(a, b) is (name == "eq")

@@ -15,7 +15,7 @@ import ir.presburger.sets as pb
 from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
-from ir.nodes import Expr, Load, const
+from ir.nodes import Binary, Expr, Load, const
 from ir.script.expressions import BINARY, MAX_DEPTH
 from ir.script.plain import hints, subscripts
 from ir.script.plain.arrays import (
@@ -31,7 +31,7 @@ from ir.script.plain.arrays import (
 )
 from ir.script.plain.calls import call
 from ir.script.plain.comparisons import compared
-from ir.script.plain.frames import Caller, Cell, Frame, Growing, Named, Value, shown, used
+from ir.script.plain.frames import Caller, Cell, Frame, Growing, Maybe, Named, Value, shown, used
 from ir.script.plain.library import complexes, dictionaries, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arranged import copied, extents_of, flattened, one_of, size_of
@@ -82,6 +82,8 @@ class Evaluator(Struct):
             return self.element(value, (), node)
         if is_number(value):
             return value  # pyright: ignore[reportReturnType]
+        if isinstance(value, Named) and isinstance(value.value, Maybe):  # of None, whatever fails may do anything
+            return value.value.value
         what = "an array" if isinstance(value, (View, Elementwise, Selection)) else "no number"
         hint = "take an element, as in A[i]" if what == "an array" else ""
         hint = selected.HINT if isinstance(value, Selection) else hint
@@ -119,6 +121,9 @@ class Evaluator(Struct):
             inner = self.condition(node.operand)
             return not inner if isinstance(inner, bool) else self.numbers.typer.unary("not", inner, node)
         value = self.value(node)
+        if isinstance(value, Named) and isinstance(value.value, Maybe):
+            there = self.numbers.typer.unary("not", self.numbers.truth(value.value.absent, node), node)
+            return Binary("and", there, self.numbers.truth(value.value.value, node), self.source.span(node))
         if isinstance(value, Named):
             if value.value is None or isinstance(value.value, str):
                 return bool(value.value)
@@ -307,7 +312,8 @@ class Evaluator(Struct):
             return Named(owner.dtype)
         hint = hints.of_attribute(shown(node.value), node.attr)
         if isinstance(owner, tuple) and node.attr in ("append", "extend", "insert"):
-            hint = hints.APPENDING
+            outer = isinstance(node.value, ast.Name) and node.value.id not in self.frame.locals
+            hint = hints.OUTER if outer else hints.APPENDING
         raise self.error("unsupported", f"`{shown(node)}` is not supported", node, hint)
 
     def _of_array(self, array: Array, node: ast.Attribute) -> Value:

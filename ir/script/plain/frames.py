@@ -28,6 +28,13 @@ class Named(Struct, frozen=True, eq=False):
     value: object
 
 
+class Maybe(Struct, frozen=True, eq=False):
+    """A number, or None where something is `absent`; it stands in a `Named`."""
+
+    absent: Number
+    value: Number
+
+
 class Cell(Struct, frozen=True, eq=False):
     """A name whose value changes."""
 
@@ -106,6 +113,7 @@ class Frame(Struct):
     nodes: Sequence[ast.stmt] = ()  # the statements
     given: tuple[Value, ...] = ()  # to parameters, by another function, which may know it by other names
     order: Mapping[ast.AST, int] = field(default_factory=lambda: dict[ast.AST, int]())  # of loops and branches
+    maybe: bool = False  # whether the function returns whether that is None, and a number
     results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
     enclosing: Callable[[str, ast.AST], Value] | None = None  # what names mean in the function around this one
 

@@ -18,7 +18,7 @@ from ir.script.plain.arrays import Array, Elementwise, Selection, View, same
 from ir.script.plain.calls import arguments_of, call, put_in_place
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.expressions import Evaluator
-from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, Value, in_both, shown
+from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Maybe, Named, Value, in_both, shown
 from ir.script.plain.functions import Function, frame_of, inner_function
 from ir.script.plain.functions import named as name_of
 from ir.script.plain.library import names as library
@@ -117,8 +117,24 @@ class Body(Struct, dict=True):
             return self._result(last.value)
         if isinstance(last.value, ast.Tuple):
             found = self.read.items(last.value.elts, self.read.array_or)
-            return tuple(self.settled("result", value, last) for value in found)
+            results = tuple(self.settled("result", value, last) for value in found)
+            return self._or_none(results, last) if self.frame.maybe else results
         return self.read.array_or(last.value)
+
+    def _or_none(self, results: tuple[Value, ...], node: ast.AST) -> Value:
+        """What is returned of whether there is none, and a number."""
+        absent, number = (self.read.as_number(v, node) for v in results)
+        if isinstance(absent, bool):
+            return Named(None) if absent else number
+        return Named(Maybe(absent, number))
+
+    def _there(self, value: Value, node: ast.AST) -> Value:
+        """The number that a result must be, where it might be None."""
+        if not isinstance(value, Named) or not isinstance(value.value, Maybe):
+            return value
+        there = self.frame.numbers.typer.unary("not", self.frame.numbers.truth(value.value.absent, node), node)
+        self.program.emit(Assert(self._condition(there), "None is returned", self.source.span(node)))
+        return value.value.value
 
     def call(
         self, function: Function, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
@@ -291,6 +307,8 @@ class Body(Struct, dict=True):
 
     def _assign_name(self, name: str, value: Value, node: ast.AST) -> None:
         cell = self.frame.bindings.get(name)
+        if name in self.frame.results:
+            value = self._there(value, node)
         stays = name not in self.frame.arrays and not isinstance(cell, Cell)
         array = value if isinstance(value, (View, Elementwise)) and value.shape else None
         plain = array is None and not isinstance(value, (Named, tuple))
@@ -371,6 +389,8 @@ class Body(Struct, dict=True):
         part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
         if not isinstance(part, View):
             hint = "make an array of it, as in np.array([...])" if isinstance(array, tuple) else ""
+            if isinstance(owner, ast.Name) and owner.id not in self.frame.locals:
+                hint = hints.OUTER
             if isinstance(owner, ast.Attribute) and owner.attr in (REAL, IMAG):
                 hint = "store complex numbers, as in z[i] = complex(x, z[i].imag)"
             raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node, hint)

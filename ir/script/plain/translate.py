@@ -20,7 +20,7 @@ from ir.presburger.sets import exclusive
 from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, Selection, View, whole
 from ir.script.plain.complex_parts import with_parts
-from ir.script.plain.frames import Named, Value
+from ir.script.plain.frames import Maybe, Named, Value
 from ir.script.plain.functions import frame_of
 from ir.script.plain.program import Again, Learned, NeedsRange, NeedsValue, Program, Recount
 from ir.script.plain.promotion import Number, Weak
@@ -198,6 +198,9 @@ def _output(body: Body, value: Value, node: ast.AST) -> str:
     if isinstance(value, (Named, Selection)):
         message = f"{body.frame.function.__name__} returns what is neither number nor array"
         hint = "return numbers, arrays, or tuples of them"
+        if isinstance(value, Named) and isinstance(value.value, Maybe):
+            message = f"{body.frame.function.__name__} returns None in some cases and a value in others"
+            hint = "return a number that stands for none, such as -1 or np.nan, or a truth besides the value"
         if isinstance(value, Selection):
             message, hint = f"the size of what {body.frame.function.__name__} returns depends on data", hints.SIZED
         raise body.frame.source.error("return", message, node, help=hint)

@@ -245,6 +245,42 @@ ELEMENTS = (
 )  # fmt: skip
 
 
+# Arcs of complex numbers, in parts that have no large terms (Kahan 1987) ----------------------------------------------
+
+
+def _crossed(a: Any, b: Any) -> Any:
+    """The imaginary part of the conjugate of a, times b."""
+    return np.real(a) * np.imag(b) - np.imag(a) * np.real(b)
+
+
+def complex_arcsin(z: Any) -> Any:
+    below = np.sqrt(1 - z)
+    above = np.sqrt(1 + z)
+    real = np.arctan2(np.real(z), np.real(below) * np.real(above) - np.imag(below) * np.imag(above))
+    return real + 1j * np.arcsinh(_crossed(below, above))
+
+
+def complex_arccos(z: Any) -> Any:
+    below = np.sqrt(1 - z)
+    above = np.sqrt(1 + z)
+    return 2 * np.arctan2(np.real(below), np.real(above)) + 1j * np.arcsinh(_crossed(above, below))
+
+
+def complex_arccosh(z: Any) -> Any:
+    below = np.sqrt(z - 1)
+    above = np.sqrt(z + 1)
+    real = np.arcsinh(np.real(below) * np.real(above) + np.imag(below) * np.imag(above))
+    return real + 2j * np.arctan2(np.imag(below), np.real(above))
+
+
+def complex_arcsinh(z: Any) -> Any:
+    return -1j * complex_arcsin(1j * z)
+
+
+def complex_arctanh(z: Any) -> Any:
+    return -1j * np.arctan(1j * z)
+
+
 def power_modulo(base: Any, exp: Any, mod: Any) -> Any:
     found = 1 % mod
     factor = base % mod
@@ -305,6 +341,8 @@ OF_MATH: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 OWN: dict[str, Callable[..., Any]] = {  # what calls of Python's own functions become
     "pow": power_modulo, "round.digits": round_to_digits, "round.multiple": round_to_multiple,
+    "complex.asin": complex_arcsin, "complex.acos": complex_arccos, "complex.asinh": complex_arcsinh,
+    "complex.acosh": complex_arccosh, "complex.atanh": complex_arctanh,
     "list.index": list_index, "list.count": list_count,
 }  # fmt: skip
 OF_UFUNCS: dict[str, Callable[..., Any]] = {

@@ -40,6 +40,11 @@ FLOAT_UNARY: dict[str, tuple[UnaryOp, bool]] = {  # and whether the result is a 
     **{f"math.{op}": (op, False) for op in (*_FLOATS, *_ARCS, "erf")},
 }  # fmt: skip
 COMPLEX_UNARY: dict[str, UnaryOp] = {f"cmath.{op}": op for op in (*_FLOATS, *_ARCS) if hasattr(cmath, op)}
+COMPLEX_ARCS = {  # which are plain functions of complex numbers, and what these are called
+    name: arc
+    for arc in ("asin", "acos", "asinh", "acosh", "atanh")
+    for name in (f"np.{arc}", f"np.arc{arc[1:]}", f"cmath.{arc}")
+}
 PARTS = ("np.real", "np.imag", "np.conj", "np.conjugate", "np.angle", "cmath.phase")
 ABSOLUTE = ("abs", "np.abs", "np.absolute")
 BINARY: dict[str, BinaryOp] = {

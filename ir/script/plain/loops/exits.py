@@ -30,6 +30,7 @@ class Structured(Struct):
     body: list[ast.stmt]
     results: frozenset[str] = frozenset()  # names that hold what is returned, each set on every path
     first: frozenset[ast.expr] = frozenset()  # tests of whether a loop goes on, which hold in its first step
+    maybe: bool = False  # whether what is returned is whether that is None, and a number
 
 
 def structured(
@@ -84,6 +85,12 @@ class _Exits(Struct):
         forms = {_form(r, nested=True) for r in returns}
         if len(forms) > 1:  # tuples in tuples may be those of one path alone, which is known when it is written
             forms = {_form(r, nested=False) for r in returns}
+        if forms == {None, 1} and _leaves(node.body, ("return",)):
+            self.node = copy.copy(node)
+            self.node.body = [_OrNone().visit(copy.deepcopy(s)) for s in node.body]
+            whole = self.run()
+            whole.maybe = True
+            return whole
         if len(forms) > 1:
             if None in forms:
                 message = f"{node.name} returns None in some cases and a value in others"
@@ -296,6 +303,18 @@ def _at_breaks(nodes: list[ast.stmt], before: set[str]) -> list[set[str]]:
                 pass
         before = before | _surely([node])
     return found
+
+
+class _OrNone(ast.NodeTransformer):
+    """Returns a truth, whether there is none, beside each number."""
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        none = node.value is None or _is_none(node.value)
+        pair: list[ast.expr] = [ast.Constant(none), ast.Constant(0) if none or node.value is None else node.value]
+        return at_place(ast.Return(ast.Tuple(pair, ast.Load())), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return node
 
 
 class _Told(ast.NodeTransformer):

@@ -172,6 +172,19 @@ def _paths(stmt: Stmt, counter: Buffer, path: _Path) -> Iterator[_Path]:
             pass
 
 
+def counts_alone(step: Stmt, counter: Buffer) -> bool:
+    """Whether all that happens to a counter is that it goes up or down by one, or begins again at zero."""
+
+    def counts(value: Expr) -> bool:
+        match value:
+            case Binary(op="add" | "sub", lhs=Load(buffer=old), rhs=one):
+                return old == counter and is_const(one, 1)
+            case _:
+                return is_const(value, 0)
+
+    return all(counts(s.value) for s in stores_in(step) if s.buffer == counter)
+
+
 def without_increments(step: Stmt, counter: Buffer) -> Stmt:
     """A step that does not count up."""
 

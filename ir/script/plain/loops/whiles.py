@@ -14,7 +14,7 @@ from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell
 from ir.script.plain.loops.counting import Ending
 from ir.script.plain.loops.iterables import Items
-from ir.script.plain.loops.marking import without_increments
+from ir.script.plain.loops.marking import counts_alone, without_increments
 from ir.script.plain.loops.measures import Measure, measure
 from ir.script.plain.program import Again, Key
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
@@ -87,11 +87,15 @@ class Whiles(Struct, frozen=True):
         if count is None or (isinstance(count, int) and count > _MAX_STEPS):
             if self.read.program.learned.changed:  # cells are narrower here than they will be
                 raise Again
-            for counter, items in marked().items():  # each step that goes on takes an item
+            for counter, items in marked().items():
+                # A step that appends nothing takes an item, of which there are so many at first, and `items` more. No
+                # more than these append anything, whatever else they do.
+                if not counts_alone(body, counter):
+                    continue
                 for one in measure(without_increments(body, counter), flags, starts, self.read.program.facts):
                     count = self._count(one, cells, entry, ending) if _is_of(one, counter) else None
                     if count is not None:
-                        return self.read.numbers.binary("add", count, items, ending)
+                        return self.read.numbers.binary("add", count, 2 * items, ending)
             for cell in cells.values():  # with the numbers of the call it may be decided step by step
                 if cell.key in entry:
                     self.read.needs_value(entry[cell.key])
