@@ -40,7 +40,8 @@ MAX_SHORT = 16  # terms of a product of small matrices that are written out
 MIN_ROWS = 16  # rows of few elements that are worth writing out
 MANY_ROWS = 1024  # and in a loop
 THIN = 8  # columns of a matrix of few rows, with which products are written out,
-SHALLOW = 8  # if they are fewer than so many
+SHALLOW = 8  # if they are fewer than so many,
+FEW_RESULTS = 256  # and results are no fewer: with fewer either takes as long as a call
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
 
@@ -465,14 +466,18 @@ def short_rows(job: Job, bounds: Bounds, target: Target, inside: bool) -> tuple[
 
 def _is_contraction(term: Expr, kept: Sequence[Axis], reduced: Sequence[Axis]) -> bool:
     """Whether a term is a product of factors along reduced axes which is left to the library: a batch of products, with
-    `SHALLOW` terms, or where each factor lacks an axis that is kept, and more than `THIN` positions of such.
+    `SHALLOW` terms or few results, or where each factor lacks an axis that is kept, and more than `THIN` positions.
 
     Measured on CPU for products of 16,384 rows of k elements with matrices of up to 8 columns, of one to seven as many
     sums of products take 0.06 to 0.6 times as long as the library does, of eight 0.5 to 1.2 times.
     """
     names, own = {a.var for a in reduced}, {a.var for a in kept}
     along = {frozenset(v & (own | names)): f for f in factors(term) if (v := free_vars(f)) & names}
-    few = _count(reduced) < SHALLOW and min((_lacking(f, kept) for f in along.values()), default=0) <= THIN
+    few = (
+        _count(reduced) < SHALLOW
+        and _count(kept) >= FEW_RESULTS
+        and min((_lacking(f, kept) for f in along.values()), default=0) <= THIN
+    )
     batch = frozenset.intersection(*along) - names if along else frozenset[Var]()
     return len(along) > 1 and not (few and not batch)
 

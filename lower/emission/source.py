@@ -151,8 +151,6 @@ class Module(Struct):
             lines.append("from jax.custom_batching import custom_vmap")
         if "set_xla_metadata(" in called:
             lines.append("from jax.experimental.xla_metadata import set_xla_metadata")
-        if "jaxpr_as_fun(" in called:
-            lines.append("from jax.extend.core import ClosedJaxpr, jaxpr_as_fun")
         lines += self.imports
         for source in sources:
             lines += ["", "", *source.strip("\n").split("\n")]

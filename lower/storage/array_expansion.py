@@ -141,8 +141,8 @@ def _waiting(group: Sequence[Statement], own: Collection[Buffer]) -> set[int]:
 
 
 def _is_product(s: Statement, around: Sequence[Loop], level: int) -> bool:
-    """Whether a statement adds up the product of a matrix, or vector, that the steps of the loop at a level share with a
-    vector of each: together these are a product of matrices, which takes far less than one by one.
+    """Whether a statement adds up the product of a matrix, or vector, that all steps of the loop at a level share with
+    a vector of each: together these are a product of matrices, which takes far less than one by one.
 
     Measured on CPU, 500 steps of a product of 200 x 32 numbers with a vector take 420 us, their product 30 us; sums of
     other terms, and products that are of matrices in each step, take as long in steps as before them.
