@@ -5162,6 +5162,689 @@ def dbscan_counts(X):
     return n, (n >= 5).astype(jnp.int32)
 
 
+def delay_line(X):
+    n = 19
+    P = jnp.pad(X, ((0, 0), (0, n * 441 - 8000))).reshape(32, n, 441)
+    return (
+        lax.scan(lambda r, x: ((y := (x + 0.6 * r)), y), jnp.zeros((32, 441)), P.swapaxes(0, 1))[1]
+        .swapaxes(0, 1)
+        .reshape(32, -1)[:, :8000]
+    )
+
+
+def image_moments(A):
+    t = jnp.arange(256) / 256.0
+    B = t[None] ** jnp.arange(4)[:, None]
+    return B @ A @ B.T
+
+
+def ransac_counts(X, Y, L):
+    C = (jnp.abs(L[:, :1] * X + L[:, 1:2] * Y + L[:, 2:]) < 0.1).sum(1).astype(jnp.int32)
+    return (C, jnp.argmax(C)[None].astype(jnp.int32))
+
+
+def scatter_within(X, y):
+    H = jax.nn.one_hot(y, 5)
+    n = H.sum(0)
+    m = H.T @ X / jnp.maximum(n, 1)[:, None]
+    d = X - m[y]
+    return d.T @ d
+
+
+def particle_weights(P, R, M):
+    d = P[:, None, :2] - M
+    r = jnp.sqrt((d * d).sum(2)) - R
+    w = jnp.exp(-0.005 * (r * r).sum(1))
+    w = w / w.sum()
+    return (w, w @ P)
+
+
+def batched_determinants(A):
+    U = A
+    D = 1.0
+    for k in range(5):
+        D = D * U[:, k, k]
+        U = U - (U[:, :, k] / U[:, k : k + 1, k])[:, :, None] * U[:, k : k + 1, :] if k < 4 else U
+    return D
+
+
+def rasterize(V, Z):
+    px = (jnp.arange(64) + 0.5)[None, :, None]
+    py = (jnp.arange(64) + 0.5)[:, None, None]
+    e = lambda a, b: (V[:, b, 0] - V[:, a, 0]) * (py - V[:, a, 1]) - (V[:, b, 1] - V[:, a, 1]) * (px - V[:, a, 0])
+    ok = (e(0, 1) >= 0) & (e(1, 2) >= 0) & (e(2, 0) >= 0)
+    z = jnp.where(ok, Z, 1000000000.0)
+    i = jnp.argmin(z, -1)
+    d = z.min(-1)
+    return (jnp.where(d < 1000000000.0, i, -1).astype(jnp.int32), d)
+
+
+def d2q9(F, cx, cy, w):
+    f = jax.vmap(lambda a, x, y: jnp.roll(a, (y, x), (0, 1)))(F, cx, cy)
+    r = f.sum(0)
+    fx = cx.astype(jnp.float32)[:, None, None]
+    fy = cy.astype(jnp.float32)[:, None, None]
+    u = (f * fx).sum(0) / r
+    v = (f * fy).sum(0) / r
+    c = fx * u + fy * v
+    e = w[:, None, None] * r * (1 + 3 * c + 4.5 * c * c - 1.5 * (u * u + v * v))
+    return f - 0.6 * (f - e)
+
+
+def schrodinger(R, I, V):
+    L = lambda a: a[2:] - 2 * a[1:-1] + a[:-2]
+
+    def step(c, _):
+        R, I = c
+        R = R.at[1:-1].add(-0.1 * L(I) + 0.1 * V[1:-1] * I[1:-1])
+        I = I.at[1:-1].add(0.1 * L(R) - 0.1 * V[1:-1] * R[1:-1])
+        return ((R, I), None)
+
+    return lax.scan(step, (R, I), None, length=100)[0]
+
+
+def bond_angles(X, T3):
+    p = X[T3[:, 0]] - X[T3[:, 1]]
+    q = X[T3[:, 2]] - X[T3[:, 1]]
+    C = (p * q).sum(1) / jnp.sqrt((p * p).sum(1) * (q * q).sum(1) + 1e-06)
+    return (((C + 0.33) ** 2).sum()[None], C)
+
+
+def pssm_scan(S, M):
+    O = sum(M[k][S[k : k + 19989]] for k in range(12))
+    i = jnp.argmax(O)
+    return (O, O[i][None], i[None].astype(jnp.int32))
+
+
+def variogram(X, Z):
+    d = X[:, None] - X
+    r = jnp.sqrt((d * d).sum(2))
+    g = 0.5 * (Z[:, None] - Z) ** 2
+    i, j = np.triu_indices(500, 1)
+    ok = r[i, j] < 1.6
+    b = jnp.where(ok, (r[i, j] * 10).astype(jnp.int32), 16)
+    G = jnp.zeros(17).at[b].add(g[i, j])[:16]
+    N = jnp.zeros(17, jnp.int32).at[b].add(1)[:16]
+    return (G / jnp.maximum(N, 1), N)
+
+
+def lookback_option(Z):
+    s = jnp.exp(jnp.cumsum(0.0001 + 0.02 * Z, 1))
+    a = jnp.exp(jnp.cumsum(0.0001 - 0.02 * Z, 1))
+    return jnp.stack([(jnp.maximum(s.max(1), 1) - s[:, -1]).mean(), (a[:, -1] - jnp.minimum(a.min(1), 1)).mean()])
+
+
+def absmax_groups(K):
+    k = K.reshape(64, 32, 32)
+    S = jnp.maximum(jnp.abs(k).max(2), 1e-08) / 127
+    return (jnp.clip(jnp.round(k / S[:, :, None]), -127, 127).astype(jnp.int8).reshape(64, 1024), S)
+
+
+def deformable_conv(X, O, W):
+    k = jnp.arange(9)
+    yy = jnp.arange(32)[None, :, None]
+    xx = jnp.arange(32)[None, None]
+    py = jnp.clip(yy + (k // 3 - 1)[:, None, None] + O[:, 0], 0, 30.99)
+    px = jnp.clip(xx + (k % 3 - 1)[:, None, None] + O[:, 1], 0, 30.99)
+    iy = py.astype(jnp.int32)
+    ix = px.astype(jnp.int32)
+    fy = py - iy
+    fx = px - ix
+    v = (1 - fy) * ((1 - fx) * X[:, iy, ix] + fx * X[:, iy, ix + 1]) + fy * (
+        (1 - fx) * X[:, iy + 1, ix] + fx * X[:, iy + 1, ix + 1]
+    )
+    return jnp.einsum("ock,ckyx->oyx", W, v)
+
+
+def softmax_backward(S, G, V):
+    M = jnp.tril(jnp.ones((96, 96), bool))
+    p = jax.nn.softmax(jnp.where(M, S, -1e30), -1)
+    g = jnp.einsum("hic,hjc->hij", G, V)
+    return p * (g - (p * g).sum(-1, keepdims=True))
+
+
+def transducer(B, L):
+
+    def row(a, x):
+        b, l = x
+        up = a + b
+
+        def cell(c, y):
+            u, ll = y
+            n = jnp.logaddexp(u, c + ll)
+            return (n, n)
+
+        _, r = lax.scan(cell, up[0], (up[1:], l[:-1]))
+        r = jnp.concatenate([up[:1], r])
+        return (r, r)
+
+    a0 = jnp.concatenate([jnp.zeros(1), jnp.cumsum(L[0, :-1])])
+    _, R = lax.scan(row, a0, (B[:-1], L[1:]))
+    return jnp.concatenate([a0[None], R])
+
+
+def k_core(A):
+    step = lambda i, a: jnp.where(A @ a < 8, 0, a)
+    return lax.fori_loop(0, 20, step, jnp.ones(200, jnp.int32))
+
+
+def first_fit(W):
+
+    def step(b, w):
+        ok = b + w <= 1.0
+        i = jnp.argmax(ok)
+        f = ok.any()
+        return (b.at[i].add(jnp.where(f, w, 0.0)), jnp.where(f, i, -1).astype(jnp.int32))
+
+    return lax.scan(step, jnp.zeros(100), W)
+
+
+def bignum_add(A, B):
+    c, s = lax.scan(lambda c, x: ((x + c) // 10000, (x + c) % 10000), jnp.zeros(256, jnp.int32), (A + B).T)
+    return jnp.concatenate([s.T, c[:, None]], 1)
+
+
+def bignum_mul(A, B):
+    acc = sum(jnp.pad(A[:, i : i + 1] * B, ((0, 0), (i, 24 - i))) for i in range(24))
+    return lax.scan(lambda c, x: ((x + c) // 1000, (x + c) % 1000), jnp.zeros(64, jnp.int32), acc.T)[1].T
+
+
+def brians_brain(S):
+
+    def step(i, S):
+        o = (S == 1).astype(jnp.int32)
+        c = o + jnp.roll(o, 1, 0) + jnp.roll(o, -1, 0)
+        n = c + jnp.roll(c, 1, 1) + jnp.roll(c, -1, 1) - o
+        return jnp.where(S == 0, jnp.where(n == 2, 1, 0), jnp.where(S == 1, 2, 0))
+
+    return lax.fori_loop(0, 16, step, S)
+
+
+def range_minima(A, Q):
+    S = [A]
+    for k in range(1, 13):
+        h = 1 << k - 1
+        p = S[-1]
+        S.append(jnp.concatenate([jnp.minimum(p[:-h], p[h:]), p[-h:]]))
+    S = jnp.stack(S)
+    k = 31 - lax.clz(Q[:, 1])
+    return jnp.minimum(S[k, Q[:, 0]], S[k, Q[:, 0] + Q[:, 1] - (1 << k)])
+
+
+def hampel(X):
+    w = jnp.stack([X[:, k : k + 1994] for k in range(7)], -1)
+    m = jnp.sort(w, -1)[..., 3]
+    d = jnp.sort(jnp.abs(w - m[..., None]), -1)[..., 3]
+    x = X[:, 3:-3]
+    return X.at[:, 3:-3].set(jnp.where(jnp.abs(x - m) > 3 * 1.4826 * d, m, x))
+
+
+def cic_decimator(X):
+    a = jnp.cumsum(jnp.cumsum(X, 1), 1)[:, 7::8]
+    d = jnp.diff(a, axis=1, prepend=0)
+    return jnp.diff(d, axis=1, prepend=0)
+
+
+def gain_control(X):
+
+    def step(g, x):
+        y = g * x
+        return (jnp.clip(g + 0.01 * (0.5 - jnp.abs(y)), 0.1, 10.0), y)
+
+    return lax.scan(step, jnp.ones(64), X.T)[1].T
+
+
+def viterbi_k3(R):
+    s = jnp.arange(4)
+    p = (s * 2 % 4)[:, None] + jnp.arange(2)
+    o0 = (s // 2)[:, None] ^ p // 2 ^ p % 2
+    o1 = (s // 2)[:, None] ^ p % 2
+
+    def step(c, r):
+        m = c[:, p] + (r[:, :1, None] - o0) ** 2 + (r[:, 1:, None] - o1) ** 2
+        k = jnp.argmin(m, -1)
+        return (m.min(-1), jnp.take_along_axis(jnp.broadcast_to(p, m.shape), k[..., None], 2)[..., 0])
+
+    c, B = lax.scan(step, jnp.full((64, 4), 1000000.0).at[:, 0].set(0.0), R.swapaxes(0, 1))
+
+    def back(st, b):
+        return (jnp.take_along_axis(b, st[:, None], 1)[:, 0], st // 2)
+
+    return lax.scan(back, jnp.argmin(c, 1), B, reverse=True)[1].T.astype(jnp.int32)
+
+
+def aes_round(S, box, K):
+    U = box[jnp.stack([jnp.roll(S[:, r], -r, 1) for r in range(4)], 1)]
+    x2 = lambda a: a * 2 ^ a // 128 * 283
+    y = jnp.roll(U, -1, 1)
+    return x2(U) ^ y ^ x2(y) ^ jnp.roll(U, -2, 1) ^ jnp.roll(U, -3, 1) ^ K
+
+
+def rc4(K):
+
+    def ks(c, i):
+        S, j = c
+        j = (j + S[i] + K[i % 16]) % 256
+        a, b = (S[i], S[j])
+        return ((S.at[i].set(b).at[j].set(a), j), None)
+
+    (S, _), _ = lax.scan(ks, (jnp.arange(256, dtype=jnp.int32), jnp.int32(0)), jnp.arange(256))
+
+    def g(c, n):
+        S, j = c
+        i = (n + 1) % 256
+        j = (j + S[i]) % 256
+        a, b = (S[i], S[j])
+        S = S.at[i].set(b).at[j].set(a)
+        return ((S, j), S[(a + b) % 256])
+
+    return lax.scan(g, (S, jnp.int32(0)), jnp.arange(512))[1]
+
+
+def trilinear(V, P):
+    i = jnp.floor(P).astype(jnp.int32)
+    f = P - i
+    o = 0.0
+    for a in range(2):
+        for b in range(2):
+            for c in range(2):
+                w = (f[:, 0] if a else 1 - f[:, 0]) * (f[:, 1] if b else 1 - f[:, 1]) * (f[:, 2] if c else 1 - f[:, 2])
+                o = o + w * V[i[:, 0] + a, i[:, 1] + b, i[:, 2] + c]
+    return o
+
+
+def lax_wendroff(U, W):
+
+    def step(i, c):
+        U, _ = c
+        r, l = (jnp.roll(U, -1), jnp.roll(U, 1))
+        n = U - 0.25 * (r - l) + 0.125 * (r - 2 * U + l)
+        return (n, n)
+
+    return lax.fori_loop(0, 50, step, (U, U))
+
+
+def vorticity(U, V):
+    w = jnp.pad(0.5 * (V[1:-1, 2:] - V[1:-1, :-2] - U[2:, 1:-1] + U[:-2, 1:-1]), 1)
+    a = jnp.abs(w)
+    gx = 0.5 * (a[1:-1, 2:] - a[1:-1, :-2])
+    gy = 0.5 * (a[2:, 1:-1] - a[:-2, 1:-1])
+    n = jnp.sqrt(gx * gx + gy * gy) + 1e-05
+    c = w[1:-1, 1:-1]
+    return (jnp.pad(0.3 * gy / n * c, 1), jnp.pad(-0.3 * gx / n * c, 1))
+
+
+def markov_credit(P, D, S):
+
+    def step(s, d):
+        n = s @ P
+        return (n, (n[7] - s[7]) * d)
+
+    s, l = lax.scan(step, S, D)
+    return (s, l.sum()[None])
+
+
+def sage_mean(X, N, deg, W):
+    m = (X[N] * (jnp.arange(10) < deg[:, None])[..., None]).sum(1) / jnp.maximum(deg, 1)[:, None]
+    Y = jax.nn.relu(X @ W[:32] + m @ W[32:])
+    return Y / jnp.sqrt((Y * Y).sum(1, keepdims=True) + 1e-06)
+
+
+def gabor_bank(A):
+    th = jnp.arange(8) * 0.3926991
+    g = jnp.arange(9) - 4.0
+    a = g[None, :, None] * jnp.cos(th)[:, None, None] + g * jnp.sin(th)[:, None, None]
+    b = g * jnp.cos(th)[:, None, None] - g[None, :, None] * jnp.sin(th)[:, None, None]
+    K = jnp.exp(-0.08 * (a * a + 0.25 * b * b)) * jnp.cos(1.5 * a)
+    return lax.conv_general_dilated(A[None, None], K[:, None], (1, 1), "VALID")[0]
+
+
+def phong(N, L, I):
+    d = jnp.einsum("yxc,lc->lyx", N, L)
+    r = jnp.maximum(2 * d * N[..., 2] - L[:, 2, None, None], 0)
+    t = jnp.where(d > 0, I[:, None, None] * (0.7 * d + 0.2 * r**8), 0.0)
+    return jnp.minimum(0.1 + t.sum(0), 1.0)
+
+
+def diagonal_order(A):
+    ix = [(i, d - i) for d in range(179) for i in range(100) if 0 <= d - i < 80]
+    i, j = np.array(ix).T
+    return A[i, j]
+
+
+def fenwick(U, V):
+    c = jnp.zeros(1025, jnp.int32).at[U + 1].add(V)
+    s = jnp.cumsum(c)
+    k = np.arange(1025)
+    low = k & -k
+    return s[k] - jnp.where(k > 0, s[k - low], 0)
+
+
+def julia(Z):
+    x = jnp.arange(128) / 42.0 - 1.5
+    a = jnp.broadcast_to(x, (128, 128))
+    b = a.T
+
+    def step(i, c):
+        a, b, o = c
+        ok = a * a + b * b < 4
+        n = a * a - b * b + Z[0]
+        m = 2 * a * b + Z[1]
+        return (jnp.where(ok, n, a), jnp.where(ok, m, b), o + jnp.where(ok, jnp.exp(-jnp.sqrt(n * n + m * m)), 0.0))
+
+    return lax.fori_loop(0, 40, step, (a, b, jnp.zeros((128, 128))))[2]
+
+
+def rnn_bptt(X, U, W, G):
+    xu = X @ U.T
+    _, H = lax.scan(lambda h, x: ((n := jnp.tanh(x + W @ h)), n), jnp.zeros(24), xu)
+    Hp = jnp.concatenate([jnp.zeros((1, 24)), H[:-1]])
+
+    def back(d, x):
+        g, h = x
+        e = (d + g) * (1 - h * h)
+        return (W.T @ e, e)
+
+    _, E = lax.scan(back, jnp.zeros(24), (G, H), reverse=True)
+    return (E.T @ Hp, E.T @ X)
+
+
+def _states(d):
+    c = np.array([[0, 0], [1, 0], [0, 1], [-1, 0], [0, -1], [1, 1], [-1, 1], [-1, -1], [1, -1]], np.int32)
+    w = np.array([4 / 9] + [1 / 9] * 4 + [1 / 36] * 4, np.float32)
+    return {"F": 0.1 + 0.9 * d.unit(9, 64, 96), "cx": c[:, 0].copy(), "cy": c[:, 1].copy(), "w": w}
+
+
+def karplus(N):
+
+    def step(l, _):
+        f = 0.498 * (l[:, :-1] + l[:, 1:])
+        last = 0.498 * (l[:, -1:] + f[:, :1])
+        return (jnp.concatenate([f, last], 1), l)
+
+    return lax.scan(step, N, None, length=38)[1].swapaxes(0, 1).reshape(16, -1)[:, :6000]
+
+
+def chorus(X, D):
+    t = jnp.arange(8000)
+    i = t - D
+    return 0.7 * X + jnp.where(i >= 0, 0.3 * X[:, jnp.maximum(i, 0)], 0.0)
+
+
+def moving_rms(X):
+    jnp.cumsum(jnp.pad(X * X, ((0, 0), (1, 0))), 1)
+    w = lax.reduce_window(X * X, 0.0, lax.add, (1, 64), (1, 1), "VALID")
+    return jnp.sqrt(jnp.maximum(w, 0) / 64)
+
+
+def schmitt(X):
+
+    def step(s, x):
+        n = jnp.where((s == 0) & (x > 0.5), 1, jnp.where((s == 1) & (x < -0.5), 0, s))
+        return (n, n)
+
+    S = lax.scan(step, jnp.zeros(32, jnp.int32), X.T)[1].T
+    p = jnp.pad(S, ((0, 0), (1, 0)))[:, :-1]
+    return (S, ((S == 1) & (p == 0)).sum(1).astype(jnp.int32))
+
+
+def window_energy(X, W):
+    X[: 154 * 128 + 384][: 153 * 128 + 384]
+    idx = 128 * jnp.arange(153)[:, None] + jnp.arange(512)
+    v = X[idx] * W
+    return jnp.log((v * v).reshape(153, 8, 64).sum(2) + 1e-06)
+
+
+def merge_sorted(A, B):
+    return jnp.sort(jnp.concatenate([A, B], 1), 1)
+
+
+def group_totals(K, V):
+    S = jnp.zeros(100).at[K].add(V)
+    M = jnp.full(100, -1e30).at[K].max(V)
+    C = jnp.zeros(100, jnp.int32).at[K].add(1)
+    return (S, M, C, jnp.where(C > 0, S / C, 0.0))
+
+
+def running_rank(X):
+    return jnp.tril(X[None] < X[:, None], -1).sum(1).astype(jnp.int32)
+
+
+def top_scores(Q, K):
+    s, i = lax.top_k(Q @ K.T, 3)
+    return (s, i.astype(jnp.int32))
+
+
+def stencil_material(T0, mat, cond, src, T1):
+    k = cond[mat]
+
+    def step(i, c):
+        A, _ = c
+        n = A[1:-1, 1:-1] + k * (A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:] - 4 * A[1:-1, 1:-1]) + src
+        return (A.at[1:-1, 1:-1].set(n), n)
+
+    A, n = lax.fori_loop(0, 10, step, (T0, T0[1:-1, 1:-1]))
+    return (A, T1.at[1:-1, 1:-1].set(n))
+
+
+def transform_points(P, M):
+    c = P @ M[:, :3].T + M[:, 3]
+    w = jnp.maximum(c[:, 3:], 0.001)
+    return (c[:, :2] / w, c[:, 2])
+
+
+def face_normals(V, F):
+    a, b, c = (V[F[:, 0]], V[F[:, 1]], V[F[:, 2]])
+    n = jnp.cross(b - a, c - a)
+    s = jnp.sqrt((n * n).sum(1)) + 1e-12
+    return (n / s[:, None], 0.5 * s.sum()[None])
+
+
+def skinning(V, B, W, M):
+    T = (W[:, :, None, None] * M[B]).sum(1)
+    return jnp.einsum("vrk,vk->vr", T[:, :, :3], V) + T[:, :, 3]
+
+
+def gauss_newton(X, Y, p):
+    e = jnp.exp(-p[1] * X)
+    r = p[0] * e + p[2] - Y
+    J = jnp.stack([e, -p[0] * X * e, jnp.ones_like(e)], 1)
+    return (J.T @ J, J.T @ r, (r * r).sum()[None])
+
+
+def tri_packed_solve(L, b):
+    i, j = np.tril_indices(50)
+    M = jnp.zeros((50, 50)).at[i, j].set(L)
+    return lax.linalg.triangular_solve(M, b, left_side=True, lower=True)
+
+
+def _spiral():
+    o = []
+    n = 40
+    for r in range(20):
+        o += [(r, j) for j in range(r, n - r)] + [(i, n - 1 - r) for i in range(r + 1, n - r)]
+        o += [(n - 1 - r, n - 2 - r - j) for j in range(n - 1 - 2 * r)] + [
+            (n - 2 - r - i, r) for i in range(n - 2 - 2 * r)
+        ]
+    return np.array(o)
+
+
+def spiral(A):
+    i = _spiral()
+    return A[i[:, 0], i[:, 1]]
+
+
+def peak_picking(X):
+    c = X[:, 1:-1]
+    ok = (c > X[:, :-2]) & (c >= X[:, 2:]) & (c > 1.0)
+
+    def step(s, x):
+        P, n, last = s
+        o, t = x
+        h = o & (t - last >= 25)
+        w = h & (n < 200)
+        P = P.at[jnp.arange(16), jnp.where(w, n, 200)].set(t, mode="drop")
+        return ((P, n + w, jnp.where(h, t, last)), None)
+
+    (P, n, _), _ = lax.scan(
+        step,
+        (jnp.full((16, 200), -1, jnp.int32), jnp.zeros(16, jnp.int32), jnp.full(16, -100, jnp.int32)),
+        (ok.T, jnp.arange(1, 4999, dtype=jnp.int32)),
+    )
+    return (P, n)
+
+
+def bilinear_warp(A, F):
+    y = jnp.clip(jnp.arange(96)[:, None] + F[..., 0], 0, 94.999)
+    x = jnp.clip(jnp.arange(96) + F[..., 1], 0, 94.999)
+    iy = y.astype(jnp.int32)
+    ix = x.astype(jnp.int32)
+    fy = (y - iy)[..., None]
+    fx = (x - ix)[..., None]
+    return (A[iy, ix] * (1 - fx) + A[iy, ix + 1] * fx) * (1 - fy) + (
+        A[iy + 1, ix] * (1 - fx) + A[iy + 1, ix + 1] * fx
+    ) * fy
+
+
+def integral_blur(A):
+    S = lax.reduce_window(A, 0.0, lax.add, (9, 9), (1, 1), ((4, 4), (4, 4)))
+    i = np.arange(128)
+    c = np.minimum(i + 5, 128) - np.maximum(i - 4, 0)
+    return S / (c[:, None] * c).astype(np.float32)
+
+
+def particle_grid(X, V):
+    s = X * 30.0
+    i = s.astype(jnp.int32)
+    f = s - i
+    G = jnp.zeros((32, 32, 3))
+    v = jnp.concatenate([jnp.ones((3000, 1)), V], 1)
+    for a in range(2):
+        for b in range(2):
+            w = (f[:, 0] if a else 1 - f[:, 0]) * (f[:, 1] if b else 1 - f[:, 1])
+            G = G.at[i[:, 0] + a, i[:, 1] + b].add(w[:, None] * v)
+    return G
+
+
+def lookup_cdf(P, U):
+    c = jnp.cumsum(P / P.sum(1, keepdims=True), 1)
+    ok = U[:, None] < c
+    return jnp.where(ok.any(1), jnp.argmax(ok, 1), 63).astype(jnp.int32)
+
+
+def dropout_residual_norm(X, H, M, g):
+    z = X + jnp.where(M != 0, H / 0.9, 0.0)
+    return z * g * lax.rsqrt((z * z).mean(1, keepdims=True) + 1e-06)
+
+
+def cross_attention_pad(Q, K, V, n):
+    s = jnp.einsum("bid,bjd->bij", Q, K) * 0.17677669
+    p = jax.nn.softmax(jnp.where(jnp.arange(60) < n[:, None, None], s, -1e30), -1)
+    return jnp.einsum("bij,bjd->bid", p, V)
+
+
+def conv_bn_pool(X, W, s, t):
+    C = lax.conv_general_dilated(X[None], W, (1, 1), "VALID")[0]
+    C = jax.nn.relu(C * s[:, None, None] + t[:, None, None])
+    return lax.reduce_window(C, -jnp.inf, lax.max, (1, 2, 2), (1, 2, 2), "VALID")
+
+
+def einsum_chain(A, B, C):
+    return A @ B @ C
+
+
+def fir_bank(X, H):
+    Y = lax.conv_general_dilated(X[None, None], H[:, None, ::-1], (1,), "VALID")[0]
+    return (Y, (Y * Y).mean(1))
+
+
+def stock_span(P):
+    i = jnp.arange(400)
+    G = (P[:, None, :] > P[:, :, None]) & (i[None] < i[:, None])
+    last = jnp.max(jnp.where(G, i, -1), 2)
+    return (i - last).astype(jnp.int32)
+
+
+def bucket_ids(X, E):
+    B = (X[:, None] >= E).sum(1).astype(jnp.int32)
+    return (B, jnp.zeros(32, jnp.int32).at[B].add(1))
+
+
+def hash_table_probe(K):
+    p = jnp.arange(16)
+
+    def step(H, k):
+        s = (k * 31 + p) % 1024
+        ok = (H[s] == -1) | (H[s] == k)
+        j = jnp.argmax(ok)
+        a = ok.any()
+        at = jnp.where(a, s[j], -1)
+        return (H.at[jnp.where(a, at, 1024)].set(k, mode="drop"), at.astype(jnp.int32))
+
+    return lax.scan(step, jnp.full(1024, -1, jnp.int32), K)
+
+
+def two_layer_online(X, y, W, v):
+
+    def step(c, x):
+        W, v = c
+        a, t = x
+        h = jax.nn.relu(W @ a)
+        d = v @ h - t
+        W2 = W - 0.01 * d * jnp.where(h > 0, v, 0)[:, None] * a
+        return ((W2, v - 0.01 * d * h), d * d)
+
+    (W, v), L = lax.scan(step, (W, v), (X, y))
+    return (W, v, L)
+
+
+def rotate_half_cache(K, pos, C, S):
+    c, s = (C[pos], S[pos])
+    a, b = (K[..., :32], K[..., 32:])
+    return jnp.concatenate([a * c - b * s, b * c + a * s], -1)
+
+
+def sudoku_conflicts(G):
+    pr = lambda A: ((A[..., :, None] == A[..., None, :]) & np.triu(np.ones((9, 9), bool), 1)).sum((-1, -2))
+    B = G.reshape(-1, 3, 3, 3, 3).swapaxes(2, 3).reshape(-1, 9, 9)
+    return (pr(G).sum(1) + pr(G.swapaxes(1, 2)).sum(1) + pr(B).sum(1)).astype(jnp.int32)
+
+
+def runs_lengths_bits(X):
+
+    def step(c, x):
+        run, L, Z = c
+        z = x == 0
+        r2 = jnp.where(z, run + 1, 0)
+        return ((r2, jnp.maximum(L, r2), Z + (~z & (run > 3))), None)
+
+    z = jnp.zeros(128, jnp.int32)
+    (_r, L, Z), _ = lax.scan(step, (z, z, z), X.T)
+    return (L, Z)
+
+
+def polyline_simplify(P):
+
+    def step(l, p):
+        d = p - l
+        k = (d * d).sum(1) > 1.0
+        return (jnp.where(k[:, None], p, l), k.astype(jnp.int32))
+
+    _, k = lax.scan(step, P[:, 0], P[:, 1:].swapaxes(0, 1))
+    k = jnp.concatenate([jnp.ones((64, 1), jnp.int32), k.T], 1)
+    return (k, k.sum(1))
+
+
+def tent_map_lyapunov(r):
+
+    def step(c, t):
+        x, L = c
+        x = r * x * (1 - x)
+        return ((x, L + jnp.where(t >= 100, jnp.log(jnp.abs(r * (1 - 2 * x)) + 1e-12) / 200, 0)), None)
+
+    return lax.scan(step, (jnp.full(400, 0.3), jnp.zeros(400)), jnp.arange(300))[0][1]
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -6121,6 +6804,139 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "adsr": lambda draw: {"G": (np.arange(16 * 4000).reshape(16, 4000) // 700 % 2).astype(np.int32)},
     "split_step": lambda draw: {"A0": draw.floats(256), "B0": draw.floats(256), "V": draw.unit(256)},
     "dbscan_counts": lambda draw: {"X": draw.floats(600, 3)},
+    "delay_line": lambda d: {"X": d.floats(32, 8000)},
+    "image_moments": lambda d: {"A": d.unit(256, 256)},
+    "ransac_counts": lambda d: {"X": d.floats(2000), "Y": d.floats(2000), "L": d.floats(300, 3)},
+    "scatter_within": lambda d: {"X": d.floats(3000, 12), "y": d.below(5, 3000)},
+    "particle_weights": lambda d: {"P": d.floats(500, 3), "R": d.unit(24), "M": d.floats(24, 2)},
+    "batched_determinants": lambda d: {"A": d.floats(800, 5, 5) + 3 * np.eye(5, dtype=np.float32)},
+    "rasterize": lambda d: {"V": 64 * d.unit(60, 3, 2), "Z": d.unit(60)},
+    "d2q9": _states,
+    "schrodinger": lambda d: {"R": d.floats(2000), "I": d.floats(2000), "V": d.unit(2000)},
+    "bond_angles": lambda d: {"X": d.floats(400, 3), "T3": d.below(400, 900, 3)},
+    "pssm_scan": lambda d: {"S": d.below(4, 20000), "M": d.floats(12, 4)},
+    "variogram": lambda d: {"X": d.unit(500, 2), "Z": d.floats(500)},
+    "lookback_option": lambda d: {"Z": d.floats(4000, 64)},
+    "absmax_groups": lambda d: {"K": d.floats(64, 1024)},
+    "deformable_conv": lambda d: {"X": d.floats(16, 32, 32), "O": d.floats(9, 2, 32, 32), "W": d.floats(8, 16, 9)},
+    "softmax_backward": lambda d: {"S": d.floats(8, 96, 96), "G": d.floats(8, 96, 64), "V": d.floats(8, 96, 64)},
+    "transducer": lambda d: {"B": -d.unit(80, 30), "L": -(0.5 + 0.5 * d.unit(80, 30))},
+    "k_core": lambda d: {"A": (d.unit(200, 200) < 0.05).astype(np.int32)},
+    "first_fit": lambda d: {"W": 0.4 * d.unit(400)},
+    "bignum_add": lambda d: {"A": d.below(10000, 256, 64), "B": d.below(10000, 256, 64)},
+    "bignum_mul": lambda d: {"A": d.below(1000, 64, 24), "B": d.below(1000, 64, 24)},
+    "brians_brain": lambda d: {"S": d.below(3, 96, 96)},
+    "range_minima": lambda d: {
+        "A": d.below(1000, 4096),
+        "Q": np.stack([d.below(2000, 2000), 1 + d.below(1999, 2000)], 1),
+    },
+    "hampel": lambda d: {"X": d.floats(16, 2000)},
+    "cic_decimator": lambda d: {"X": -3 + d.below(7, 16, 4096)},
+    "gain_control": lambda d: {"X": d.floats(64, 2000)},
+    "viterbi_k3": lambda d: {"R": d.unit(64, 200, 2)},
+    "aes_round": lambda d: {
+        "S": d.below(256, 2000, 4, 4),
+        "box": np.random.default_rng(0).permutation(256).astype(np.int32),
+        "K": d.below(256, 4, 4),
+    },
+    "rc4": lambda d: {"K": d.below(256, 16)},
+    "trilinear": lambda d: {"V": d.floats(24, 24, 24), "P": 22.9 * d.unit(4000, 3)},
+    "lax_wendroff": lambda d: {"U": d.floats(4000), "W": d.floats(4000)},
+    "vorticity": lambda d: {"U": d.floats(128, 128), "V": d.floats(128, 128)},
+    "markov_credit": lambda d: {"P": 0.25 * d.unit(8, 8), "D": d.unit(120), "S": d.unit(8)},
+    "sage_mean": lambda d: {
+        "X": d.floats(500, 32),
+        "N": d.below(500, 500, 10),
+        "deg": d.below(11, 500),
+        "W": d.floats(64, 48),
+    },
+    "gabor_bank": lambda d: {"A": d.floats(64, 64)},
+    "phong": lambda d: {"N": d.floats(128, 128, 3), "L": d.floats(4, 3), "I": d.unit(4)},
+    "diagonal_order": lambda d: {"A": d.below(1000, 100, 80)},
+    "fenwick": lambda d: {"U": d.below(1024, 500), "V": -5 + d.below(11, 500)},
+    "julia": lambda d: {"Z": np.array([-0.7, 0.27], np.float32)},
+    "rnn_bptt": lambda d: {
+        "X": d.floats(50, 16),
+        "U": d.floats(24, 16) * 0.3,
+        "W": d.floats(24, 24) * 0.2,
+        "G": d.floats(50, 24),
+    },
+    "karplus": lambda d: {"N": d.floats(16, 160)},
+    "chorus": lambda d: {"X": d.floats(4, 8000), "D": 1 + d.below(200, 8000)},
+    "moving_rms": lambda d: {"X": d.floats(8, 10000)},
+    "schmitt": lambda d: {"X": d.floats(32, 4000)},
+    "window_energy": lambda d: {"X": d.floats(20000), "W": d.floats(512)},
+    "merge_sorted": lambda d: {"A": np.sort(d.below(1000, 64, 100), 1), "B": np.sort(d.below(1000, 64, 120), 1)},
+    "group_totals": lambda d: {"K": d.below(100, 20000), "V": d.floats(20000)},
+    "running_rank": lambda d: {"X": d.floats(1000)},
+    "top_scores": lambda d: {"Q": d.floats(200, 32), "K": d.floats(500, 32)},
+    "stencil_material": lambda d: {
+        "T0": d.floats(130, 130),
+        "mat": d.below(4, 128, 128),
+        "cond": 0.2 * d.unit(4),
+        "src": d.floats(128, 128),
+        "T1": d.floats(130, 130),
+    },
+    "transform_points": lambda d: {"P": d.floats(20000, 3), "M": d.floats(4, 4)},
+    "face_normals": lambda d: {"V": d.floats(2000, 3), "F": d.below(2000, 3800, 3)},
+    "skinning": lambda d: {
+        "V": d.floats(4000, 3),
+        "B": d.below(32, 4000, 4),
+        "W": d.unit(4000, 4),
+        "M": d.floats(32, 3, 4),
+    },
+    "gauss_newton": lambda d: {"X": d.unit(5000), "Y": d.floats(5000), "p": np.array([1, 0.5, 0.1], np.float32)},
+    "tri_packed_solve": lambda d: {
+        "L": (
+            0.01 + 0.04 * d.unit(1275) + 1.0 * np.isin(np.arange(1275), [i * (i + 1) // 2 + i for i in range(50)])
+        ).astype(np.float32),
+        "b": d.floats(50, 40),
+    },
+    "spiral": lambda d: {"A": d.below(100, 40, 40)},
+    "peak_picking": lambda d: {"X": d.floats(16, 5000)},
+    "bilinear_warp": lambda d: {"A": d.floats(96, 96, 3), "F": 2 * d.floats(96, 96, 2)},
+    "integral_blur": lambda d: {"A": d.floats(128, 128)},
+    "particle_grid": lambda d: {"X": d.unit(3000, 2), "V": d.floats(3000, 2)},
+    "lookup_cdf": lambda d: {"P": d.unit(300, 64), "U": d.unit(300)},
+    "dropout_residual_norm": lambda d: {
+        "X": d.floats(256, 128),
+        "H": d.floats(256, 128),
+        "M": (d.unit(256, 128) < 0.9).astype(np.uint8),
+        "g": d.floats(128),
+    },
+    "cross_attention_pad": lambda d: {
+        "Q": d.floats(4, 20, 32),
+        "K": d.floats(4, 60, 32),
+        "V": d.floats(4, 60, 32),
+        "n": np.array([60, 30, 5, 44], np.int32),
+    },
+    "conv_bn_pool": lambda d: {
+        "X": d.floats(8, 34, 34),
+        "W": d.floats(16, 8, 3, 3),
+        "s": d.floats(16),
+        "t": d.floats(16),
+    },
+    "einsum_chain": lambda d: {"A": d.floats(30, 40), "B": d.floats(40, 50), "C": d.floats(50, 20)},
+    "fir_bank": lambda d: {"X": d.floats(4096), "H": d.floats(12, 33)},
+    "stock_span": lambda d: {"P": d.floats(64, 400)},
+    "bucket_ids": lambda d: {"X": d.floats(10000), "E": np.sort(d.floats(31))},
+    "hash_table_probe": lambda d: {"K": d.below(100000, 400)},
+    "two_layer_online": lambda d: {
+        "X": d.floats(300, 16),
+        "y": d.floats(300),
+        "W": d.floats(8, 16) * 0.3,
+        "v": d.floats(8) * 0.3,
+    },
+    "rotate_half_cache": lambda d: {
+        "K": d.floats(8, 40, 64),
+        "pos": d.below(512, 40),
+        "C": d.floats(512, 32),
+        "S": d.floats(512, 32),
+    },
+    "sudoku_conflicts": lambda d: {"G": 1 + d.below(9, 500, 9, 9)},
+    "runs_lengths_bits": lambda d: {"X": d.below(2, 128, 512)},
+    "polyline_simplify": lambda d: {"P": np.cumsum(0.3 * d.floats(64, 300, 2), 1).astype(np.float32)},
+    "tent_map_lyapunov": lambda d: {"r": 3.0 + d.unit(400)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -6718,4 +7534,79 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     adsr,
     split_step,
     dbscan_counts,
+    delay_line,
+    image_moments,
+    ransac_counts,
+    scatter_within,
+    particle_weights,
+    batched_determinants,
+    rasterize,
+    d2q9,
+    schrodinger,
+    bond_angles,
+    pssm_scan,
+    variogram,
+    lookback_option,
+    absmax_groups,
+    deformable_conv,
+    softmax_backward,
+    transducer,
+    k_core,
+    first_fit,
+    bignum_add,
+    bignum_mul,
+    brians_brain,
+    range_minima,
+    hampel,
+    cic_decimator,
+    gain_control,
+    viterbi_k3,
+    aes_round,
+    rc4,
+    trilinear,
+    lax_wendroff,
+    vorticity,
+    markov_credit,
+    sage_mean,
+    gabor_bank,
+    phong,
+    diagonal_order,
+    fenwick,
+    julia,
+    rnn_bptt,
+    karplus,
+    chorus,
+    moving_rms,
+    schmitt,
+    window_energy,
+    merge_sorted,
+    group_totals,
+    running_rank,
+    top_scores,
+    stencil_material,
+    transform_points,
+    face_normals,
+    skinning,
+    gauss_newton,
+    tri_packed_solve,
+    spiral,
+    peak_picking,
+    bilinear_warp,
+    integral_blur,
+    particle_grid,
+    lookup_cdf,
+    dropout_residual_norm,
+    cross_attention_pad,
+    conv_bn_pool,
+    einsum_chain,
+    fir_bank,
+    stock_span,
+    bucket_ids,
+    hash_table_probe,
+    two_layer_online,
+    rotate_half_cache,
+    sudoku_conflicts,
+    runs_lengths_bits,
+    polyline_simplify,
+    tent_map_lyapunov,
 )

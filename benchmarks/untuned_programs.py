@@ -9655,3 +9655,1423 @@ def dbscan_counts(X: T.Buffer((600, 3), "float32"), N: T.Buffer((600,), "int32")
         C[i] = 0
         if N[i] >= 5:
             C[i] = 1
+
+
+@T.prim_func
+def delay_line(X: T.Buffer((32, 8000), "float32"), Y: T.Buffer((32, 8000), "float32")):
+    for b in range(32):
+        ring = T.alloc_buffer((441,), "float32")
+        for k in range(441):
+            ring[k] = 0.0
+        for t in range(8000):
+            Y[b, t] = X[b, t] + 0.6 * ring[t % 441]
+            ring[t % 441] = Y[b, t]
+
+
+@T.prim_func
+def image_moments(A: T.Buffer((256, 256), "float32"), M: T.Buffer((4, 4), "float32")):
+    for p, q in T.grid(4, 4):
+        M[p, q] = 0.0
+        for y, x in T.grid(256, 256):
+            w = T.alloc_buffer((1,), "float32")
+            w[0] = A[y, x]
+            for k in range(p):
+                w[0] = w[0] * (T.cast(y, "float32") / 256.0)
+            for k in range(q):
+                w[0] = w[0] * (T.cast(x, "float32") / 256.0)
+            M[p, q] = M[p, q] + w[0]
+
+
+@T.prim_func
+def ransac_counts(
+    X: T.Buffer((2000,), "float32"),
+    Y: T.Buffer((2000,), "float32"),
+    L: T.Buffer((300, 3), "float32"),
+    C: T.Buffer((300,), "int32"),
+    best: T.Buffer((1,), "int32"),
+):
+    for h in range(300):
+        C[h] = 0
+        for i in range(2000):
+            if T.abs(L[h, 0] * X[i] + L[h, 1] * Y[i] + L[h, 2]) < 0.1:
+                C[h] = C[h] + 1
+    best[0] = 0
+    for h in range(1, 300):
+        if C[h] > C[best[0]]:
+            best[0] = h
+
+
+@T.prim_func
+def scatter_within(X: T.Buffer((3000, 12), "float32"), y: T.Buffer((3000,), "int32"), S: T.Buffer((12, 12), "float32")):
+    mean = T.alloc_buffer((5, 12), "float32")
+    count = T.alloc_buffer((5,), "float32")
+    for c in range(5):
+        count[c] = 0.0
+        for d in range(12):
+            mean[c, d] = 0.0
+    for i in range(3000):
+        count[y[i]] = count[y[i]] + 1.0
+        for d in range(12):
+            mean[y[i], d] = mean[y[i], d] + X[i, d]
+    for c, d in T.grid(5, 12):
+        mean[c, d] = mean[c, d] / T.max(count[c], 1.0)
+    for d, e in T.grid(12, 12):
+        S[d, e] = 0.0
+    for i in range(3000):
+        for d, e in T.grid(12, 12):
+            S[d, e] = S[d, e] + (X[i, d] - mean[y[i], d]) * (X[i, e] - mean[y[i], e])
+
+
+@T.prim_func
+def particle_weights(
+    P: T.Buffer((500, 3), "float32"),
+    R: T.Buffer((24,), "float32"),
+    M: T.Buffer((24, 2), "float32"),
+    W: T.Buffer((500,), "float32"),
+    E: T.Buffer((3,), "float32"),
+):
+    total = T.alloc_buffer((1,), "float32")
+    total[0] = 0.0
+    for p in range(500):
+        W[p] = 1.0
+        for k in range(24):
+            dx = P[p, 0] - M[k, 0]
+            dy = P[p, 1] - M[k, 1]
+            r = T.sqrt(dx * dx + dy * dy) - R[k]
+            W[p] = W[p] * T.exp(-0.005 * r * r)
+        total[0] = total[0] + W[p]
+    for c in range(3):
+        E[c] = 0.0
+    for p in range(500):
+        W[p] = W[p] / total[0]
+        for c in range(3):
+            E[c] = E[c] + W[p] * P[p, c]
+
+
+@T.prim_func
+def batched_determinants(A: T.Buffer((800, 5, 5), "float32"), D: T.Buffer((800,), "float32")):
+    for b in range(800):
+        U = T.alloc_buffer((5, 5), "float32")
+        for i, j in T.grid(5, 5):
+            U[i, j] = A[b, i, j]
+        D[b] = 1.0
+        for k in range(5):
+            D[b] = D[b] * U[k, k]
+            for i in range(k + 1, 5):
+                f = T.alloc_buffer((1,), "float32")
+                f[0] = U[i, k] / U[k, k]
+                for j in range(k, 5):
+                    U[i, j] = U[i, j] - f[0] * U[k, j]
+
+
+@T.prim_func
+def rasterize(
+    V: T.Buffer((60, 3, 2), "float32"),
+    Z: T.Buffer((60,), "float32"),
+    I: T.Buffer((64, 64), "int32"),
+    D: T.Buffer((64, 64), "float32"),
+):
+    for y, x in T.grid(64, 64):
+        I[y, x] = -1
+        D[y, x] = 1e9
+        for t in range(60):
+            px = T.cast(x, "float32") + 0.5
+            py = T.cast(y, "float32") + 0.5
+            e0 = (V[t, 1, 0] - V[t, 0, 0]) * (py - V[t, 0, 1]) - (V[t, 1, 1] - V[t, 0, 1]) * (px - V[t, 0, 0])
+            e1 = (V[t, 2, 0] - V[t, 1, 0]) * (py - V[t, 1, 1]) - (V[t, 2, 1] - V[t, 1, 1]) * (px - V[t, 1, 0])
+            e2 = (V[t, 0, 0] - V[t, 2, 0]) * (py - V[t, 2, 1]) - (V[t, 0, 1] - V[t, 2, 1]) * (px - V[t, 2, 0])
+            if e0 >= 0.0 and e1 >= 0.0 and e2 >= 0.0 and Z[t] < D[y, x]:
+                D[y, x] = Z[t]
+                I[y, x] = t
+
+
+@T.prim_func
+def d2q9(
+    F: T.Buffer((9, 64, 96), "float32"),
+    G: T.Buffer((9, 64, 96), "float32"),
+    cx: T.Buffer((9,), "int32"),
+    cy: T.Buffer((9,), "int32"),
+    w: T.Buffer((9,), "float32"),
+):
+    for y, x in T.grid(64, 96):
+        rho = T.alloc_buffer((1,), "float32")
+        u = T.alloc_buffer((1,), "float32")
+        v = T.alloc_buffer((1,), "float32")
+        rho[0] = 0.0
+        u[0] = 0.0
+        v[0] = 0.0
+        for q in range(9):
+            f = F[q, (y - cy[q] + 64) % 64, (x - cx[q] + 96) % 96]
+            rho[0] = rho[0] + f
+            u[0] = u[0] + f * T.cast(cx[q], "float32")
+            v[0] = v[0] + f * T.cast(cy[q], "float32")
+        u[0] = u[0] / rho[0]
+        v[0] = v[0] / rho[0]
+        for q in range(9):
+            f = F[q, (y - cy[q] + 64) % 64, (x - cx[q] + 96) % 96]
+            c = T.cast(cx[q], "float32") * u[0] + T.cast(cy[q], "float32") * v[0]
+            e = w[q] * rho[0] * (1.0 + 3.0 * c + 4.5 * c * c - 1.5 * (u[0] * u[0] + v[0] * v[0]))
+            G[q, y, x] = f - 0.6 * (f - e)
+
+
+@T.prim_func
+def schrodinger(R: T.Buffer((2000,), "float32"), I: T.Buffer((2000,), "float32"), V: T.Buffer((2000,), "float32")):
+    for t in range(100):
+        for x in range(1, 1999):
+            R[x] = R[x] - 0.1 * (I[x + 1] - 2.0 * I[x] + I[x - 1]) + 0.1 * V[x] * I[x]
+        for x in range(1, 1999):
+            I[x] = I[x] + 0.1 * (R[x + 1] - 2.0 * R[x] + R[x - 1]) - 0.1 * V[x] * R[x]
+
+
+@T.prim_func
+def bond_angles(
+    X: T.Buffer((400, 3), "float32"),
+    T3: T.Buffer((900, 3), "int32"),
+    E: T.Buffer((1,), "float32"),
+    C: T.Buffer((900,), "float32"),
+):
+    E[0] = 0.0
+    for k in range(900):
+        d = T.alloc_buffer((1,), "float32")
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        d[0] = 0.0
+        a[0] = 0.0
+        b[0] = 0.0
+        for c in range(3):
+            p = X[T3[k, 0], c] - X[T3[k, 1], c]
+            q = X[T3[k, 2], c] - X[T3[k, 1], c]
+            d[0] = d[0] + p * q
+            a[0] = a[0] + p * p
+            b[0] = b[0] + q * q
+        C[k] = d[0] / T.sqrt(a[0] * b[0] + 1e-6)
+        E[0] = E[0] + (C[k] + 0.33) * (C[k] + 0.33)
+
+
+@T.prim_func
+def pssm_scan(
+    S: T.Buffer((20000,), "int32"),
+    M: T.Buffer((12, 4), "float32"),
+    O: T.Buffer((19989,), "float32"),
+    best: T.Buffer((1,), "float32"),
+    at: T.Buffer((1,), "int32"),
+):
+    best[0] = -1e30
+    at[0] = 0
+    for i in range(19989):
+        O[i] = 0.0
+        for k in range(12):
+            O[i] = O[i] + M[k, S[i + k]]
+        if O[i] > best[0]:
+            best[0] = O[i]
+            at[0] = i
+
+
+@T.prim_func
+def variogram(
+    X: T.Buffer((500, 2), "float32"),
+    Z: T.Buffer((500,), "float32"),
+    G: T.Buffer((16,), "float32"),
+    N: T.Buffer((16,), "int32"),
+):
+    for k in range(16):
+        G[k] = 0.0
+        N[k] = 0
+    for i in range(500):
+        for j in range(i + 1, 500):
+            dx = X[i, 0] - X[j, 0]
+            dy = X[i, 1] - X[j, 1]
+            r = T.sqrt(dx * dx + dy * dy)
+            if r < 1.6:
+                b = T.cast(r * 10.0, "int32")
+                G[b] = G[b] + 0.5 * (Z[i] - Z[j]) * (Z[i] - Z[j])
+                N[b] = N[b] + 1
+    for k in range(16):
+        G[k] = G[k] / T.cast(T.max(N[k], 1), "float32")
+
+
+@T.prim_func
+def lookback_option(Z: T.Buffer((4000, 64), "float32"), P: T.Buffer((2,), "float32")):
+    P[0] = 0.0
+    P[1] = 0.0
+    for p in range(4000):
+        s = T.alloc_buffer((1,), "float32")
+        a = T.alloc_buffer((1,), "float32")
+        hi = T.alloc_buffer((1,), "float32")
+        lo = T.alloc_buffer((1,), "float32")
+        s[0] = 1.0
+        a[0] = 1.0
+        hi[0] = 1.0
+        lo[0] = 1.0
+        for t in range(64):
+            s[0] = s[0] * T.exp(0.0001 + 0.02 * Z[p, t])
+            a[0] = a[0] * T.exp(0.0001 - 0.02 * Z[p, t])
+            hi[0] = T.max(hi[0], s[0])
+            lo[0] = T.min(lo[0], a[0])
+        P[0] = P[0] + (hi[0] - s[0]) / 4000.0
+        P[1] = P[1] + (a[0] - lo[0]) / 4000.0
+
+
+@T.prim_func
+def absmax_groups(
+    K: T.Buffer((64, 1024), "float32"), Q: T.Buffer((64, 1024), "int8"), S: T.Buffer((64, 32), "float32")
+):
+    for r, g in T.grid(64, 32):
+        S[r, g] = 1e-8
+        for k in range(32):
+            S[r, g] = T.max(S[r, g], T.abs(K[r, 32 * g + k]))
+        S[r, g] = S[r, g] / 127.0
+        for k in range(32):
+            Q[r, 32 * g + k] = T.cast(T.min(T.max(T.round(K[r, 32 * g + k] / S[r, g]), -127.0), 127.0), "int8")
+
+
+@T.prim_func
+def deformable_conv(
+    X: T.Buffer((16, 32, 32), "float32"),
+    O: T.Buffer((9, 2, 32, 32), "float32"),
+    W: T.Buffer((8, 16, 9), "float32"),
+    Y: T.Buffer((8, 32, 32), "float32"),
+):
+    for o, y, x in T.grid(8, 32, 32):
+        Y[o, y, x] = 0.0
+        for c, k in T.grid(16, 9):
+            py = T.min(T.max(T.cast(y + k // 3 - 1, "float32") + O[k, 0, y, x], 0.0), 30.99)
+            px = T.min(T.max(T.cast(x + k % 3 - 1, "float32") + O[k, 1, y, x], 0.0), 30.99)
+            iy = T.cast(py, "int32")
+            ix = T.cast(px, "int32")
+            fy = py - T.cast(iy, "float32")
+            fx = px - T.cast(ix, "float32")
+            v = (1.0 - fy) * ((1.0 - fx) * X[c, iy, ix] + fx * X[c, iy, ix + 1]) + fy * (
+                (1.0 - fx) * X[c, iy + 1, ix] + fx * X[c, iy + 1, ix + 1]
+            )
+            Y[o, y, x] = Y[o, y, x] + W[o, c, k] * v
+
+
+@T.prim_func
+def softmax_backward(
+    S: T.Buffer((8, 96, 96), "float32"),
+    G: T.Buffer((8, 96, 64), "float32"),
+    V: T.Buffer((8, 96, 64), "float32"),
+    D: T.Buffer((8, 96, 96), "float32"),
+):
+    for h, i in T.grid(8, 96):
+        p = T.alloc_buffer((96,), "float32")
+        g = T.alloc_buffer((96,), "float32")
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        d = T.alloc_buffer((1,), "float32")
+        m[0] = -1e30
+        z[0] = 0.0
+        d[0] = 0.0
+        for j in range(i + 1):
+            m[0] = T.max(m[0], S[h, i, j])
+        for j in range(i + 1):
+            p[j] = T.exp(S[h, i, j] - m[0])
+            z[0] = z[0] + p[j]
+        for j in range(i + 1):
+            g[j] = 0.0
+            for c in range(64):
+                g[j] = g[j] + G[h, i, c] * V[h, j, c]
+            d[0] = d[0] + g[j] * p[j] / z[0]
+        for j in range(96):
+            if j <= i:
+                D[h, i, j] = p[j] / z[0] * (g[j] - d[0])
+            else:
+                D[h, i, j] = 0.0
+
+
+@T.prim_func
+def transducer(B: T.Buffer((80, 30), "float32"), L: T.Buffer((80, 30), "float32"), A: T.Buffer((80, 30), "float32")):
+    for t in range(80):
+        for u in range(30):
+            if t == 0 and u == 0:
+                A[t, u] = 0.0
+            elif t == 0:
+                A[t, u] = A[t, u - 1] + L[t, u - 1]
+            elif u == 0:
+                A[t, u] = A[t - 1, u] + B[t - 1, u]
+            else:
+                m = T.max(A[t - 1, u] + B[t - 1, u], A[t, u - 1] + L[t, u - 1])
+                A[t, u] = m + T.log(T.exp(A[t - 1, u] + B[t - 1, u] - m) + T.exp(A[t, u - 1] + L[t, u - 1] - m))
+
+
+@T.prim_func
+def k_core(A: T.Buffer((200, 200), "int32"), alive: T.Buffer((200,), "int32")):
+    for v in range(200):
+        alive[v] = 1
+    for it in range(20):
+        degree = T.alloc_buffer((200,), "int32")
+        for v in range(200):
+            degree[v] = 0
+            for u in range(200):
+                degree[v] = degree[v] + A[v, u] * alive[u]
+        for v in range(200):
+            if degree[v] < 8:
+                alive[v] = 0
+
+
+@T.prim_func
+def first_fit(W: T.Buffer((400,), "float32"), bins: T.Buffer((100,), "float32"), where: T.Buffer((400,), "int32")):
+    for b in range(100):
+        bins[b] = 0.0
+    for i in range(400):
+        where[i] = -1
+        for b in range(100):
+            if where[i] < 0 and bins[b] + W[i] <= 1.0:
+                where[i] = b
+        if where[i] >= 0:
+            bins[where[i]] = bins[where[i]] + W[i]
+
+
+@T.prim_func
+def bignum_add(A: T.Buffer((256, 64), "int32"), B: T.Buffer((256, 64), "int32"), C: T.Buffer((256, 65), "int32")):
+    for r in range(256):
+        carry = T.alloc_buffer((1,), "int32")
+        carry[0] = 0
+        for k in range(64):
+            s = A[r, k] + B[r, k] + carry[0]
+            C[r, k] = s % 10000
+            carry[0] = s // 10000
+        C[r, 64] = carry[0]
+
+
+@T.prim_func
+def bignum_mul(A: T.Buffer((64, 24), "int32"), B: T.Buffer((64, 24), "int32"), C: T.Buffer((64, 48), "int32")):
+    for r in range(64):
+        acc = T.alloc_buffer((48,), "int32")
+        for k in range(48):
+            acc[k] = 0
+        for i, j in T.grid(24, 24):
+            acc[i + j] = acc[i + j] + A[r, i] * B[r, j]
+        carry = T.alloc_buffer((1,), "int32")
+        carry[0] = 0
+        for k in range(48):
+            C[r, k] = (acc[k] + carry[0]) % 1000
+            carry[0] = (acc[k] + carry[0]) // 1000
+
+
+@T.prim_func
+def brians_brain(S: T.Buffer((96, 96), "int32")):
+    for t in range(16):
+        N = T.alloc_buffer((96, 96), "int32")
+        for y, x in T.grid(96, 96):
+            n = T.alloc_buffer((1,), "int32")
+            n[0] = 0
+            for dy, dx in T.grid(3, 3):
+                if (dy != 1 or dx != 1) and S[(y + dy + 95) % 96, (x + dx + 95) % 96] == 1:
+                    n[0] = n[0] + 1
+            if S[y, x] == 0:
+                if n[0] == 2:
+                    N[y, x] = 1
+                else:
+                    N[y, x] = 0
+            elif S[y, x] == 1:
+                N[y, x] = 2
+            else:
+                N[y, x] = 0
+        for y, x in T.grid(96, 96):
+            S[y, x] = N[y, x]
+
+
+@T.prim_func
+def range_minima(A: T.Buffer((4096,), "int32"), Q: T.Buffer((2000, 2), "int32"), R: T.Buffer((2000,), "int32")):
+    S = T.alloc_buffer((13, 4096), "int32")
+    for i in range(4096):
+        S[0, i] = A[i]
+    for k in range(1, 13):
+        for i in range(4096):
+            if i + (1 << (k - 1)) < 4096:
+                S[k, i] = T.min(S[k - 1, i], S[k - 1, i + (1 << (k - 1))])
+            else:
+                S[k, i] = S[k - 1, i]
+    for q in range(2000):
+        k = T.alloc_buffer((1,), "int32")
+        k[0] = 0
+        for b in range(1, 13):
+            if (1 << b) <= Q[q, 1]:
+                k[0] = b
+        R[q] = T.min(S[k[0], Q[q, 0]], S[k[0], Q[q, 0] + Q[q, 1] - (1 << k[0])])
+
+
+@T.prim_func
+def hampel(X: T.Buffer((16, 2000), "float32"), Y: T.Buffer((16, 2000), "float32")):
+    for b, t in T.grid(16, 2000):
+        if t < 3 or t >= 1997:
+            Y[b, t] = X[b, t]
+        else:
+            w = T.alloc_buffer((7,), "float32")
+            d = T.alloc_buffer((7,), "float32")
+            for k in range(7):
+                w[k] = X[b, t + k - 3]
+            for p in range(6):
+                for k in range(6 - p):
+                    if w[k] > w[k + 1]:
+                        s = w[k]
+                        w[k] = w[k + 1]
+                        w[k + 1] = s
+            for k in range(7):
+                d[k] = T.abs(X[b, t + k - 3] - w[3])
+            for p in range(6):
+                for k in range(6 - p):
+                    if d[k] > d[k + 1]:
+                        s = d[k]
+                        d[k] = d[k + 1]
+                        d[k + 1] = s
+            if T.abs(X[b, t] - w[3]) > 3.0 * 1.4826 * d[3]:
+                Y[b, t] = w[3]
+            else:
+                Y[b, t] = X[b, t]
+
+
+@T.prim_func
+def cic_decimator(X: T.Buffer((16, 4096), "int32"), Y: T.Buffer((16, 512), "int32")):
+    for b in range(16):
+        i1 = T.alloc_buffer((1,), "int32")
+        i2 = T.alloc_buffer((1,), "int32")
+        c1 = T.alloc_buffer((1,), "int32")
+        c2 = T.alloc_buffer((1,), "int32")
+        i1[0] = 0
+        i2[0] = 0
+        c1[0] = 0
+        c2[0] = 0
+        for t in range(4096):
+            i1[0] = i1[0] + X[b, t]
+            i2[0] = i2[0] + i1[0]
+            if t % 8 == 7:
+                a = i2[0]
+                d = a - c1[0]
+                c1[0] = a
+                Y[b, t // 8] = d - c2[0]
+                c2[0] = d
+
+
+@T.prim_func
+def gain_control(X: T.Buffer((64, 2000), "float32"), Y: T.Buffer((64, 2000), "float32")):
+    for b in range(64):
+        g = T.alloc_buffer((1,), "float32")
+        g[0] = 1.0
+        for t in range(2000):
+            Y[b, t] = g[0] * X[b, t]
+            g[0] = T.min(T.max(g[0] + 0.01 * (0.5 - T.abs(Y[b, t])), 0.1), 10.0)
+
+
+@T.prim_func
+def viterbi_k3(R: T.Buffer((64, 200, 2), "float32"), D: T.Buffer((64, 200), "int32")):
+    for b in range(64):
+        cost = T.alloc_buffer((4,), "float32")
+        new = T.alloc_buffer((4,), "float32")
+        back = T.alloc_buffer((200, 4), "int32")
+        state = T.alloc_buffer((1,), "int32")
+        for s in range(4):
+            cost[s] = 1e6
+        cost[0] = 0.0
+        for t in range(200):
+            for s in range(4):
+                best = T.alloc_buffer((1,), "float32")
+                best[0] = 1e9
+                for k in range(2):
+                    p = (s * 2) % 4 + k
+                    o0 = T.cast((s // 2) ^ (p // 2) ^ (p % 2), "float32")
+                    o1 = T.cast((s // 2) ^ (p % 2), "float32")
+                    m = cost[p] + (R[b, t, 0] - o0) * (R[b, t, 0] - o0) + (R[b, t, 1] - o1) * (R[b, t, 1] - o1)
+                    if m < best[0]:
+                        best[0] = m
+                        back[t, s] = p
+                new[s] = best[0]
+            for s in range(4):
+                cost[s] = new[s]
+        state[0] = 0
+        for s in range(1, 4):
+            if cost[s] < cost[state[0]]:
+                state[0] = s
+        for r in range(200):
+            D[b, 199 - r] = state[0] // 2
+            state[0] = back[199 - r, state[0]]
+
+
+@T.prim_func
+def aes_round(
+    S: T.Buffer((2000, 4, 4), "int32"),
+    box: T.Buffer((256,), "int32"),
+    K: T.Buffer((4, 4), "int32"),
+    O: T.Buffer((2000, 4, 4), "int32"),
+):
+    for b in range(2000):
+        U = T.alloc_buffer((4, 4), "int32")
+        for r, c in T.grid(4, 4):
+            U[r, c] = box[S[b, r, (c + r) % 4]]
+        for c in range(4):
+            for r in range(4):
+                x = U[r, c]
+                y = U[(r + 1) % 4, c]
+                O[b, r, c] = (
+                    ((x * 2) ^ ((x // 128) * 283))
+                    ^ (y ^ ((y * 2) ^ ((y // 128) * 283)))
+                    ^ U[(r + 2) % 4, c]
+                    ^ U[(r + 3) % 4, c]
+                    ^ K[r, c]
+                )
+
+
+@T.prim_func
+def rc4(K: T.Buffer((16,), "int32"), O: T.Buffer((512,), "int32")):
+    S = T.alloc_buffer((256,), "int32")
+    j = T.alloc_buffer((1,), "int32")
+    for i in range(256):
+        S[i] = i
+    j[0] = 0
+    for i in range(256):
+        j[0] = (j[0] + S[i] + K[i % 16]) % 256
+        t = S[i]
+        S[i] = S[j[0]]
+        S[j[0]] = t
+    j[0] = 0
+    for n in range(512):
+        j[0] = (j[0] + S[(n + 1) % 256]) % 256
+        t = S[(n + 1) % 256]
+        S[(n + 1) % 256] = S[j[0]]
+        S[j[0]] = t
+        O[n] = S[(S[(n + 1) % 256] + S[j[0]]) % 256]
+
+
+@T.prim_func
+def trilinear(V: T.Buffer((24, 24, 24), "float32"), P: T.Buffer((4000, 3), "float32"), O: T.Buffer((4000,), "float32")):
+    for n in range(4000):
+        O[n] = 0.0
+        for a, b, c in T.grid(2, 2, 2):
+            x = T.cast(T.floor(P[n, 0]), "int32")
+            y = T.cast(T.floor(P[n, 1]), "int32")
+            z = T.cast(T.floor(P[n, 2]), "int32")
+            fx = P[n, 0] - T.cast(x, "float32")
+            fy = P[n, 1] - T.cast(y, "float32")
+            fz = P[n, 2] - T.cast(z, "float32")
+            wx = T.if_then_else(a == 1, fx, 1.0 - fx)
+            wy = T.if_then_else(b == 1, fy, 1.0 - fy)
+            wz = T.if_then_else(c == 1, fz, 1.0 - fz)
+            O[n] = O[n] + wx * wy * wz * V[x + a, y + b, z + c]
+
+
+@T.prim_func
+def lax_wendroff(U: T.Buffer((4000,), "float32"), W: T.Buffer((4000,), "float32")):
+    for t in range(50):
+        for i in range(4000):
+            W[i] = (
+                U[i]
+                - 0.25 * (U[(i + 1) % 4000] - U[(i + 3999) % 4000])
+                + 0.125 * (U[(i + 1) % 4000] - 2.0 * U[i] + U[(i + 3999) % 4000])
+            )
+        for i in range(4000):
+            U[i] = W[i]
+
+
+@T.prim_func
+def vorticity(
+    U: T.Buffer((128, 128), "float32"),
+    V: T.Buffer((128, 128), "float32"),
+    FX: T.Buffer((128, 128), "float32"),
+    FY: T.Buffer((128, 128), "float32"),
+):
+    w = T.alloc_buffer((128, 128), "float32")
+    for y, x in T.grid(128, 128):
+        if y > 0 and y < 127 and x > 0 and x < 127:
+            w[y, x] = 0.5 * (V[y, x + 1] - V[y, x - 1] - U[y + 1, x] + U[y - 1, x])
+        else:
+            w[y, x] = 0.0
+    for y, x in T.grid(128, 128):
+        if y > 0 and y < 127 and x > 0 and x < 127:
+            gx = 0.5 * (T.abs(w[y, x + 1]) - T.abs(w[y, x - 1]))
+            gy = 0.5 * (T.abs(w[y + 1, x]) - T.abs(w[y - 1, x]))
+            n = T.sqrt(gx * gx + gy * gy) + 1e-5
+            FX[y, x] = 0.3 * gy / n * w[y, x]
+            FY[y, x] = -0.3 * gx / n * w[y, x]
+        else:
+            FX[y, x] = 0.0
+            FY[y, x] = 0.0
+
+
+@T.prim_func
+def markov_credit(
+    P: T.Buffer((8, 8), "float32"),
+    D: T.Buffer((120,), "float32"),
+    S: T.Buffer((8,), "float32"),
+    L: T.Buffer((1,), "float32"),
+):
+    L[0] = 0.0
+    for t in range(120):
+        n = T.alloc_buffer((8,), "float32")
+        for j in range(8):
+            n[j] = 0.0
+            for i in range(8):
+                n[j] = n[j] + S[i] * P[i, j]
+        L[0] = L[0] + (n[7] - S[7]) * D[t]
+        for j in range(8):
+            S[j] = n[j]
+
+
+@T.prim_func
+def sage_mean(
+    X: T.Buffer((500, 32), "float32"),
+    N: T.Buffer((500, 10), "int32"),
+    deg: T.Buffer((500,), "int32"),
+    W: T.Buffer((64, 48), "float32"),
+    Y: T.Buffer((500, 48), "float32"),
+):
+    for v in range(500):
+        m = T.alloc_buffer((32,), "float32")
+        q = T.alloc_buffer((1,), "float32")
+        for c in range(32):
+            m[c] = 0.0
+            for k in range(10):
+                if k < deg[v]:
+                    m[c] = m[c] + X[N[v, k], c]
+            m[c] = m[c] / T.cast(T.max(deg[v], 1), "float32")
+        q[0] = 0.0
+        for o in range(48):
+            Y[v, o] = 0.0
+            for c in range(32):
+                Y[v, o] = Y[v, o] + X[v, c] * W[c, o] + m[c] * W[c + 32, o]
+            Y[v, o] = T.max(Y[v, o], 0.0)
+            q[0] = q[0] + Y[v, o] * Y[v, o]
+        for o in range(48):
+            Y[v, o] = Y[v, o] / T.sqrt(q[0] + 1e-6)
+
+
+@T.prim_func
+def gabor_bank(A: T.Buffer((64, 64), "float32"), R: T.Buffer((8, 56, 56), "float32")):
+    for o in range(8):
+        K = T.alloc_buffer((9, 9), "float32")
+        for u, v in T.grid(9, 9):
+            c = T.cos(T.cast(o, "float32") * 0.3926991)
+            s = T.sin(T.cast(o, "float32") * 0.3926991)
+            a = T.cast(u - 4, "float32") * c + T.cast(v - 4, "float32") * s
+            b = T.cast(v - 4, "float32") * c - T.cast(u - 4, "float32") * s
+            K[u, v] = T.exp(-0.08 * (a * a + 0.25 * b * b)) * T.cos(1.5 * a)
+        for y, x in T.grid(56, 56):
+            R[o, y, x] = 0.0
+            for u, v in T.grid(9, 9):
+                R[o, y, x] = R[o, y, x] + K[u, v] * A[y + u, x + v]
+
+
+@T.prim_func
+def phong(
+    N: T.Buffer((128, 128, 3), "float32"),
+    L: T.Buffer((4, 3), "float32"),
+    I: T.Buffer((4,), "float32"),
+    C: T.Buffer((128, 128), "float32"),
+):
+    for y, x in T.grid(128, 128):
+        C[y, x] = 0.1
+        for l in range(4):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for c in range(3):
+                d[0] = d[0] + N[y, x, c] * L[l, c]
+            r = T.max(2.0 * d[0] * N[y, x, 2] - L[l, 2], 0.0)
+            if d[0] > 0.0:
+                C[y, x] = C[y, x] + I[l] * (0.7 * d[0] + 0.2 * r * r * r * r * r * r * r * r)
+        C[y, x] = T.min(C[y, x], 1.0)
+
+
+@T.prim_func
+def diagonal_order(A: T.Buffer((100, 80), "int32"), O: T.Buffer((8000,), "int32")):
+    n = T.alloc_buffer((1,), "int32")
+    n[0] = 0
+    for d in range(179):
+        for i in range(100):
+            if d - i >= 0 and d - i < 80:
+                O[n[0]] = A[i, d - i]
+                n[0] = n[0] + 1
+
+
+@T.prim_func
+def fenwick(U: T.Buffer((500,), "int32"), V: T.Buffer((500,), "int32"), F: T.Buffer((1025,), "int32")):
+    for k in range(1025):
+        F[k] = 0
+    for q in range(500):
+        p = T.alloc_buffer((1,), "int32")
+        p[0] = U[q] + 1
+        for s in range(11):
+            if p[0] <= 1024:
+                F[p[0]] = F[p[0]] + V[q]
+                p[0] = p[0] + (p[0] & (0 - p[0]))
+
+
+@T.prim_func
+def julia(Z: T.Buffer((2,), "float32"), O: T.Buffer((128, 128), "float32")):
+    for y, x in T.grid(128, 128):
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        a[0] = T.cast(x, "float32") / 42.0 - 1.5
+        b[0] = T.cast(y, "float32") / 42.0 - 1.5
+        O[y, x] = 0.0
+        for k in range(40):
+            if a[0] * a[0] + b[0] * b[0] < 4.0:
+                n = a[0] * a[0] - b[0] * b[0] + Z[0]
+                b[0] = 2.0 * a[0] * b[0] + Z[1]
+                a[0] = n
+                O[y, x] = O[y, x] + T.exp(0.0 - T.sqrt(a[0] * a[0] + b[0] * b[0]))
+
+
+@T.prim_func
+def rnn_bptt(
+    X: T.Buffer((50, 16), "float32"),
+    U: T.Buffer((24, 16), "float32"),
+    W: T.Buffer((24, 24), "float32"),
+    G: T.Buffer((50, 24), "float32"),
+    dW: T.Buffer((24, 24), "float32"),
+    dU: T.Buffer((24, 16), "float32"),
+):
+    H = T.alloc_buffer((51, 24), "float32")
+    d = T.alloc_buffer((24,), "float32")
+    e = T.alloc_buffer((24,), "float32")
+    for i in range(24):
+        H[0, i] = 0.0
+        d[i] = 0.0
+    for i, j in T.grid(24, 24):
+        dW[i, j] = 0.0
+    for i, j in T.grid(24, 16):
+        dU[i, j] = 0.0
+    for t in range(50):
+        for i in range(24):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for j in range(16):
+                s[0] = s[0] + U[i, j] * X[t, j]
+            for j in range(24):
+                s[0] = s[0] + W[i, j] * H[t, j]
+            H[t + 1, i] = T.tanh(s[0])
+    for r in range(50):
+        for i in range(24):
+            e[i] = (d[i] + G[49 - r, i]) * (1.0 - H[50 - r, i] * H[50 - r, i])
+        for i, j in T.grid(24, 24):
+            dW[i, j] = dW[i, j] + e[i] * H[49 - r, j]
+        for i, j in T.grid(24, 16):
+            dU[i, j] = dU[i, j] + e[i] * X[49 - r, j]
+        for j in range(24):
+            d[j] = 0.0
+            for i in range(24):
+                d[j] = d[j] + W[i, j] * e[i]
+
+
+@T.prim_func
+def karplus(N: T.Buffer((16, 160), "float32"), Y: T.Buffer((16, 6000), "float32")):
+    for v in range(16):
+        line = T.alloc_buffer((160,), "float32")
+        for k in range(160):
+            line[k] = N[v, k]
+        for t in range(6000):
+            Y[v, t] = line[t % 160]
+            line[t % 160] = 0.498 * (line[t % 160] + line[(t + 1) % 160])
+
+
+@T.prim_func
+def chorus(X: T.Buffer((4, 8000), "float32"), D: T.Buffer((8000,), "int32"), Y: T.Buffer((4, 8000), "float32")):
+    for t in range(8000):
+        T.assume(D[t] >= 1 and D[t] <= 200)
+    for c in range(4):
+        for t in range(8000):
+            if t >= D[t]:
+                Y[c, t] = 0.7 * X[c, t] + 0.3 * X[c, t - D[t]]
+            else:
+                Y[c, t] = 0.7 * X[c, t]
+
+
+@T.prim_func
+def moving_rms(X: T.Buffer((8, 10000), "float32"), R: T.Buffer((8, 9937), "float32")):
+    for c in range(8):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for k in range(64):
+            s[0] = s[0] + X[c, k] * X[c, k]
+        for t in range(9937):
+            R[c, t] = T.sqrt(T.max(s[0], 0.0) / 64.0)
+            if t < 9936:
+                s[0] = s[0] + X[c, t + 64] * X[c, t + 64] - X[c, t] * X[c, t]
+
+
+@T.prim_func
+def schmitt(X: T.Buffer((32, 4000), "float32"), S: T.Buffer((32, 4000), "int32"), edges: T.Buffer((32,), "int32")):
+    for c in range(32):
+        state = T.alloc_buffer((1,), "int32")
+        state[0] = 0
+        edges[c] = 0
+        for t in range(4000):
+            if state[0] == 0 and X[c, t] > 0.5:
+                state[0] = 1
+                edges[c] = edges[c] + 1
+            elif state[0] == 1 and X[c, t] < -0.5:
+                state[0] = 0
+            S[c, t] = state[0]
+
+
+@T.prim_func
+def window_energy(X: T.Buffer((20000,), "float32"), W: T.Buffer((512,), "float32"), E: T.Buffer((153, 8), "float32")):
+    for f in range(153):
+        for b in range(8):
+            E[f, b] = 0.0
+            for k in range(64):
+                v = X[128 * f + 64 * b + k] * W[64 * b + k]
+                E[f, b] = E[f, b] + v * v
+            E[f, b] = T.log(E[f, b] + 1e-6)
+
+
+@T.prim_func
+def merge_sorted(A: T.Buffer((64, 100), "int32"), B: T.Buffer((64, 120), "int32"), C: T.Buffer((64, 220), "int32")):
+    for r in range(64):
+        i = T.alloc_buffer((1,), "int32")
+        j = T.alloc_buffer((1,), "int32")
+        i[0] = 0
+        j[0] = 0
+        for k in range(220):
+            if j[0] >= 120 or (i[0] < 100 and A[r, T.min(i[0], 99)] <= B[r, T.min(j[0], 119)]):
+                C[r, k] = A[r, T.min(i[0], 99)]
+                i[0] = i[0] + 1
+            else:
+                C[r, k] = B[r, T.min(j[0], 119)]
+                j[0] = j[0] + 1
+
+
+@T.prim_func
+def group_totals(
+    K: T.Buffer((20000,), "int32"),
+    V: T.Buffer((20000,), "float32"),
+    S: T.Buffer((100,), "float32"),
+    M: T.Buffer((100,), "float32"),
+    C: T.Buffer((100,), "int32"),
+    A: T.Buffer((100,), "float32"),
+):
+    for k in range(100):
+        S[k] = 0.0
+        M[k] = -1e30
+        C[k] = 0
+    for i in range(20000):
+        S[K[i]] = S[K[i]] + V[i]
+        M[K[i]] = T.max(M[K[i]], V[i])
+        C[K[i]] = C[K[i]] + 1
+    for k in range(100):
+        if C[k] > 0:
+            A[k] = S[k] / T.cast(C[k], "float32")
+        else:
+            A[k] = 0.0
+
+
+@T.prim_func
+def running_rank(X: T.Buffer((1000,), "float32"), R: T.Buffer((1000,), "int32")):
+    for i in range(1000):
+        R[i] = 0
+        for j in range(i):
+            if X[j] < X[i]:
+                R[i] = R[i] + 1
+
+
+@T.prim_func
+def top_scores(
+    Q: T.Buffer((200, 32), "float32"),
+    K: T.Buffer((500, 32), "float32"),
+    S: T.Buffer((200, 3), "float32"),
+    I: T.Buffer((200, 3), "int32"),
+):
+    for q in range(200):
+        for t in range(3):
+            S[q, t] = -1e30
+            I[q, t] = -1
+        for k in range(500):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for d in range(32):
+                s[0] = s[0] + Q[q, d] * K[k, d]
+            if s[0] > S[q, 0]:
+                S[q, 2] = S[q, 1]
+                I[q, 2] = I[q, 1]
+                S[q, 1] = S[q, 0]
+                I[q, 1] = I[q, 0]
+                S[q, 0] = s[0]
+                I[q, 0] = k
+            elif s[0] > S[q, 1]:
+                S[q, 2] = S[q, 1]
+                I[q, 2] = I[q, 1]
+                S[q, 1] = s[0]
+                I[q, 1] = k
+            elif s[0] > S[q, 2]:
+                S[q, 2] = s[0]
+                I[q, 2] = k
+
+
+@T.prim_func
+def stencil_material(
+    T0: T.Buffer((130, 130), "float32"),
+    mat: T.Buffer((128, 128), "int32"),
+    cond: T.Buffer((4,), "float32"),
+    src: T.Buffer((128, 128), "float32"),
+    T1: T.Buffer((130, 130), "float32"),
+):
+    for s in range(10):
+        for y, x in T.grid(128, 128):
+            k = cond[mat[y, x]]
+            lap = T0[y, x + 1] + T0[y + 2, x + 1] + T0[y + 1, x] + T0[y + 1, x + 2] - 4.0 * T0[y + 1, x + 1]
+            T1[y + 1, x + 1] = T0[y + 1, x + 1] + k * lap + src[y, x]
+        for y, x in T.grid(128, 128):
+            T0[y + 1, x + 1] = T1[y + 1, x + 1]
+
+
+@T.prim_func
+def transform_points(
+    P: T.Buffer((20000, 3), "float32"),
+    M: T.Buffer((4, 4), "float32"),
+    S: T.Buffer((20000, 2), "float32"),
+    Z: T.Buffer((20000,), "float32"),
+):
+    for i in range(20000):
+        c = T.alloc_buffer((4,), "float32")
+        for r in range(4):
+            c[r] = M[r, 3]
+            for k in range(3):
+                c[r] = c[r] + M[r, k] * P[i, k]
+        w = T.max(c[3], 0.001)
+        S[i, 0] = c[0] / w
+        S[i, 1] = c[1] / w
+        Z[i] = c[2]
+
+
+@T.prim_func
+def face_normals(
+    V: T.Buffer((2000, 3), "float32"),
+    F: T.Buffer((3800, 3), "int32"),
+    N: T.Buffer((3800, 3), "float32"),
+    area: T.Buffer((1,), "float32"),
+):
+    area[0] = 0.0
+    for f in range(3800):
+        e = T.alloc_buffer((3,), "float32")
+        g = T.alloc_buffer((3,), "float32")
+        n = T.alloc_buffer((3,), "float32")
+        for c in range(3):
+            e[c] = V[F[f, 1], c] - V[F[f, 0], c]
+            g[c] = V[F[f, 2], c] - V[F[f, 0], c]
+        for c in range(3):
+            n[c] = e[(c + 1) % 3] * g[(c + 2) % 3] - e[(c + 2) % 3] * g[(c + 1) % 3]
+        s = T.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]) + 1e-12
+        for c in range(3):
+            N[f, c] = n[c] / s
+        area[0] = area[0] + 0.5 * s
+
+
+@T.prim_func
+def skinning(
+    V: T.Buffer((4000, 3), "float32"),
+    B: T.Buffer((4000, 4), "int32"),
+    W: T.Buffer((4000, 4), "float32"),
+    M: T.Buffer((32, 3, 4), "float32"),
+    O: T.Buffer((4000, 3), "float32"),
+):
+    for v in range(4000):
+        for r in range(3):
+            O[v, r] = 0.0
+            for j in range(4):
+                O[v, r] = O[v, r] + W[v, j] * (
+                    M[B[v, j], r, 0] * V[v, 0]
+                    + M[B[v, j], r, 1] * V[v, 1]
+                    + M[B[v, j], r, 2] * V[v, 2]
+                    + M[B[v, j], r, 3]
+                )
+
+
+@T.prim_func
+def gauss_newton(
+    X: T.Buffer((5000,), "float32"),
+    Y: T.Buffer((5000,), "float32"),
+    p: T.Buffer((3,), "float32"),
+    H: T.Buffer((3, 3), "float32"),
+    g: T.Buffer((3,), "float32"),
+    cost: T.Buffer((1,), "float32"),
+):
+    cost[0] = 0.0
+    for a in range(3):
+        g[a] = 0.0
+        for b in range(3):
+            H[a, b] = 0.0
+    for i in range(5000):
+        J = T.alloc_buffer((3,), "float32")
+        e = T.exp(-p[1] * X[i])
+        r = p[0] * e + p[2] - Y[i]
+        J[0] = e
+        J[1] = -p[0] * X[i] * e
+        J[2] = 1.0
+        cost[0] = cost[0] + r * r
+        for a in range(3):
+            g[a] = g[a] + J[a] * r
+            for b in range(3):
+                H[a, b] = H[a, b] + J[a] * J[b]
+
+
+@T.prim_func
+def tri_packed_solve(
+    L: T.Buffer((1275,), "float32"), b: T.Buffer((50, 40), "float32"), x: T.Buffer((50, 40), "float32")
+):
+    for c in range(40):
+        for i in range(50):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = b[i, c]
+            for j in range(i):
+                s[0] = s[0] - L[i * (i + 1) // 2 + j] * x[j, c]
+            x[i, c] = s[0] / L[i * (i + 1) // 2 + i]
+
+
+@T.prim_func
+def spiral(A: T.Buffer((40, 40), "int32"), O: T.Buffer((1600,), "int32")):
+    n = T.alloc_buffer((1,), "int32")
+    n[0] = 0
+    for r in range(20):
+        for j in range(r, 40 - r):
+            O[n[0]] = A[r, j]
+            n[0] = n[0] + 1
+        for i in range(r + 1, 40 - r):
+            O[n[0]] = A[i, 39 - r]
+            n[0] = n[0] + 1
+        for j in range(39 - 2 * r):
+            O[n[0]] = A[39 - r, 38 - r - j]
+            n[0] = n[0] + 1
+        for i in range(38 - 2 * r):
+            O[n[0]] = A[38 - r - i, r]
+            n[0] = n[0] + 1
+
+
+@T.prim_func
+def peak_picking(X: T.Buffer((16, 5000), "float32"), P: T.Buffer((16, 200), "int32"), n: T.Buffer((16,), "int32")):
+    for c in range(16):
+        n[c] = 0
+        last = T.alloc_buffer((1,), "int32")
+        last[0] = -100
+        for k in range(200):
+            P[c, k] = -1
+        for t in range(1, 4999):
+            if X[c, t] > X[c, t - 1] and X[c, t] >= X[c, t + 1] and X[c, t] > 1.0 and t - last[0] >= 25:
+                if n[c] < 200:
+                    P[c, n[c]] = t
+                    n[c] = n[c] + 1
+                last[0] = t
+
+
+@T.prim_func
+def bilinear_warp(
+    A: T.Buffer((96, 96, 3), "float32"), F: T.Buffer((96, 96, 2), "float32"), O: T.Buffer((96, 96, 3), "float32")
+):
+    for y, x in T.grid(96, 96):
+        sy = T.min(T.max(T.cast(y, "float32") + F[y, x, 0], 0.0), 94.999)
+        sx = T.min(T.max(T.cast(x, "float32") + F[y, x, 1], 0.0), 94.999)
+        iy = T.cast(sy, "int32")
+        ix = T.cast(sx, "int32")
+        fy = sy - T.cast(iy, "float32")
+        fx = sx - T.cast(ix, "float32")
+        for c in range(3):
+            top = A[iy, ix, c] * (1.0 - fx) + A[iy, ix + 1, c] * fx
+            bottom = A[iy + 1, ix, c] * (1.0 - fx) + A[iy + 1, ix + 1, c] * fx
+            O[y, x, c] = top * (1.0 - fy) + bottom * fy
+
+
+@T.prim_func
+def integral_blur(A: T.Buffer((128, 128), "float32"), O: T.Buffer((128, 128), "float32")):
+    S = T.alloc_buffer((129, 129), "float32")
+    for y in range(129):
+        S[y, 0] = 0.0
+    for x in range(129):
+        S[0, x] = 0.0
+    for y, x in T.grid(128, 128):
+        S[y + 1, x + 1] = A[y, x] + S[y, x + 1] + S[y + 1, x] - S[y, x]
+    for y, x in T.grid(128, 128):
+        y0 = T.max(y - 4, 0)
+        y1 = T.min(y + 5, 128)
+        x0 = T.max(x - 4, 0)
+        x1 = T.min(x + 5, 128)
+        O[y, x] = (S[y1, x1] - S[y0, x1] - S[y1, x0] + S[y0, x0]) / T.cast((y1 - y0) * (x1 - x0), "float32")
+
+
+@T.prim_func
+def particle_grid(
+    X: T.Buffer((3000, 2), "float32"), V: T.Buffer((3000, 2), "float32"), G: T.Buffer((32, 32, 3), "float32")
+):
+    for y, x, c in T.grid(32, 32, 3):
+        G[y, x, c] = 0.0
+    for p in range(3000):
+        iy = T.cast(X[p, 0] * 30.0, "int32")
+        ix = T.cast(X[p, 1] * 30.0, "int32")
+        fy = X[p, 0] * 30.0 - T.cast(iy, "float32")
+        fx = X[p, 1] * 30.0 - T.cast(ix, "float32")
+        for a, b in T.grid(2, 2):
+            wy = T.if_then_else(a == 0, 1.0 - fy, fy)
+            wx = T.if_then_else(b == 0, 1.0 - fx, fx)
+            G[iy + a, ix + b, 0] = G[iy + a, ix + b, 0] + wy * wx
+            G[iy + a, ix + b, 1] = G[iy + a, ix + b, 1] + wy * wx * V[p, 0]
+            G[iy + a, ix + b, 2] = G[iy + a, ix + b, 2] + wy * wx * V[p, 1]
+
+
+@T.prim_func
+def lookup_cdf(P: T.Buffer((300, 64), "float32"), U: T.Buffer((300,), "float32"), K: T.Buffer((300,), "int32")):
+    for r in range(300):
+        total = T.alloc_buffer((1,), "float32")
+        c = T.alloc_buffer((1,), "float32")
+        total[0] = 0.0
+        for k in range(64):
+            total[0] = total[0] + P[r, k]
+        c[0] = 0.0
+        K[r] = 63
+        for k in range(64):
+            c[0] = c[0] + P[r, k] / total[0]
+            if K[r] == 63 and U[r] < c[0]:
+                K[r] = k
+
+
+@T.prim_func
+def dropout_residual_norm(
+    X: T.Buffer((256, 128), "float32"),
+    H: T.Buffer((256, 128), "float32"),
+    M: T.Buffer((256, 128), "uint8"),
+    g: T.Buffer((128,), "float32"),
+    Y: T.Buffer((256, 128), "float32"),
+):
+    for i in range(256):
+        z = T.alloc_buffer((128,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for j in range(128):
+            z[j] = X[i, j]
+            if M[i, j] != 0:
+                z[j] = z[j] + H[i, j] / 0.9
+            s[0] = s[0] + z[j] * z[j]
+        for j in range(128):
+            Y[i, j] = z[j] * g[j] / T.sqrt(s[0] / 128.0 + 1e-6)
+
+
+@T.prim_func
+def cross_attention_pad(
+    Q: T.Buffer((4, 20, 32), "float32"),
+    K: T.Buffer((4, 60, 32), "float32"),
+    V: T.Buffer((4, 60, 32), "float32"),
+    n: T.Buffer((4,), "int32"),
+    O: T.Buffer((4, 20, 32), "float32"),
+):
+    for b, i in T.grid(4, 20):
+        p = T.alloc_buffer((60,), "float32")
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = -1e30
+        z[0] = 0.0
+        for j in range(60):
+            if j < n[b]:
+                p[j] = 0.0
+                for d in range(32):
+                    p[j] = p[j] + Q[b, i, d] * K[b, j, d]
+                p[j] = p[j] * 0.17677669
+            else:
+                p[j] = -1e30
+            m[0] = T.max(m[0], p[j])
+        for j in range(60):
+            p[j] = T.exp(p[j] - m[0])
+            z[0] = z[0] + p[j]
+        for d in range(32):
+            O[b, i, d] = 0.0
+            for j in range(60):
+                O[b, i, d] = O[b, i, d] + p[j] / z[0] * V[b, j, d]
+
+
+@T.prim_func
+def conv_bn_pool(
+    X: T.Buffer((8, 34, 34), "float32"),
+    W: T.Buffer((16, 8, 3, 3), "float32"),
+    s: T.Buffer((16,), "float32"),
+    t: T.Buffer((16,), "float32"),
+    Y: T.Buffer((16, 16, 16), "float32"),
+):
+    C = T.alloc_buffer((16, 32, 32), "float32")
+    for o, y, x in T.grid(16, 32, 32):
+        C[o, y, x] = 0.0
+        for c, dy, dx in T.grid(8, 3, 3):
+            C[o, y, x] = C[o, y, x] + W[o, c, dy, dx] * X[c, y + dy, x + dx]
+        C[o, y, x] = T.max(C[o, y, x] * s[o] + t[o], 0.0)
+    for o, y, x in T.grid(16, 16, 16):
+        Y[o, y, x] = T.max(
+            T.max(C[o, 2 * y, 2 * x], C[o, 2 * y, 2 * x + 1]), T.max(C[o, 2 * y + 1, 2 * x], C[o, 2 * y + 1, 2 * x + 1])
+        )
+
+
+@T.prim_func
+def einsum_chain(
+    A: T.Buffer((30, 40), "float32"),
+    B: T.Buffer((40, 50), "float32"),
+    C: T.Buffer((50, 20), "float32"),
+    D: T.Buffer((30, 20), "float32"),
+):
+    for i, l in T.grid(30, 20):
+        D[i, l] = 0.0
+        for j, k in T.grid(40, 50):
+            D[i, l] = D[i, l] + A[i, j] * B[j, k] * C[k, l]
+
+
+@T.prim_func
+def fir_bank(
+    X: T.Buffer((4096,), "float32"),
+    H: T.Buffer((12, 33), "float32"),
+    Y: T.Buffer((12, 4064), "float32"),
+    E: T.Buffer((12,), "float32"),
+):
+    for b in range(12):
+        E[b] = 0.0
+        for t in range(4064):
+            Y[b, t] = 0.0
+            for k in range(33):
+                Y[b, t] = Y[b, t] + H[b, k] * X[t + 32 - k]
+            E[b] = E[b] + Y[b, t] * Y[b, t] / 4064.0
+
+
+@T.prim_func
+def stock_span(P: T.Buffer((64, 400), "float32"), S: T.Buffer((64, 400), "int32")):
+    for r in range(64):
+        for i in range(400):
+            S[r, i] = 1
+            open = T.alloc_buffer((1,), "int32")
+            open[0] = 1
+            for d in range(1, 400):
+                if d <= i and open[0] == 1:
+                    if P[r, i - d] <= P[r, i]:
+                        S[r, i] = S[r, i] + 1
+                    else:
+                        open[0] = 0
+
+
+@T.prim_func
+def bucket_ids(
+    X: T.Buffer((10000,), "float32"),
+    E: T.Buffer((31,), "float32"),
+    B: T.Buffer((10000,), "int32"),
+    H: T.Buffer((32,), "int32"),
+):
+    for k in range(32):
+        H[k] = 0
+    for i in range(10000):
+        B[i] = 0
+        for e in range(31):
+            if X[i] >= E[e]:
+                B[i] = B[i] + 1
+        H[B[i]] = H[B[i]] + 1
+
+
+@T.prim_func
+def hash_table_probe(K: T.Buffer((400,), "int32"), H: T.Buffer((1024,), "int32"), at: T.Buffer((400,), "int32")):
+    for s in range(1024):
+        H[s] = -1
+    for i in range(400):
+        at[i] = -1
+        for p in range(16):
+            s = (K[i] * 31 + p) % 1024
+            if at[i] == -1 and (H[s] == -1 or H[s] == K[i]):
+                at[i] = s
+                H[s] = K[i]
+
+
+@T.prim_func
+def two_layer_online(
+    X: T.Buffer((300, 16), "float32"),
+    y: T.Buffer((300,), "float32"),
+    W: T.Buffer((8, 16), "float32"),
+    v: T.Buffer((8,), "float32"),
+    L: T.Buffer((300,), "float32"),
+):
+    for n in range(300):
+        h = T.alloc_buffer((8,), "float32")
+        o = T.alloc_buffer((1,), "float32")
+        o[0] = 0.0
+        for i in range(8):
+            h[i] = 0.0
+            for j in range(16):
+                h[i] = h[i] + W[i, j] * X[n, j]
+            h[i] = T.max(h[i], 0.0)
+            o[0] = o[0] + v[i] * h[i]
+        d = o[0] - y[n]
+        L[n] = d * d
+        for i in range(8):
+            if h[i] > 0.0:
+                for j in range(16):
+                    W[i, j] = W[i, j] - 0.01 * d * v[i] * X[n, j]
+            v[i] = v[i] - 0.01 * d * h[i]
+
+
+@T.prim_func
+def rotate_half_cache(
+    K: T.Buffer((8, 40, 64), "float32"),
+    pos: T.Buffer((40,), "int32"),
+    C: T.Buffer((512, 32), "float32"),
+    S: T.Buffer((512, 32), "float32"),
+    O: T.Buffer((8, 40, 64), "float32"),
+):
+    for h, t, d in T.grid(8, 40, 64):
+        if d < 32:
+            O[h, t, d] = K[h, t, d] * C[pos[t], d] - K[h, t, d + 32] * S[pos[t], d]
+        else:
+            O[h, t, d] = K[h, t, d] * C[pos[t], d - 32] + K[h, t, d - 32] * S[pos[t], d - 32]
+
+
+@T.prim_func
+def sudoku_conflicts(G: T.Buffer((500, 9, 9), "int32"), N: T.Buffer((500,), "int32")):
+    for g in range(500):
+        N[g] = 0
+        for r, c in T.grid(9, 9):
+            for k in range(9):
+                if k > c and G[g, r, k] == G[g, r, c]:
+                    N[g] = N[g] + 1
+                if k > r and G[g, k, c] == G[g, r, c]:
+                    N[g] = N[g] + 1
+                if k > r % 3 * 3 + c % 3 and G[g, r // 3 * 3 + k // 3, c // 3 * 3 + k % 3] == G[g, r, c]:
+                    N[g] = N[g] + 1
+
+
+@T.prim_func
+def runs_lengths_bits(X: T.Buffer((128, 512), "int32"), L: T.Buffer((128,), "int32"), Z: T.Buffer((128,), "int32")):
+    for r in range(128):
+        run = T.alloc_buffer((1,), "int32")
+        run[0] = 0
+        L[r] = 0
+        Z[r] = 0
+        for t in range(512):
+            if X[r, t] == 0:
+                run[0] = run[0] + 1
+                if run[0] > L[r]:
+                    L[r] = run[0]
+            else:
+                if run[0] > 3:
+                    Z[r] = Z[r] + 1
+                run[0] = 0
+
+
+@T.prim_func
+def polyline_simplify(
+    P: T.Buffer((64, 300, 2), "float32"), keep: T.Buffer((64, 300), "int32"), n: T.Buffer((64,), "int32")
+):
+    for l in range(64):
+        lx = T.alloc_buffer((1,), "float32")
+        ly = T.alloc_buffer((1,), "float32")
+        lx[0] = P[l, 0, 0]
+        ly[0] = P[l, 0, 1]
+        keep[l, 0] = 1
+        n[l] = 1
+        for i in range(1, 300):
+            dx = P[l, i, 0] - lx[0]
+            dy = P[l, i, 1] - ly[0]
+            if dx * dx + dy * dy > 1.0:
+                keep[l, i] = 1
+                n[l] = n[l] + 1
+                lx[0] = P[l, i, 0]
+                ly[0] = P[l, i, 1]
+            else:
+                keep[l, i] = 0
+
+
+@T.prim_func
+def tent_map_lyapunov(r: T.Buffer((400,), "float32"), L: T.Buffer((400,), "float32")):
+    for i in range(400):
+        x = T.alloc_buffer((1,), "float32")
+        x[0] = 0.3
+        L[i] = 0.0
+        for t in range(300):
+            x[0] = r[i] * x[0] * (1.0 - x[0])
+            if t >= 100:
+                L[i] = L[i] + T.log(T.abs(r[i] * (1.0 - 2.0 * x[0])) + 1e-12) / 200.0
