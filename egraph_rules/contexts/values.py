@@ -51,8 +51,10 @@ class Trail:
         self._follows = self._follows + 1 if self._holders else 0
         many = len(self._holders) >= MAX_FOLLOWED or self._follows > _MOST_FOLLOWED
         self._holders.append(holder)
-        yield not many and self._holders.count(holder) <= _MOST_OF_ONE
-        self._holders.pop()
+        try:
+            yield not many and self._holders.count(holder) <= _MOST_OF_ONE
+        finally:
+            self._holders.pop()
 
 
 class Values:
@@ -206,9 +208,7 @@ class Values:
         truth = self._contexts.truth(facts, cond)
         if truth is not None:
             return self.of(facts, then if truth else other)
-        if (
-            self._trail.length > _CASES
-        ):  # of a recurrence with choices, each element would be asked about in all cases of others
+        if self._trail.length > _CASES:  # of a recurrence, each element would be asked about in all cases of others
             return None
         found = [self.of(self._contexts.assume(facts, cond, t), arm) for t, arm in ((True, then), (False, other))]
         return found[0] if found[0] is not None and found[1] is not None and found[0].same(found[1]) else None

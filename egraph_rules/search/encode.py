@@ -387,9 +387,9 @@ class Expander(Struct, dict=True):
         """Say which other expression an element of a buffer equals, or a name."""
         if value is None or isinstance(value, (Const, Undef)):
             return
-        other = self.numbering.expr(value)
         with self._trail.through(holder) as goes_on:
-            if goes_on and other != number:
+            other = self.numbering.expr(value) if goes_on else number
+            if other != number:
                 self.tables["same_expr"].append((facts, number, other))
                 self._meet(facts, other, value)
                 self.expand_expr(facts, value)

@@ -30,7 +30,7 @@ from ir.traverse import free_vars, has_loads, loads, reads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor"]
 Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
-MOST_STEPS = 1_000_000  # of isl, for the dependences of some statements: about a second, and twice those of any example
+MOST_STEPS = 1_000_000  # of isl, for the dependences of some statements: six times those of any program in benchmarks/
 
 
 class Loop(Struct, frozen=True, eq=False):

@@ -302,6 +302,16 @@ def same_range(a: _Range, b: _Range) -> bool:
     return a.low.equals(b.low) and a.extent.equals(b.extent)
 
 
+def residue(expr: Expr, var: Var) -> tuple[int, Expr] | None:
+    """The number c and the n of `(var + c) % n`, if an expression is that."""
+    match expr:
+        case Binary(op="floormod", lhs=at, rhs=n):
+            rest = linear(at) - atom(var)
+            return (rest.const, n) if rest.is_const else None
+        case _:
+            return None
+
+
 def apart(indices: Iterable[Expr], variables: Collection[Var]) -> bool:
     """Whether places differ wherever some variables do: each of these is the only one in an index, as a multiple."""
     alone: set[Expr] = set()

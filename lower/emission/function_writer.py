@@ -42,6 +42,7 @@ from lower.nest.nodes import (
     Section,
     SequentialLoop,
     Versions,
+    buffers_of,
     inner_statements,
     mapped_scan,
     own_bounds,
@@ -606,10 +607,12 @@ class FunctionWriter:
 
     def _begun_anew(self, loop: SequentialLoop, inside: Sequence[Statement]) -> set[Buffer]:
         """Locals that only a loop knows, and that each step of it fills before it looks at them."""
+        found = begun_anew(loop.body, self.plan.boxes, self.expansion.node) & self.locals.keys()
+        if not found:
+            return found
         positions = {s.position for s in inside}
-        others = (n.statement for n in inner_statements(self.plan.nodes) if n.statement.position not in positions)
-        elsewhere = {b for s in others for b in self.expansion.statement(s).buffers()}
-        return (begun_anew(loop.body, self.plan, self.expansion.statement) & self.locals.keys()) - elsewhere
+        others = (n for n in inner_statements(self.plan.nodes) if n.statement.position not in positions)
+        return found.difference(*(buffers_of(self.expansion.node(n)) for n in others))
 
 
 def _slices(section: Section) -> tuple[JaxExpr, ...]:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ir.analysis.conditions import conjunction, negate
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Cast, Expr, Load, Store, Unary, Var, const
+from ir.nodes import MIRRORED, Binary, Buffer, Cast, Expr, Load, Store, Unary, Var, const
 from ir.traverse import conjuncts_of, free_vars, has_loads, loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form
 from lower.analysis.linear_forms import linear, to_expr
@@ -38,7 +38,6 @@ SEARCHES = Form(
 _OF: dict[str, tuple[UpdateOp, bool]] = {
     "gt": ("max", False), "ge": ("max", True), "lt": ("min", False), "le": ("min", True),
 }  # fmt: skip
-_SWAPPED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 # Two passes over the values: XLA's own argmax on a CPU takes ten times as long.
 FIRST_BEST = '''
 def first_best(best, x):
@@ -158,7 +157,7 @@ def _comparison(
     found: list[tuple[str, Expr, Expr]] = []
     for c in conditions:
         if isinstance(c, Binary) and c.op in _OF:
-            for op, value, best in ((c.op, c.lhs, c.rhs), (_SWAPPED[c.op], c.rhs, c.lhs)):
+            for op, value, best in ((c.op, c.lhs, c.rhs), (MIRRORED[c.op], c.rhs, c.lhs)):
                 if not _reads(value, kept) and _best(best, value, kept, loops):
                     found.append((op, value, c))
     if len(found) != 1:

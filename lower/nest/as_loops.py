@@ -57,7 +57,6 @@ from lower.nest.nodes import (
     Span,
     Versions,
     inner_statements,
-    mapped_scan,
     own_bounds,
 )
 from lower.nest.normalize import Program
@@ -174,8 +173,8 @@ class _Loops:
 
     def _statement(self, node: ArrayStatement, place: _Place) -> Stmt:
         """The loops of an array statement, with what it does for an element of its result."""
-        resolved = self.expansion.statement(node.statement)
-        scan = None if node.scan is None else mapped_scan(node.scan, self.expansion.expr)
+        expanded = self.expansion.node(node)
+        resolved, scan = expanded.statement, expanded.scan
         loops: dict[Loop, For] = {}
         guards: list[Expr] = []
         seen = place.seen

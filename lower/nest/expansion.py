@@ -9,7 +9,7 @@ from ir.dtypes import DType
 from ir.nodes import Buffer, Expr, Load, Store, const
 from ir.traverse import map_expr
 from lower.analysis.linear_forms import atom, to_expr
-from lower.nest.nodes import Plan
+from lower.nest.nodes import ArrayStatement, Plan, mapped_scan
 
 _SIZE = const(0, DType.INT32)  # of which dtype extents are
 
@@ -23,6 +23,11 @@ class Expansion:
         for buffer, loops in plan.expanded.items():
             extra = tuple(to_expr(plan.boxes[loop].extent, _SIZE) for loop in loops)
             self.buffers[buffer] = replace(buffer, shape=(*extra, *buffer.shape))
+
+    def node(self, node: ArrayStatement) -> ArrayStatement:
+        """The statement over axes, and its scan, with accesses to expanded locals completed."""
+        scan = None if node.scan is None else mapped_scan(node.scan, self.expr)
+        return ArrayStatement(self.statement(node.statement), node.axes, scan)
 
     def statement(self, statement: Statement) -> Statement:
         """The statement with accesses to expanded locals completed."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp, may_meet
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var
-from ir.traverse import free_vars, is_const
+from ir.traverse import buffers_read, free_vars, is_const
 from lower.analysis.linear_forms import Linear, Ranges, atom, interval, linear, number, to_expr
 from lower.nest.normalize import Place, relocated, relocated_expr
 
@@ -304,6 +304,19 @@ def relocated_node(node: Node, old: Buffer, new: Buffer, place: Place) -> Node:
         return replace(node, test=test, fast=fast, exact=exact)
     scan = None if node.scan is None else mapped_scan(node.scan, lambda e: relocated_expr(e, old, new, place))
     return replace(node, statement=relocated(node.statement, old, new, place), scan=scan)
+
+
+def buffers_of(node: ArrayStatement) -> set[Buffer]:
+    """The buffers that a statement reads or writes, or that its scan reads."""
+    found = set(node.statement.buffers())
+
+    def seen(expr: Expr) -> Expr:
+        found.update(buffers_read(expr))
+        return expr
+
+    if node.scan is not None:
+        mapped_scan(node.scan, seen)
+    return found
 
 
 def inner_statements(nodes: Iterable[Node]) -> Iterator[ArrayStatement]:

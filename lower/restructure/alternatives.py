@@ -230,10 +230,7 @@ class Forms(InstructionForms):
         bare = worked_out_again(group, own, self.policy)
         if bare is None:
             return
-        kept = self.program.copied()
-        nodes = self.anew(bare, level, pending)
-        after = self.program.copied()
-        self.program.restore(kept)
+        nodes, after = self.tried(partial(self.anew, bare, level, pending))
         yield Alternative("forward substitution", self._price(nodes), lambda: self._with(nodes, after))
 
     def _in_strips_of_steps(
@@ -253,15 +250,12 @@ class Forms(InstructionForms):
         if found is None:
             return
         self.by_position |= {s.position: s for s in found}
-        kept = self.program.copied()
-        self.program.depth.update(dict.fromkeys(arrays, level))
+        inside, after = self.tried(partial(self.anew, found, level, pending), dict.fromkeys(arrays, level))
         nodes = (
             *(self.over_all(r.first, level, pending) for r in rings),
-            *self.anew(found, level, pending),
+            *inside,
             *(self.over_all(r.last, level, pending) for r in rings),
         )
-        after = self.program.copied()
-        self.program.restore(kept)
 
         def adopt() -> tuple[Node, ...]:
             self.program.restore(after)
@@ -279,14 +273,13 @@ class Forms(InstructionForms):
         if found is None or any(self._is_larger(a, a.shape, found.arrays) for a in found.arrays):
             return
         self.by_position |= {s.position: s for s in found.statements}
-        kept, users = self.program.copied(), self.users
-        self.program.depth.update(dict.fromkeys(found.arrays, level))
+        users = self.users
         local = {b for s in found.statements for b in s.buffers() if b in users and b not in found.arrays}
         self.users = users | {b: {s.position for s in found.statements if b in s.buffers()} for b in local}
-        nodes = self.anew(found.statements, level, pending)
+        nodes, after = self.tried(
+            partial(self.anew, found.statements, level, pending), dict.fromkeys(found.arrays, level)
+        )
         self.users = users
-        after = self.program.copied()
-        self.program.restore(kept)
 
         def adopt() -> tuple[Node, ...]:
             self.program.restore(after)

@@ -19,7 +19,7 @@ from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, map_expr, substitute_expr
 from lower.analysis.freedoms import Form
-from lower.analysis.linear_forms import Linear, apart, atom, linear, to_expr
+from lower.analysis.linear_forms import Linear, apart, atom, linear, residue, to_expr
 from lower.nest.nodes import Box, Fresh, array_over, loop_over, loops_over
 from lower.nest.normalize import mapped, read_by_bounds
 
@@ -221,9 +221,5 @@ class _Ring(Struct, frozen=True):
 
 def _turn(index: Expr, var: Var, size: Expr) -> int | None:
     """The c of an index `(var + c) % size`."""
-    match index:
-        case Binary(op="floormod", lhs=at, rhs=n) if n.same(size):
-            form = linear(at) - atom(var)
-            return form.const if form.is_const else None
-        case _:
-            return None
+    found = residue(index, var)
+    return found[0] if found is not None and found[1].same(size) else None

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,14 +46,14 @@ from lower.nest.nodes import (
     Recurrence,
     Scan,
     SequentialLoop,
-    array_over,
 )
 from lower.nest.normalize import Program, moved, read_by_bounds
 from lower.restructure.coalescing import Ranges
 from lower.restructure.estimate import estimate
 from lower.restructure.strip_mining import at_strides, now_and_then
-from lower.storage.array_expansion import depends_on
+from lower.storage.array_expansion import as_array, depends_on
 
+Made = TypeVar("Made")
 State = tuple[dict[Buffer, int], set[Buffer], set[Buffer]]  # see `Program.copied`
 
 
@@ -146,13 +148,19 @@ class InstructionForms(ABC):
     ) -> Iterator[Alternative]:
         """Scans in place of a loop whose iterations continue each other."""
         rare = now_and_then(group, group[0].loops[level], self._own(group, level))
-        for apart in [frozenset[int](), rare] if rare else [frozenset[int]()]:
-            before = self.program.copied()
-            scanned = self._with_scans(group, level, pending, apart)
-            after = self.program.copied()
-            self.program.restore(before)
+        for apart in dict.fromkeys((frozenset[int](), rare)):
+            scanned, after = self.tried(partial(self._with_scans, group, level, pending, apart))
             if scanned is not None:
                 yield self._as_scans(*scanned, after)
+
+    def tried(self, make: Callable[[], Made], depth: Mapping[Buffer, int] | None = None) -> tuple[Made, State]:
+        """What is made, with some more locals, and the program as it is then; it is left as it was."""
+        kept = self.program.copied()
+        self.program.depth.update(depth or {})
+        made = make()
+        after = self.program.copied()
+        self.program.restore(kept)
+        return made, after
 
     def _own(self, group: Iterable[Statement], level: int) -> set[Buffer]:
         """Locals of which each iteration of the loop at a level has its own copy."""
@@ -311,12 +319,13 @@ class InstructionForms(ABC):
         pending: frozenset[Loop],
     ) -> Alternative:
         """Statements in place of a loop, after the other statements of it."""
-        kept = self.program.copied()
-        edges = [e for e in self._edges_among(others) if e.level is None or e.level > level]
-        nodes = tuple(self.schedule(others, level + 1, pending | {loop}, edges)) if others else ()
-        after = self.program.copied()
-        self.program.restore(kept)
-        nodes = (*nodes, *(self.over_all(s, level, pending) for s in found.statements))
+
+        def scheduled() -> tuple[Node, ...]:
+            edges = [e for e in self._edges_among(others) if e.level is None or e.level > level]
+            return tuple(self.schedule(others, level + 1, pending | {loop}, edges)) if others else ()
+
+        before, after = self.tried(scheduled)
+        nodes = (*before, *(self.over_all(s, level, pending) for s in found.statements))
 
         def adopt() -> tuple[Node, ...]:
             self.program.restore(after)
@@ -367,11 +376,10 @@ class InstructionForms(ABC):
             users = [s for s in group if local in s.buffers()]
             if {s.position for s in users} != self.users[local] or local in read_by_bounds(users):
                 return None
-            own = [loop for k, loop in enumerate(users[0].loops[:depth]) if k >= level or loop in pending]
-            if any(loop not in self.boxes for loop in own):
+            made = as_array(local, users[0].loops[:depth], level, pending, self.boxes, self.new.name)
+            if made is None:
                 return None
-            extents, place = array_over(own, [self.boxes[loop] for loop in own])
-            array = replace(local, name=self.new.name(local.name), shape=(*extents, *local.shape))
+            array, place = made
             group = [moved(s, local, array, place) if s in users else s for s in group]
             arrays.append(array)
         return group, arrays

@@ -23,10 +23,12 @@ from lower.instructions.segmented_reduction import SEGMENTS, bounded, span
 from lower.nest.loop_bounds import loop_boxes, static_names
 from lower.nest.nodes import (
     ArrayStatement,
+    Box,
     Node,
     Plan,
     SequentialLoop,
     Versions,
+    buffers_of,
     inner_statements,
     loop_over,
     whole_axes,
@@ -251,18 +253,20 @@ def own_locals(
             yield buffer
 
 
-def begun_anew(nodes: Sequence[Node], plan: Plan, resolved: Callable[[Statement], Statement]) -> set[Buffer]:
+def begun_anew(
+    nodes: Sequence[Node], boxes: Mapping[Loop, Box], resolved: Callable[[ArrayStatement], ArrayStatement]
+) -> set[Buffer]:
     """Buffers to all of which the first of some nodes that knows them stores, whatever they hold; `resolved` has what
     a plan expands."""
     seen, found = set[Buffer](), set[Buffer]()
     for node in nodes:
-        used = {b for n in inner_statements((node,)) for b in resolved(n.statement).buffers()}
+        inside = [*map(resolved, inner_statements((node,)))]
         if isinstance(node, ArrayStatement) and node.scan is None and node.statement.tile is None:
-            s = resolved(node.statement)
+            s = inside[0].statement
             own = not s.guards and not any(load.buffer == s.buffer for load in s.reads())
-            if own and s.buffer not in seen and whole_axes(replace(node, statement=s), plan.boxes) is not None:
+            if own and s.buffer not in seen and whole_axes(inside[0], boxes) is not None:
                 found.add(s.buffer)
-        seen |= used
+        seen |= {b for n in inside for b in buffers_of(n)}
     return found
 
 

@@ -21,7 +21,7 @@ from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.traverse import loads, map_expr, substitute_expr
 from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import Form
-from lower.analysis.linear_forms import atom, linear, number, to_expr
+from lower.analysis.linear_forms import atom, linear, number, residue, to_expr
 from lower.nest.element_prices import element
 from lower.nest.nodes import ArrayStatement, Box, Fresh, Node, SequentialLoop, array_statement, loop_over, whole_axes
 from lower.nest.normalize import mapped
@@ -89,13 +89,14 @@ def now_and_then(group: Sequence[Statement], loop: Loop, own: Collection[Buffer]
 def _residue(guard: Expr, var: Var) -> tuple[int, int] | None:
     """The k and c of a condition `var % k == c`."""
     match guard:
-        case Binary(
-            op="eq", lhs=Binary(op="floormod", lhs=at, rhs=Const(value=int() as k)), rhs=Const(value=int() as c)
-        ):
-            form = linear(at) - atom(var)
-            return (k, (c - form.const) % k) if form.is_const and k > 1 and 0 <= c < k else None
+        case Binary(op="eq", lhs=at, rhs=Const(value=int() as c)):
+            found = residue(at, var)
         case _:
             return None
+    if found is None or not isinstance(found[1], Const):
+        return None
+    plus, k = found[0], int(found[1].value)
+    return (k, (c - plus) % k) if 0 <= c < k and k > 1 else None
 
 
 class Strips(Struct, frozen=True):

@@ -7,7 +7,7 @@ what a value depends on must ask `depends_on`, as the variables in it do not tel
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +33,26 @@ def depends_on(expr: Expr, loops: Sequence[Loop], depth: Mapping[Buffer, int]) -
     its own copy of a local that it reads; `depth` is how many these are."""
     copies = {o.var for load in loads(expr) for o in loops[: depth.get(load.buffer, 0)]}
     return free_vars(expr) | copies
+
+
+Place = tuple[Expr, ...]
+
+
+def as_array(
+    local: Buffer,
+    around: Sequence[Loop],
+    level: int,
+    pending: Collection[Loop],
+    boxes: Mapping[Loop, Box],
+    name: Callable[[str], str],
+) -> tuple[Buffer, Place] | None:
+    """An array with an element for each copy of a local, but for those of loops outside of a level that run in order,
+    and where that of the present iteration is; None if a loop has no bounds. `around` are the loops with copies."""
+    own = [loop for k, loop in enumerate(around) if k >= level or loop in pending]
+    if any(loop not in boxes for loop in own):
+        return None
+    extents, place = array_over(own, [boxes[loop] for loop in own])
+    return replace(local, name=name(local.name), shape=(*extents, *local.shape)), place
 
 
 class Recorded(Struct, frozen=True):
@@ -109,14 +129,13 @@ def sums_ahead(
     for local in sorted(own - read_by_bounds(group), key=lambda b: b.name):
         writers = [s for s in group if s.buffer == local]
         around = writers[0].loops[: depth[local]] if writers else ()
-        loops = [o for k, o in enumerate(around) if k >= level or o in pending]
         free = [s for s in writers if s.position not in waiting]
         sums = [s for s in free if _is_product(s, around, level)]
         needed = any(s.position in waiting for s in group if local in s.buffers())
-        if not (sums and needed) or any(o not in boxes for o in loops):
+        made = as_array(local, around, level, pending, boxes, new.name) if sums and needed else None
+        if made is None:
             continue
-        shape, place = array_over(loops, [boxes[o] for o in loops])
-        array = replace(local, name=new.name(local.name), shape=(*shape, *local.shape))
+        array, place = made
         if len(free) == len(writers):
             found = [moved(s, local, array, place) for s in found]
         else:
@@ -165,14 +184,17 @@ def _parted(
     local: Buffer,
     sums: Sequence[Statement],
     array: Buffer,
-    place: tuple[Expr, ...],
+    place: Place,
     new: Fresh,
 ) -> list[Statement] | None:
-    """Statements with some sums into a local in an array, whose elements are added where the first of them stood."""
+    """Statements with some sums into a local in an array, whose elements are added where the last of them stood: of
+    those after which nothing but sums is stored to it."""
+    anew = max((s.position for s in group if s.buffer == local and s.update is None), default=-1)
+    sums = [s for s in sums if s.position > anew]
     ops: set[UpdateOp] = {update_class(s.update[0]) for s in group if s.buffer == local and s.update is not None}
     last = max(s.position for s in group if s.buffer == local)
     readers = [s for s in group if s.buffer != local and local in s.buffers()]
-    if len(ops) != 1 or any(s.position < last for s in readers) or any(s.guards for s in sums):
+    if not sums or len(ops) != 1 or any(s.position < last for s in readers) or any(s.guards for s in sums):
         return None
     op, first = ops.pop(), sums[0]
     none = neutral(op, local.dtype)

@@ -20,6 +20,12 @@ AHEAD = {
     "what comes later": STATE + VECTOR.format(first=5, second=7, parts=("W[i, j] * h[j]", "U[i, j] * X[t, j]")),
     "in each row": ROWS,
 }
+ANEW = (
+    STATE
+    + "for t in range(60):\n    s = T.alloc_buffer((5,), 'int32')\n    for i in range(5):\n        s[i] = 1\n        for j in range(7):\n            s[i] = s[i] + U[i, j] * X[t, j]\n        s[i] = {0}\n        for j in range(7):\n            s[i] = s[i] + U[i, j] * X[t, 6 - j]\n        for j in range(5):\n            s[i] = s[i] + W[i, j] * h[j]\n    for i in range(5):\n        h[i] = s[i] % 19\n        Z[t, i] = h[i]"
+)
+AHEAD["what comes after it began anew"] = ANEW.format("3")
+AHEAD["what comes after a choice"] = ANEW.format("T.if_then_else(X[t, 0] > 0, 3, s[i])")
 OTHERS = {
     "of what a step leaves": STATE + VECTOR.format(first=5, second=5, parts=("W[i, j] * h[j]", "W[j, i] * h[j]")),
     "looked at in between": STATE + "for t in range(60):\n    s = T.alloc_buffer((1,), 'int32')\n    s[0] = h[0]\n    Z[t, 1] = s[0]\n    for j in range(7):\n        s[0] = s[0] + U[1, j] * X[t, j]\n    h[0] = s[0] % 19\n    Z[t, 0] = h[0]",

@@ -47,10 +47,10 @@ def ordered(read: Evaluator, call: ast.Call, node: ast.Call) -> Value:
 def _items(read: Evaluator, given: ast.expr, node: ast.AST) -> Array:
     """What is to be sorted, as an array."""
     tuples = isinstance(given, ast.ListComp) and isinstance(given.elt, ast.Tuple)
-    called = isinstance(given, ast.Call) and isinstance(given.func, ast.Name)
-    if tuples or (isinstance(given, ast.Call) and called and given.func.id in _TUPLES):  # pyright: ignore[reportAttributeAccessIssue]
+    called = given.func.id if isinstance(given, ast.Call) and isinstance(given.func, ast.Name) else None
+    if tuples or called in _TUPLES:
         raise read.error("unsupported", f"the order of tuples in `{shown(given)}`", given, _PLACES)
-    if called or isinstance(given, ast.ListComp):
+    if called is not None or isinstance(given, ast.ListComp):
         return _listed(read, ast.Name(_ITEM, ast.Load()), given, given)
     found = read.value(given)
     return read.caller.table(found, None, node) if isinstance(found, tuple) else read.array(given)

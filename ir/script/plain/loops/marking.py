@@ -15,6 +15,7 @@ from ir.analysis.conditions import negate
 from ir.dtypes import DType
 from ir.nodes import (
     COMPARE_OPS,
+    MIRRORED,
     SKIP,
     Alloc,
     Binary,
@@ -37,7 +38,6 @@ from ir.script.plain.promotion import Interval, interval_after
 from ir.script.values import fold_numbers
 from ir.traverse import buffers_read, buffers_written, conjuncts_of, is_const, map_stmt, stores_in, walk
 
-_SWAPPED: dict[str, str] = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 _ANY: Interval = (None, None)
 
 
@@ -229,7 +229,7 @@ def _test(cond: Expr) -> tuple[Load, str, int] | None:
         case Unary(op="not", operand=Load() as load) if load.buffer.shape:
             return load, "eq", 0
         case Binary(op=op, lhs=a, rhs=b) if op in COMPARE_OPS:
-            for x, y, relation in ((a, b, op), (b, a, _SWAPPED[op])):
+            for x, y, relation in ((a, b, op), (b, a, MIRRORED[op])):
                 while isinstance(x, Cast) and x.dtype.is_integer and x.operand.dtype.is_integer:
                     x = x.operand
                 if isinstance(x, Load) and x.buffer.shape and isinstance(y, Const) and isinstance(y.value, (bool, int)):
