@@ -14,7 +14,7 @@ from itertools import islice
 from egraph_rules.contexts.candidates import Known, smaller
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
 from egraph_rules.contexts.facts import Priority
-from egraph_rules.contexts.sampled import Evidence, Open, has_values, satisfying, settled
+from egraph_rules.contexts.sampled import Evidence, Open, satisfying, settled
 from egraph_rules.contexts.smt import Session, decide
 from egraph_rules.contexts.smt import refines as refines_by_smt
 from egraph_rules.cost.prices import Prices
@@ -36,6 +36,7 @@ from ir.errors import LoopsatError, expect
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.nodes import Binary, Const, Expr, Select, Var, const
 from ir.presburger import sets as pb
+from ir.presburger.points import has_values
 from ir.traverse import children, conjuncts_of, free_vars, nesting, node_count, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=40_000)

@@ -17,19 +17,11 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from egraph_rules.contexts.sampled import (
-    DIVISIONS,
-    Array,
-    Mask,
-    NoValueError,
-    Points,
-    Sample,
-    Values,
-    operate,
-)
+from egraph_rules.contexts.sampled import Sample
 from ir.dtypes import DType
 from ir.fold import chosen, fold
 from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
+from ir.presburger.points import DIVISIONS, Array, Mask, NoValueError, Points, Values, operate
 from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
 _MAX_SIZE = 40  # larger parts are only looked into

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from egraph_rules.contexts.facts import Trip
-from egraph_rules.contexts.sampled import Array, NoValueError, evaluated
 from ir.nodes import SKIP, Expr, For, If, Stmt, Var
+from ir.presburger.points import Array, NoValueError, evaluated
 from ir.traverse import free_vars, stmt_children
 
 _DRAWN = 256

@@ -24,8 +24,10 @@ from msgspec.structs import replace
 from ir.analysis.steady_elements import SteadyElements
 from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Store, Var
 from ir.presburger import sets as presburger
-from ir.presburger.distances import carried, in_step
+from ir.presburger.distances import Levels, carried, in_step
+from ir.presburger.enumerated import carried_by_all
 from ir.presburger.opaque import Opaque
+from ir.presburger.points import has_values
 from ir.traverse import free_vars, has_loads, loads, reads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor"]
@@ -410,7 +412,7 @@ def _levels(
     idle: Idle,
     last: int,
     steady: SteadyElements | None,
-) -> list[tuple[bool, int | None]]:
+) -> Levels:
     """(whether `first` runs first, carrying level) of each kind of meeting; everything when isl gives up.
 
     It is not asked when its steps have passed `last`.
@@ -418,7 +420,7 @@ def _levels(
     same_order = first is not second
     if shared == 0:
         return [(True, None)] if same_order else []
-    everything: list[tuple[bool, int | None]] = [(f, k) for k in range(shared) for f in (True, False)]
+    everything: Levels = [(f, k) for k in range(shared) for f in (True, False)]
     if same_order:
         everything.append((True, None))
     known = carried(first.loops, second.loops, a.indices, b.indices, shared)
@@ -456,10 +458,16 @@ class _Instances:
 @presburger.remembered
 def _levels_alike(
     first: _Instances, second: _Instances, a: _Access, b: _Access, shared: int, several: bool
-) -> list[tuple[bool, int | None]] | None:
+) -> Levels | None:
     """`_levels` of two statements, asked once for all pairs that run alike; of `several` that are the same for one."""
     one = first.statement
-    return _asked_levels(one, second.statement if several else one, a, b, shared, {}, None)
+    other = second.statement if several else one
+    found = _asked_levels(one, other, a, b, shared, {}, None)
+    indices = (*a.indices, *b.indices)
+    if found == [] or all(presburger.affine(i) is not None for i in indices) or not any(map(has_values, indices)):
+        return found
+    counted = carried_by_all(one, other, a.indices, b.indices, shared)
+    return found if counted is None else [x for x in counted if found is None or x in found]
 
 
 def _asked_levels(
@@ -470,10 +478,10 @@ def _asked_levels(
     shared: int,
     idle: Idle,
     steady: SteadyElements | None,
-) -> list[tuple[bool, int | None]] | None:
+) -> Levels | None:
     same_order = first is not second
 
-    def question() -> list[tuple[bool, int | None]]:
+    def question() -> Levels:
         primes = primed_loops(second)
         both = _effective(first, second, a, b, idle)
         indices = [*a.indices, *(substitute_expr(i, primes) for i in b.indices)]
@@ -481,7 +489,7 @@ def _asked_levels(
             indices, values = steady.named(indices, both)
             both = both.intersect(values)
         pairs = meet(indices[: len(a.indices)], indices[len(a.indices) :]).intersect(both)
-        result: list[tuple[bool, int | None]] = []
+        result: Levels = []
         for k, loop in enumerate(first.loops[:shared]):
             if pairs.is_empty():
                 return result

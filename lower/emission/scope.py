@@ -67,6 +67,8 @@ RESERVED = {
     "chosen_of_two",
     "chosen_of_two_jvp",
     "windows_at",
+    "stores",
+    "writers",
     "first_best",
     "first_true",
     "last_best",

@@ -9,6 +9,7 @@ from ruff_api import FormatOptions, format_string
 
 from ir.naming import lengthened
 from lower.array.exact_values import EXACT_HELPERS
+from lower.array.index_tables import STORES, WRITERS
 from lower.array.moving_windows import WINDOWS_AT
 from lower.array.values import AS_NUMBER, TRUNCDIV
 from lower.emission.in_place_conditional import BETWEEN, BETWEEN_UNTIL, CHOSEN, GIVEN, UNTIL
@@ -49,6 +50,8 @@ LIBRARY = {
     "as_function": AS_FUNCTION,
     "windows": WINDOWS,
     "windows_at": WINDOWS_AT,
+    "stores": STORES,
+    "writers": WRITERS,
     "banded": BANDED_SOURCE,
     **HELPERS,
     **FILTER_HELPERS,
@@ -145,6 +148,8 @@ class Module(Struct):
         if "Fraction(" in called:
             lines += ["from fractions import Fraction", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
+        if "np" in read or "np." in called.replace("jnp.", ""):
+            lines.append("import numpy as np")
         if "lax" in read or "lax." in called:
             lines.append("from jax import lax")
         if "@custom_vmap" in called:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Literal as OneOf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from lower.analysis.linear_forms import Linear, number
 from lower.analysis.updates import BITWISE
 from lower.array.access import find_view, indexed, without_trailing
 from lower.array.finiteness import outside_unless
+from lower.array.index_tables import IndexTable, index_table
 from lower.array.job import axis_names, update_class
 from lower.array.reduce import neutral, reduction
 from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
@@ -24,12 +26,13 @@ from lower.emission.joined_parts import Part, Span
 from lower.emission.scope import Fill, Held, Region
 from lower.emission.value_writer import ValueWriter
 from lower.nest.nodes import ArrayStatement
-from lower.program.build import ALL, Arg, assign, between, call, every, infix, method, text, updated
+from lower.program.build import ALL, Arg, assign, assign_each, between, call, every, infix, method, text, updated
 from lower.program.build import code as template
 from lower.program.nodes import Assign, Attribute, JaxExpr, Literal, Name, Subscript
 
 _MOST = 4  # of so many parts of an array all but one are almost all
-_METHODS: dict[UpdateOp, str] = {
+_METHODS: dict[UpdateOp | OneOf["set"], str] = {
+    "set": "set",
     "add": "add",
     "sub": "add",
     "mul": "multiply",
@@ -490,6 +493,8 @@ class StoreWriter(ValueWriter):
         op, buffer = self.job.op, self.job.buffer
         self.scope.current(buffer)
         self.scope.starts.pop(buffer, None)
+        if self._store_by_table(value, guards):
+            return
         base: JaxExpr = Name(self.name)
         shape, indices = self.shape, self.job.indices
         if not shape:
@@ -527,6 +532,52 @@ class StoreWriter(ValueWriter):
         stored = updated(base, tuple(index), how, code, **drop)
         self.scope.assign(self.name, stored if self.shape else method(stored, "reshape", ()))
         self._note("element" if not over else f"scatter over {axis_names(over)}")
+
+    def _store_by_table(self, value: Value, guards: Sequence[Expr]) -> bool:
+        """Store to places that are known while tracing, if that is less work than to store by indices."""
+        buffer, op = self.job.buffer, self.job.op
+        if not self.shape or (op is not None and op not in _METHODS):
+            return False
+        named = free_vars(*self.job.indices, *guards)
+        over = [a for a in self.job.axes if a.var in named or a in value.axes]
+        table = index_table(self.shape, self.job.indices, guards, over, self.names.of)
+        if table is None or not table.pays:
+            return False
+        value = self._negated(value) if op == "sub" else typed(value, buffer.dtype)
+        at = self.names.fresh(f"{self.name}_from")
+        if not table.inverted:
+            self.helpers.add("stores")
+            to = [self.names.fresh(f"{self.name}_{d}") for d in range(len(self.shape))]
+            self.scope.add(assign_each([at, *to], call("stores", table.ranges, table.store)))
+            new = updated(
+                Name(self.name), tuple(map(Name, to)), _METHODS[op or "set"], self._taken_by(table, at, value)
+            )
+            self.scope.assign(self.name, new)
+            self._note("scatter of what is stored")
+            return True
+        self.helpers |= {"stores", "writers"}
+        self.scope.add(assign(at, call("writers", table.shape, table.ranges, table.store)))
+        new = Value(self._taken_by(table, at, value))
+        old, some = Value(Name(self.name)), Value(infix(at, ">=", 0))
+        if op is not None:
+            new = new if table.whole else self.translator.select(some, new, neutral(op, buffer.dtype), buffer.dtype)
+            new = self._combine(update_class(op), old, new)
+        elif not table.whole:
+            new = self.translator.select(some, new, old, buffer.dtype)
+        elif not value.axes:
+            new = Value(self._full(value))
+        self.scope.assign(self.name, new.code)
+        self._note("gather of what is stored")
+        return True
+
+    def _taken_by(self, table: IndexTable, at: str, value: Value) -> JaxExpr:
+        """What the iterations `at` some positions store."""
+        if not value.axes:
+            return value.code
+        along = table.along(value.axes, Name(at))
+        if along is None:
+            return Subscript(method(self._spread(value, table.axes), "reshape", -1), (Name(at),))
+        return Subscript(value.code if len(value.axes) == 1 else method(value.code, "reshape", -1), (along,))
 
     def _one_for_each_place(self, op: UpdateOp, value: Value, mask: Value | None) -> tuple[Value, Value | None]:
         """Values combined over the axes that say nothing about the place, and whether there are any for it."""

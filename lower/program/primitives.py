@@ -393,6 +393,22 @@ def windows_at(x: Array, sizes: tuple[int, ...], single: tuple[int, ...], *start
     return np.squeeze(found, tuple(at.ndim - 1 + d for d in single))
 
 
+def stores(ranges: Sequence[tuple[int, int]], store: Callable[..., Sequence[Any]]) -> tuple[Array, ...]:
+    points = np.indices([count for _, count in ranges])
+    first = [low for low, _ in ranges]
+    kept, *places = store(*(axis + low for axis, low in zip(points, first, strict=True)))
+    chosen = np.broadcast_to(kept, points.shape[1:]).reshape(-1)
+    rows = [np.arange(chosen.size), *(np.broadcast_to(p, points.shape[1:]).reshape(-1) for p in places)]
+    return tuple(row[chosen].astype(np.int32) for row in rows)
+
+
+def writers(shape: tuple[int, ...], ranges: Sequence[tuple[int, int]], store: Callable[..., Sequence[Any]]) -> Array:
+    found = np.full(shape, -1, np.int32)
+    for k, *place in zip(*stores(ranges, store), strict=True):
+        found[tuple(place)] = k
+    return found
+
+
 def rounded(x: Array) -> Array:
     return x
 
@@ -447,9 +463,9 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
     for f in (
         truncdiv, as_number, kept, as_function, prefix_sums, linear_scan, saturated_sum, restarted_scan, in_turn,
         pairwise_sums, doubling_sums,
-        filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, in_ranges,
-        reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until, chosen, first_best,
-        first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser, greater, as_bfloat16,
+        filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, stores, writers, banded,
+        in_ranges, reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until, chosen,
+        first_best, first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser, greater, as_bfloat16,
         as_float16, sticky, integer_einsum,
     )
 }  # fmt: skip
@@ -500,4 +516,4 @@ def meaning(path: str) -> Any:
         if path in table:
             return table[path]
     module, _, word = path.rpartition(".")
-    return getattr(np, word, None) if module == "jnp" else None
+    return getattr(np, word, None) if module in ("jnp", "np") else None

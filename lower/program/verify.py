@@ -40,7 +40,7 @@ from lower.program.nodes import (
 from lower.program.primitives import LIBRARY, meaning
 from lower.program.print_jax import print_jax, text_of
 
-MODULES = frozenset(("jnp", "lax", "jax", "functools", "partial", "pl", "pltpu", "plgpu"))
+MODULES = frozenset(("np", "jnp", "lax", "jax", "functools", "partial", "pl", "pltpu", "plgpu"))
 
 
 class _Known(Struct, frozen=True):

@@ -72,7 +72,7 @@ class Forms(InstructionForms):
         self.program.restore(kept)
         proposals = self.proposals()
         if changed != kept:  # what is inside of it is in terms of new arrays
-            proposals = (self._selected, self._at_once, self._skewed)
+            proposals = (self._selected, self._at_once, self._skewed, self._over_nests)
             if changed[2] == kept[2]:  # what is inside has another order, and nothing that a new one would not have
                 proposals = (*proposals, self._reordered)
         for propose in proposals:
@@ -92,6 +92,7 @@ class Forms(InstructionForms):
             self._factored,
             self._reordered,
             self._scanned,
+            self._over_nests,
             self._selected,
             self._at_once,
             self._skewed,

@@ -1,4 +1,4 @@
-"""Loops over ranges that rows give, made one loop over all positions.
+"""Nests made one loop: loops over ranges that rows give over all positions, others over all of their iterations.
 
 `for i: for k in range(row[i], row[i + 1]): S(i, k)` does S for positions k in rising order where no range begins before
 the one of the row before it ends. There it is `for k: if k is in a range: S(row_of[k], k)`, a loop with static bounds,
@@ -20,10 +20,10 @@ from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
 from ir.traverse import buffers_read, free_vars, substitute_expr
 from lower.analysis.freedoms import Form
-from lower.analysis.linear_forms import Linear, atom, linear, to_expr
+from lower.analysis.linear_forms import Linear, atom, linear, number, to_expr
 from lower.instructions.segmented_reduction import padded
 from lower.nest.element_prices import element, extent
-from lower.nest.nodes import Box, Fresh, loop_over
+from lower.nest.nodes import Box, Fresh, loop_over, own_bounds
 from lower.nest.normalize import mapped, moved, read_by_bounds
 from lower.storage.array_expansion import recorded
 
@@ -31,6 +31,13 @@ COALESCING = Form(
     "structure.coalescing",
     "for i: for k in row[i]..row[i + 1]: S  =  for k: S, where ranges are in order and apart",
     "ranges in order visit each position once, and in rising order",
+)
+
+
+COLLAPSING = Form(
+    "structure.collapsing",
+    "for i in m: for k in n: S(i, k)  =  for t in m * n: S(t // n, t % n)",
+    "t counts the iterations in their order",
 )
 
 
@@ -207,3 +214,50 @@ class _Writer:
 
     def _expr(self, form: Linear) -> Expr:
         return to_expr(form, self.span.inner.var)
+
+
+class Collapsed(Struct, frozen=True):
+    """Statements of one loop in place of two; `depth` says of how many loops new locals have copies."""
+
+    statements: list[Statement]
+    copies: Mapping[Buffer, Buffer]
+    depth: Mapping[Buffer, int]
+
+
+def collapsed(
+    group: Sequence[Statement], level: int, boxes: dict[Loop, Box], depth: Mapping[Buffer, int], new: Fresh
+) -> Collapsed | None:
+    """A group whose loops at a level and the next nest perfectly over one loop through both; None for any other.
+
+    Where the inner one's own bounds lie within those of all its iterations, they are conditions.
+    """
+    outer = group[0].loops[level]
+    inner = group[0].loops[level + 1] if len(group[0].loops) > level + 1 else outer
+    if inner is outer or any(s.loops[level : level + 2] != (outer, inner) for s in group):
+        return None
+    (m, wide), (n, narrow) = ((boxes.get(o), o.var.dtype) for o in (outer, inner))
+    further = [e for s in group for o in s.loops[level + 2 :] for e in (o.start, o.extent)]
+    if m is None or n is None or not m.exact or wide is not narrow or free_vars(*further) & {outer.var, inner.var}:
+        return None
+    if not all(e.is_const for b in (m, n) for e in (b.low, b.extent)) or not read_by_bounds(group).isdisjoint(depth):
+        return None
+    count = m.extent.const * n.extent.const
+    locals_ = {b for s in group for b in s.buffers() if depth.get(b, 0) > level}
+    if not 0 < count <= wide.max or any(depth[b] == level + 1 for b in locals_):
+        return None  # what the inner loop's iterations share they would have for themselves
+    box = Box(number(0), number(count), exact=True)
+    both = loop_over(Var(new.name(f"{outer.var.name}_{inner.var.name}"), wide), box, boxes)
+    size = const(n.extent.const, wide)
+    at = {
+        outer.var: to_expr(atom(Binary("floordiv", both.var, size)) + m.low, both.var),
+        inner.var: to_expr(atom(Binary("floormod", both.var, size)) + n.low, both.var),
+    }
+    bounds = () if n.exact else own_bounds(inner)
+    copies = {b: replace(b, name=new.name(b.name)) for b in sorted(locals_, key=lambda b: b.name)}
+    found: list[Statement] = []
+    for s in group:
+        here = mapped(replace(s, guards=(*bounds, *s.guards)), lambda e: substitute_expr(e, at))
+        for old, copy in copies.items():
+            here = moved(here, old, copy)
+        found.append(replace(here, loops=(*s.loops[:level], both, *s.loops[level + 2 :])))
+    return Collapsed(found, copies, {copy: depth[old] - 1 for old, copy in copies.items()})

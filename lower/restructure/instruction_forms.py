@@ -48,7 +48,7 @@ from lower.nest.nodes import (
     SequentialLoop,
 )
 from lower.nest.normalize import Program, moved, read_by_bounds
-from lower.restructure.coalescing import Ranges
+from lower.restructure.coalescing import COLLAPSING, Ranges, collapsed
 from lower.restructure.estimate import estimate
 from lower.restructure.strip_mining import at_strides, now_and_then
 from lower.storage.array_expansion import as_array, depends_on
@@ -150,6 +150,21 @@ class InstructionForms(ABC):
         rare = now_and_then(group, group[0].loops[level], self._own(group, level))
         for apart in dict.fromkeys((frozenset[int](), rare)):
             scanned, after = self.tried(partial(self._with_scans, group, level, pending, apart))
+            if scanned is not None:
+                yield self._as_scans(*scanned, after)
+
+    def _over_nests(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """Scans through all iterations of perfect nests, of two loops or more."""
+        depth: dict[Buffer, int] = {}
+        while self._all_may(COLLAPSING, group):
+            found = collapsed(group, level, self.boxes, {**self.program.depth, **depth}, self.new)
+            if found is None:
+                return
+            group, depth = found.statements, {**depth, **found.depth}
+            self.users.update({copy: self.users[old] for old, copy in found.copies.items() if old in self.users})
+            scanned, after = self.tried(partial(self._with_scans, group, level, pending, frozenset()), depth)
             if scanned is not None:
                 yield self._as_scans(*scanned, after)
 

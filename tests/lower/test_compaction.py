@@ -96,6 +96,23 @@ def test_rows() -> None:
         check(func, inputs(func, seed), kernel)
 
 
+NESTS = {
+    "of rows": "for i in range(5):\n    for j in range(12):\n        if A[i, j] > 0:\n            B[n[0], 0] = A[i, j]\n            B[n[0], 1] = i\n            n[0] = n[0] + 1",
+    "of pairs": "for i in range(5):\n    for j in range(i + 1, 12):\n        if A[i, j] > A[i, i]:\n            B[n[0], 1] = j\n            n[0] = n[0] + 1",
+    "of three": "for k in range(8):\n    for i in range(5):\n        for j in range(12):\n            if A[i, j] == k:\n                B[n[0], 0] = j\n                n[0] = n[0] + 1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", NESTS.values(), ids=NESTS.keys())
+def test_nests(body: str) -> None:
+    params = 'A: T.Buffer((5, 12), "int32"), B: T.Buffer((120, 2), "int32"), n: T.Buffer((1,), "int32")'
+    func = read(params, f"n[0] = 0\n{body}")
+    kernel = compiled(func, GPU)
+    assert not has_loops(kernel), kernel.report
+    for seed in range(5):
+        check(func, inputs(func, seed), kernel)
+
+
 def test_long_lists_are_counted_exactly() -> None:
     func = read(
         'A: T.Buffer((3000,), "int32"), B: T.Buffer((3000,), "int32"), n: T.Buffer((1,), "int32")',

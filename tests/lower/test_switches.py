@@ -106,6 +106,13 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         (RAGGED, "for i in T.serial(7):\n    for k in T.serial(P[i], P[i + 1]):\n        Z[k] = X[k] * S[i]"),
         EAGER,
     ),
+    "structure.collapsing": (
+        (
+            'A: T.Buffer((60, 50), "float32"), B: T.Buffer((60, 50), "float32"), s: T.Buffer((1,), "float32")',
+            "for i, k in T.grid(60, 50):\n    s[0] = s[0] + A[i, k]\n    B[i, k] = s[0]",
+        ),
+        EAGER,
+    ),
     "structure.full_unrolling": (
         (
             VECTORS,
