@@ -464,9 +464,9 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
         truncdiv, as_number, kept, as_function, prefix_sums, linear_scan, saturated_sum, restarted_scan, in_turn,
         pairwise_sums, doubling_sums,
         filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, stores, writers, banded,
-        in_ranges, reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until, chosen,
-        first_best, first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser, greater, as_bfloat16,
-        as_float16, sticky, integer_einsum,
+        in_ranges, reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until,
+        chosen, first_best, first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser, greater,
+        as_bfloat16, as_float16, sticky, integer_einsum,
     )
 }  # fmt: skip
 BUILTINS: Mapping[str, Any] = {

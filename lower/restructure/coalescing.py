@@ -220,7 +220,6 @@ class Collapsed(Struct, frozen=True):
     """Statements of one loop in place of two; `depth` says of how many loops new locals have copies."""
 
     statements: list[Statement]
-    copies: Mapping[Buffer, Buffer]
     depth: Mapping[Buffer, int]
 
 
@@ -260,4 +259,4 @@ def collapsed(
         for old, copy in copies.items():
             here = moved(here, old, copy)
         found.append(replace(here, loops=(*s.loops[:level], both, *s.loops[level + 2 :])))
-    return Collapsed(found, copies, {copy: depth[old] - 1 for old, copy in copies.items()})
+    return Collapsed(found, {copy: depth[old] - 1 for old, copy in copies.items()})

@@ -157,14 +157,15 @@ class InstructionForms(ABC):
         self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop
     ) -> Iterator[Alternative]:
         """Scans through all iterations of perfect nests, of two loops or more."""
-        depth: dict[Buffer, int] = {}
+        depth, users = dict[Buffer, int](), self.users
         while self._all_may(COLLAPSING, group):
             found = collapsed(group, level, self.boxes, {**self.program.depth, **depth}, self.new)
             if found is None:
                 return
             group, depth = found.statements, {**depth, **found.depth}
-            self.users.update({copy: self.users[old] for old, copy in found.copies.items() if old in self.users})
+            self.users = users | {b: {s.position for s in group if b in s.buffers()} for b in depth}
             scanned, after = self.tried(partial(self._with_scans, group, level, pending, frozenset()), depth)
+            self.users = users
             if scanned is not None:
                 yield self._as_scans(*scanned, after)
 
