@@ -465,8 +465,8 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
         pairwise_sums, doubling_sums,
         filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, stores, writers, banded,
         in_ranges, reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until,
-        chosen, first_best, first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser, greater,
-        as_bfloat16, as_float16, sticky, integer_einsum,
+        chosen, first_best, first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser,
+        greater, as_bfloat16, as_float16, sticky, integer_einsum,
     )
 }  # fmt: skip
 BUILTINS: Mapping[str, Any] = {
