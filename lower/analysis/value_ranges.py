@@ -106,6 +106,8 @@ def _bounds(expr: Expr, assumed: Assumed) -> Bounds | None:
             return None if left is None or right is None else (min(left[0], right[0]), max(left[1], right[1]))
         case Binary(op="floormod", rhs=Const(value=int() as number)) if expr.dtype.is_integer and number > 0:
             return 0.0, number - 1.0
+        case Binary(op="bitand", rhs=Const(value=int() as mask)) if mask >= 0:
+            return 0.0, float(mask)
         case Binary(op=op, lhs=a, rhs=b):
             left, right = bounds(a, assumed), bounds(b, assumed)
             if left is None or right is None:

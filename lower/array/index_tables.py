@@ -25,7 +25,7 @@ from lower.program.nodes import Unary as Signed
 FEWEST = 1 << 10  # iterations that are worth a table
 MOST = 1 << 23  # iterations that are looked at
 MOST_ELEMENTS = 1 << 20  # of a table
-SPARSE = 4  # elements for each one that is stored to, where storing to these alone is less than a pass over all
+SPARSE = 2  # elements for each one that is stored to, where storing to these alone is less than a pass over all
 
 STORES = '''
 def stores(ranges, store):

@@ -20,10 +20,22 @@ from ir.fold import computed
 from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Unary, Var, const
 from ir.operators import is_library
 from ir.presburger import sets as presburger
-from ir.traverse import children, factors, free_vars, has_loads, loads, map_expr, reads, substitute_expr, walk_expr
+from ir.traverse import (
+    children,
+    factors,
+    free_vars,
+    has_loads,
+    is_const,
+    loads,
+    map_expr,
+    reads,
+    substitute_expr,
+    walk_expr,
+    with_children,
+)
 from lower.analysis.deciding import cheaper
-from lower.analysis.linear_forms import Linear, atom, number, to_expr
-from lower.array.access import Bounds, unbordered_view
+from lower.analysis.linear_forms import Linear, atom, linear, number, residue, to_expr
+from lower.array.access import Bounds, find_view, unbordered_view
 from lower.array.finiteness import positions
 from lower.array.views import Axis, split_terms
 
@@ -260,6 +272,66 @@ def _strip_mined(job: Job, axis: Axis, c: int) -> tuple[Job, Axis]:
     joined = Binary("add", Binary("mul", outer.var, const(c, axis.var.dtype)), inner.var)
     axes = job.with_axis(axis, outer, inner).axes
     return replace(job.substitute(axis.var, joined), axes=axes), outer
+
+
+def turn(job: Job, bounds: Bounds) -> Job:
+    """Count axes from where a store wraps around: `B[(q + 3) % 4] = A[q]` is `B[p] = A[(p + 1) % 4]`, a slice.
+
+    What is read in turn wraps around, which takes a few slices in place of an index for each element.
+    """
+    around = bounds.with_axes(job.axes)
+    for axis in job.axes:
+        if not (axis.low.is_const and axis.extent.is_const) or axis.var in free_vars(*job.guards):
+            continue
+        size = axis.extent.const
+        uses = [e for i in job.indices for e in _outermost(i, axis.var)]
+        by = None if len(uses) != 1 else residue(uses[0], axis.var)
+        if by is None or not is_const(by[1], size) or _is_slice(job, around):
+            continue
+        position = Axis(axis.var, number(0), axis.extent)
+        turned = _turned(job.with_axis(axis, position), axis, by[0] + axis.low.const, size)
+        inside = bounds.with_axes(turned.axes)
+        turned = _canonical(turned, inside)
+        if _is_slice(turned, inside):
+            return turn(turned, bounds)
+    return job
+
+
+def _is_slice(job: Job, bounds: Bounds) -> bool:
+    """Whether all that is stored to is a view, no part of which wraps around."""
+    return find_view([linear(n) for n in job.buffer.shape], job.indices, job.axes, bounds) is not None
+
+
+def _outermost(expr: Expr, var: Var) -> Iterator[Expr]:
+    """The remainders in an expression that a variable is in, and the variable wherever it is in none."""
+    if expr == var or (isinstance(expr, Binary) and expr.op == "floormod" and var in free_vars(expr)):
+        yield expr
+    elif not isinstance(expr, Load):
+        for child in children(expr):
+            yield from _outermost(child, var)
+    elif var in free_vars(expr):
+        yield var
+
+
+def _turned(job: Job, axis: Axis, by: int, size: int) -> Job:
+    """A job in terms of positions p of an axis, whose variable is `low + (p - by) % size` there."""
+    var = axis.var
+    position = to_expr(atom(var) - by, var)
+    value = to_expr(atom(Binary("floormod", position, const(size, var.dtype))) + axis.low, var)
+
+    def one(e: Expr) -> Expr:
+        match e:
+            case Binary(op="floormod", lhs=at, rhs=Const(value=n)) if n == size and linear(at).slope(var) in (1, -1):
+                moved = linear(at).without([var]) + (atom(var) - by + axis.low) * linear(at).slope(var)
+                return replace(e, lhs=to_expr(replace(moved, const=moved.const % size), var))
+            case Var() if e == var:
+                return value
+            case _ if children(e) and var in free_vars(e):
+                return with_children(e, tuple(map(one, children(e))))
+            case _:
+                return e
+
+    return replace(job, indices=tuple(map(one, job.indices)), value=one(job.value))
 
 
 def split_overlaps(job: Job, bounds: Bounds) -> Job:

@@ -27,6 +27,7 @@ from lower.array.job import (
     split_overlaps,
     split_quotients,
     taps,
+    turn,
     unrolled,
     update_class,
 )
@@ -109,7 +110,8 @@ class StatementWriter(StoreWriter):
         if job is None:
             self.forms.append("never executed")
             return
-        job = split_overlaps(fuse_reductions(split_quotients(job, self.around), self.around), self.around)
+        job = split_quotients(turn(job, self.around), self.around)
+        job = split_overlaps(fuse_reductions(job, self.around), self.around)
         wide = self._wide(job)
         job = wide if wide is job or self._as_finite(wide, job) else job
         chosen = taps(job, self.around) or short_products(job, self.target)

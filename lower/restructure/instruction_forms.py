@@ -34,6 +34,8 @@ from lower.instructions.recurrence import (
     ways_of,
     with_history,
 )
+from lower.instructions.shift_registers import SHIFT_REGISTERS, Register, shift_register
+from lower.instructions.updates_by_key import UPDATES_BY_KEY, over_all_keys
 from lower.nest.linear_combinations import EXPANDED
 from lower.nest.nodes import (
     ArrayStatement,
@@ -148,8 +150,12 @@ class InstructionForms(ABC):
     ) -> Iterator[Alternative]:
         """Scans in place of a loop whose iterations continue each other."""
         rare = now_and_then(group, group[0].loops[level], self._own(group, level))
-        for apart in dict.fromkeys((frozenset[int](), rare)):
-            scanned, after = self.tried(partial(self._with_scans, group, level, pending, apart))
+        ways = [(group, apart) for apart in dict.fromkeys((frozenset[int](), rare))]
+        if self._all_may(UPDATES_BY_KEY, group):
+            by_key = over_all_keys(group, level, self.boxes, self.program.depth, self.new)
+            ways += [] if by_key is None else [(by_key, frozenset())]
+        for statements, apart in ways:
+            scanned, after = self.tried(partial(self._with_scans, statements, level, pending, apart))
             if scanned is not None:
                 yield self._as_scans(*scanned, after)
 
@@ -200,6 +206,15 @@ class InstructionForms(ABC):
     ) -> tuple[tuple[Node, ...], dict[Buffer, int], list[Buffer]] | None:
         """Nodes with scans in place of a loop, depths of all locals then, and arrays that may hold anything; statements
         that are `apart` have a loop of their own behind it."""
+        kept = self.by_position
+        try:
+            return self._planned_with_scans(group, level, pending, apart)
+        finally:
+            self.by_position = kept
+
+    def _planned_with_scans(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], apart: Collection[int]
+    ) -> tuple[tuple[Node, ...], dict[Buffer, int], list[Buffer]] | None:
         loop = group[0].loops[level]
         box = self._whole_box(loop)
         if box is None:
@@ -211,7 +226,15 @@ class InstructionForms(ABC):
             if found is not None:
                 statements = found.statements
                 unrolled.append(found)
-        history = {u.array for u in unrolled}
+        registers = list[Register]()
+        for k, s in reversed([*enumerate(statements)]):
+            register = (
+                shift_register(s, loop, box, self.new) if self.policy.may(SHIFT_REGISTERS, s.buffer.dtype) else None
+            )
+            if register is not None:
+                statements[k : k + 1] = register.statements
+                registers.append(register)
+        history = {*(u.array for u in unrolled), *(r.digits for r in registers)}
         if any(free_vars(e) and self._is_larger(a, (e,), history) for a in history for e in a.shape):
             return None  # prices assume some number of steps, and callers may have a hundred times as many
         depth = {**self.program.depth, **dict.fromkeys(history, level)}
@@ -222,8 +245,9 @@ class InstructionForms(ABC):
             for s in statements
             if (found := self._recurrence(s, loop, depth, axes if long else None)) is not None
         }
-        if not scans:
+        if not (scans or registers):
             return None
+        self.by_position = self.by_position | {s.position: s for s in statements}
         free = {*scans, *(s.position for s in statements if any(u.numbers(s, level) for u in unrolled))}
         deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in free and d.level == level)]
         outer = {k for k, o in enumerate(group[0].loops[:level]) if o not in pending}  # they run in order
@@ -233,19 +257,22 @@ class InstructionForms(ABC):
         behind = [s for s in statements if s.position in apart]
         edges = [e for e in edges if e.sink not in apart]
         statements = [s for s in statements if s.position not in apart]
-        nodes: list[Node] = [self.over_all(u.first, level, pending) for u in unrolled]
+        before = (*(u.first for u in unrolled), *(s for r in registers for s in r.first))
+        nodes: list[Node] = [self.over_all(s, level, pending) for s in before]
         parts = components(statements, ((e.source, e.sink) for e in edges))
+        self.program.depth.update(depth)
         for part, own in zip(parts, edges_within(parts, edges), strict=True):
             if any(e.level is not None and e.level <= level for e in own):
-                return None
-            if len(part) == 1 and part[0].position in scans:
+                if len(parts) == 1 or self.target.function:
+                    return None  # where whole loops may be compiled as functions, a part of one seldom takes less
+                nodes += self.anew(part, level, pending)
+            elif len(part) == 1 and part[0].position in scans:
                 if own:
                     return None
                 nodes.append(self.over_all(part[0], level, pending, scans[part[0].position]))
             else:
                 nodes += self.schedule(part, level + 1, pending | {loop}, own)
         if behind:
-            self.program.depth.update(depth)
             strided = at_strides(behind, level, self._own(behind, level), self.boxes, self.new.name)
             nodes += self.anew(strided, level, pending)
         nodes += [self.over_all(u.last, level, pending) for u in unrolled]

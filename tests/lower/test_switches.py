@@ -113,6 +113,20 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         EAGER,
     ),
+    "structure.updates_by_key": (
+        (
+            'K: T.Buffer((60,), "int32"), n: T.Buffer((5,), "int32"), R: T.Buffer((60,), "int32")',
+            "for t in range(60):\n    R[t] = n[K[t]]\n    n[K[t]] = n[K[t]] + 1",
+        ),
+        EAGER,
+    ),
+    "instructions.shift_register": (
+        (
+            'A: T.Buffer((60,), "int32"), B: T.Buffer((60,), "int32"), s: T.Buffer((1,), "int32")',
+            "for t in range(60):\n    s[0] = (s[0] * 4 + A[t]) % 64\n    B[t] = s[0]",
+        ),
+        EAGER,
+    ),
     "structure.full_unrolling": (
         (
             VECTORS,

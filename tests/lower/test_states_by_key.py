@@ -1,0 +1,62 @@
+"""States that become arrays over all steps: counters by key, and registers into which digits are shifted."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import pytest
+
+from egraph_rules.cost.target import GPU
+from lowered import assert_agrees, kernel_of, read, small_numbers
+
+KEYED = 'K: T.Buffer((50,), "int32"), X: T.Buffer((50,), "int32"), n: T.Buffer((7,), "int32"), R: T.Buffer((50,), "int32"), S: T.Buffer((9, 50), "int32")'
+COUNTERS = {
+    "before": "for t in range(50):\n    R[t] = n[K[t] + 3]\n    n[K[t] + 3] = n[K[t] + 3] + 1",
+    "after": "for t in range(50):\n    n[K[t] + 3] = n[K[t] + 3] + X[t]\n    R[t] = n[K[t] + 3]",
+    "some": "for t in range(50):\n    if X[t] > 0:\n        n[K[t] + 3] = n[K[t] + 3] - 2\n    R[t] = n[K[t] + 3] + n[2]",
+    "greatest": "for t in range(50):\n    R[t] = T.max(n[K[t] + 3], 0)\n    n[K[t] + 3] = T.max(n[K[t] + 3], X[t])",
+    "slots": "for k in range(7):\n    n[k] = 0\nfor t in range(50):\n    if n[K[t] + 3] < 9:\n        S[n[K[t] + 3], K[t] + 3] = X[t]\n    n[K[t] + 3] = n[K[t] + 3] + 1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", COUNTERS.values(), ids=COUNTERS.keys())
+def test_counters_by_key(body: str) -> None:
+    func = read(KEYED, body)
+    kernel = kernel_of(func, GPU)
+    assert "stays a loop" not in "".join(kernel.report), kernel.source
+    for seed in range(3):
+        assert_agrees(func, kernel, small_numbers(func, seed))
+
+
+SHIFTED = 'X: T.Buffer((40,), "int32"), s: T.Buffer((1,), "int32"), Y: T.Buffer((40,), "int32")'
+REGISTERS = {
+    "digits": "for t in range(40):\n    s[0] = (s[0] * 4 + X[t]) % 256\n    Y[t] = s[0]",
+    "uneven": "for t in range(40):\n    Y[t] = s[0]\n    s[0] = (8 * s[0] - X[t]) % 128",
+    "bits": "for t in range(40):\n    s[0] = ((s[0] << 1) | (X[t] & 1)) & 31\n    Y[t] = s[0] * 2",
+    "shorter than it remembers": "for t in range(12):\n    s[0] = (s[0] * 2 + X[t]) % 8192\n    Y[t] = s[0]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", REGISTERS.values(), ids=REGISTERS.keys())
+def test_registers(body: str) -> None:
+    func = read(SHIFTED, body)
+    kernel = kernel_of(func, GPU)
+    assert "stays a loop" not in "".join(kernel.report), kernel.source
+    for seed in range(3):
+        assert_agrees(func, kernel, small_numbers(func, seed))
+
+
+OTHERS = {
+    "some steps": "for t in range(40):\n    if t >= 7:\n        s[0] = (s[0] * 4 + X[t]) % 64\n        Y[t] = s[0]",
+    "odd factor": "for t in range(40):\n    s[0] = (s[0] * 3 + X[t]) % 256\n    Y[t] = s[0]",
+    "other modulus": "for t in range(40):\n    s[0] = (s[0] * 4 + X[t]) % 60\n    Y[t] = s[0]",
+    "more bits": "for t in range(40):\n    s[0] = ((s[0] << 1) | (X[t] & 3)) & 31\n    Y[t] = s[0]",
+    "state in the digit": "for t in range(40):\n    s[0] = (s[0] * 4 + X[t] * (s[0] % 3)) % 64\n    Y[t] = s[0]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS.keys())
+def test_other_states_stay(body: str) -> None:
+    func = read(SHIFTED, body)
+    kernel = kernel_of(func, GPU)
+    for seed in range(3):
+        assert_agrees(func, kernel, small_numbers(func, seed))
