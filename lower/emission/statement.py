@@ -18,9 +18,14 @@ from lower.array.access import Bounds, buffer_shape, find_view
 from lower.array.domain_extension import EXTENSION, widened
 from lower.array.instances import check_text, instruction_code, over_axes
 from lower.array.job import (
+    MAX_TAPS,
+    UNROLLED_STEPS,
     Job,
+    accesses,
     axis_names,
     fuse_reductions,
+    is_view,
+    outer_steps,
     settle,
     short_products,
     short_rows,
@@ -114,7 +119,7 @@ class StatementWriter(StoreWriter):
         job = split_overlaps(fuse_reductions(job, self.around), self.around)
         wide = self._wide(job)
         job = wide if wide is job or self._as_finite(wide, job) else job
-        chosen = taps(job, self.around) or short_products(job, self.target)
+        chosen = self._as_taps(job) or short_products(job, self.target)
         rows = () if chosen else short_rows(job, self.around, self.target, bool(self.scope.loop_vars))
         chosen, self.summed_up = chosen or rows, bool(rows)
         if chosen:
@@ -127,6 +132,17 @@ class StatementWriter(StoreWriter):
                     self._emit(settled, ())
         else:
             self._emit(job, chosen)
+
+    def _as_taps(self, job: Job) -> tuple[Axis, ...]:
+        """Axes whose positions are taken one by one, unless loops over so many take more than an index each."""
+        chosen = taps(job, self.around)
+        steps, _ = outer_steps(chosen, MAX_TAPS)
+        if not steps or not all(a.extent.is_const for a in job.axes):
+            return chosen
+        loops = prod(a.extent.const for a in steps) / UNROLLED_STEPS * self.target.step
+        reads = sum(not is_view(b, i, job.axes, self.around.with_axes(job.axes)) for b, i in accesses(job))
+        elements = prod(a.extent.const for a in job.axes)
+        return () if reads * elements * self.target.read_by_data < loops else chosen
 
     def _wide(self, job: Job) -> Job:
         """A job over whole dimensions, unless that parts it from a store in a loop that is held back for it."""

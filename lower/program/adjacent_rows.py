@@ -11,25 +11,27 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from lower.program.build import assign, call
-from lower.program.nodes import Assign, Call, JaxExpr, JaxStmt, Literal, Name, Tuple, path_of
-from lower.program.registers import offset, places_of, reads, surely_differ
+from lower.program.nodes import Assign, Attribute, Call, JaxExpr, JaxStmt, Name, Tuple, path_of
+from lower.program.registers import Places, apart, offset, places_of, reads
 
 
 class _Rows(Struct, frozen=True):
-    """`array = lax.dynamic_update_slice(array, values, starts)`, of one or more rows."""
+    """`array = lax.dynamic_update_slice(array, values, starts)`, of parts at `places`, one or more along an axis."""
 
     array: str
-    values: tuple[JaxExpr, ...]
-    places: tuple[JaxExpr, ...]
+    values: tuple[Call, ...]
+    places: tuple[Places, ...]
     starts: tuple[JaxExpr, ...]
+    axis: int | None = None
 
     def stmt(self) -> Assign:
-        values = self.values[0] if len(self.values) == 1 else call("jnp.concatenate", Tuple(self.values))
+        axis = {"axis": self.axis} if self.axis else {}
+        values = self.values[0] if len(self.values) == 1 else call("jnp.concatenate", Tuple(self.values), **axis)
         return assign(self.array, call("lax.dynamic_update_slice", self.array, values, Tuple(self.starts)))
 
 
 def rows_at_once(body: Sequence[JaxStmt]) -> tuple[JaxStmt, ...]:
-    """The statements of a step, of which those are one that store to rows next to each other."""
+    """The statements of a step, of which those are one that store to parts next to each other."""
     done: list[JaxStmt] = []
     last: _Rows | None = None
     for stmt in body:
@@ -44,13 +46,13 @@ def rows_at_once(body: Sequence[JaxStmt]) -> tuple[JaxStmt, ...]:
 
 
 def _rows(stmt: JaxStmt) -> _Rows | None:
-    """A store to one row of an array of two dimensions or more."""
+    """A store to a part of an array that begins where the step says."""
     match stmt:
-        case Assign(target=Name(id=array), value=Call(args=(held, value, Tuple(items=starts))) as store) if (
-            held == Name(array) and path_of(store.function) == "lax.dynamic_update_slice"
-        ):
-            whole = all(s == Literal(0) for s in starts[1:])
-            return _Rows(array, (value,), starts[:1], starts) if whole and len(places_of(store)) == 1 else None
+        case Assign(
+            target=Name(id=array),
+            value=Call(args=(held, Call(function=Attribute(attr="reshape")) as value, Tuple(items=starts))) as store,
+        ) if held == Name(array) and path_of(store.function) == "lax.dynamic_update_slice":
+            return _Rows(array, (value,), (places_of(store),), starts)
         case _:
             return None
 
@@ -58,17 +60,21 @@ def _rows(stmt: JaxStmt) -> _Rows | None:
 def _joint(first: _Rows, second: _Rows) -> _Rows | None:
     """Two stores as one, where they are side by side and the second reads nothing of what the first stores."""
     found = [part for value in second.values for part in reads(value, first.array)]
-    apart = all(
-        part is not None and part.items and all(surely_differ(part.items[0], p) for p in first.places) for part in found
-    )
-    if first.array != second.array or not apart:
+    free = all(part is not None and all(apart(p, part) for p in first.places) for part in found)
+    if first.array != second.array or not free or first.values[0].args != second.values[0].args:
         return None
-    (row,) = second.places
-    places = (*first.places, row)
-    if _are_side_by_side(places):
-        return _Rows(first.array, (*first.values, *second.values), places, first.starts)
-    if _are_side_by_side((row, *first.places)):
-        return _Rows(first.array, (*second.values, *first.values), (row, *first.places), second.starts)
+    for axis, start in enumerate(second.starts):
+        others = [d for d in range(len(second.starts)) if d != axis]
+        single = all(p[axis] is not None for p in (*first.places, *second.places))
+        if not single or first.axis not in (None, axis) or any(first.starts[d] != second.starts[d] for d in others):
+            continue
+        rows = [p[axis] or start for p in first.places]
+        if _are_side_by_side([*rows, start]):
+            values, places = (*first.values, *second.values), (*first.places, *second.places)
+            return _Rows(first.array, values, places, first.starts, axis)
+        if _are_side_by_side([start, *rows]):
+            values, places = (*second.values, *first.values), (*second.places, *first.places)
+            return _Rows(first.array, values, places, second.starts, axis)
     return None
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.dtypes import DType
-from lower.program.build import assign, call, infix, subscript, updated
+from lower.program.build import ALL, assign, call, infix, subscript, updated
 from lower.program.nodes import (
     Assign,
     Attribute,
@@ -39,6 +39,7 @@ from lower.program.nodes import (
 from lower.program.register_rotation import Handed
 
 Shapes = Mapping[str, tuple[JaxExpr, ...]]
+Places = tuple[JaxExpr | None, ...]  # by dimension; None for several
 _ELEMENTWISE = {"where", "minimum", "maximum", "abs", "clip", "exp", "log", "sqrt", *map(str, DType)}
 _PART = "lax.dynamic_update_slice"
 _COMBINED: Mapping[str, Callable[[JaxExpr, JaxExpr], JaxExpr]] = {
@@ -144,25 +145,29 @@ def reads(node: JaxNode, array: str) -> Iterator[Subscript | None]:
             yield from reads(child, array)
 
 
-def places_of(store: Call) -> tuple[JaxExpr, ...]:
-    """The single positions to which a store is, in the first dimensions of its array."""
+def places_of(store: Call) -> Places:
+    """The single position to which a store is, in each dimension of its array in which it is to one."""
     match store:
         case Call(function=Attribute(value=Subscript(items=items))):
             return items
         case Call(args=(_, Call(function=Attribute(attr="reshape"), args=sizes), Tuple(items=starts))):
-            count = next((d for d, size in enumerate(sizes) if size != Literal(1)), len(sizes))
-            return starts[:count]
+            return tuple(start if size == Literal(1) else None for size, start in zip(sizes, starts, strict=True))
         case _:
             return ()
 
 
-def _changes(bound: frozenset[str], places: Sequence[JaxExpr], part: Subscript) -> bool:
-    """Whether a part of an array is another one once names are bound, of an array by a store to some `places` in its
-    first dimensions."""
+def _changes(bound: frozenset[str], places: Places, part: Subscript) -> bool:
+    """Whether a part of an array is another one once names are bound, of an array by a store to some `places`."""
     assert isinstance(part.value, Name)
     if any(not bound.isdisjoint(names_read(item)) for item in part.items):
         return True
-    return part.value.id in bound and not any(map(surely_differ, places, part.items))
+    return part.value.id in bound and not apart(places, part)
+
+
+def apart(places: Places, part: Subscript) -> bool:
+    """Whether a part of an array has no element at some places of it."""
+    pairs = zip(places, part.items, strict=False)
+    return any(p is not None and i != ALL and surely_differ(p, i) for p, i in pairs)
 
 
 def surely_differ(one: JaxExpr, other: JaxExpr) -> bool:
@@ -191,19 +196,19 @@ class _Written:
         self.step, self.fresh, self.needed = step, fresh, needed
         self.body: list[JaxStmt] = []
         self.zero = fresh(f"{step.variable}_zero") if needed else ""
-        self.registers: dict[tuple[str, int], list[str]] = {}  # by array and rank of what they hold
+        self.registers: dict[tuple[str, tuple[int, ...]], list[str]] = {}  # by array and its dimensions that they have
         self.held: dict[Subscript, JaxExpr] = {}  # what registers hold
 
     def add(self, stmt: JaxStmt) -> None:
         """Write a statement; what others do than to give a value to a name reads arrays as they are."""
-        places: tuple[JaxExpr, ...] = ()
+        places: Places = ()
         if isinstance(stmt, Assign) and self.needed & names_read(stmt):
             stmt = replace(stmt, value=rewritten(stmt.value, self._register))
             array, value = _stored(stmt, self.step), stmt.value
             if array in self.needed and isinstance(value, Call):
                 places = places_of(value)
                 if isinstance(value.function, Attribute) and isinstance(value.function.value, Subscript):
-                    stmt = replace(stmt, value=self._after_reads(array, value, places))
+                    stmt = replace(stmt, value=self._after_reads(array, value, value.function.value.items))
         self.body.append(stmt)
         bound = names_bound(stmt)
         self.held = {part: at for part, at in self.held.items() if not _changes(bound, places, part)}
@@ -211,13 +216,13 @@ class _Written:
     def _after_reads(self, array: str, store: Call, places: tuple[JaxExpr, ...]) -> JaxExpr:
         """A store to an array that cannot come before what was read of it: it needs a register."""
         assert isinstance(store.function, Attribute)
-        (value,), rank = store.args, len(self.step.shapes[array]) - len(places)
+        (value,), own = store.args, tuple(range(len(places), len(self.step.shapes[array])))
         combined = _COMBINED.get(store.function.attr)
         if combined is not None:
             old = self._register(Subscript(Name(array), places))
             value = value if old is None else combined(old, value)
             store = store if old is None else replace(store, function=replace(store.function, attr="set"))
-        names = self.registers.get((array, rank))
+        names = self.registers.get((array, own))
         return replace(store, args=(self._after(names[-1], value) if names else value,))
 
     def _after(self, register: str, value: JaxExpr) -> JaxExpr:
@@ -232,9 +237,9 @@ class _Written:
             steps = call("jnp.abs", self.step.variable) if self.step.from_below else Name(self.step.variable)
             self.body.insert(0, assign(self.zero, call("jnp.minimum", steps, 0)))
         found = Handed(self.body)
-        for (array, rank), names in self.registers.items():
-            shape = self.step.shapes[array]
-            empty = call("jnp.zeros", Tuple((Literal(1), *shape[len(shape) - rank :])), self.step.dtypes[array])
+        for (array, dims), names in self.registers.items():
+            sizes = (self.step.shapes[array][d] for d in dims)
+            empty = call("jnp.zeros", Tuple((Literal(1), *sizes)), self.step.dtypes[array])
             found.names += names
             found.first += [empty] * len(names)
             found.then += map(Name, names)
@@ -246,10 +251,12 @@ class _Written:
             return None
         if node not in self.held:
             array = node.value.id
-            shape = self.step.shapes[array]
-            if not all(is_number(i, self.step.numbers, self.step.shapes) for i in node.items):
+            single = [i != ALL for i in node.items]
+            if not all(is_number(i, self.step.numbers, self.step.shapes) for i in node.items if i != ALL):
                 return None
-            names = self.registers.setdefault((array, len(shape) - len(node.items)), [])
+            rank = len(self.step.shapes[array])
+            own = tuple(d for d in range(rank) if d >= len(single) or not single[d])
+            names = self.registers.setdefault((array, own), [])
             value = self._after(names[-1], node) if names else node
             names.append(self.fresh(f"{array}_read"))
             self.body.append(assign(names[-1], updated(Name(names[-1]), (Name(self.zero),), "set", value)))
