@@ -12,7 +12,7 @@ from egraph_rules.cost.operations import ScanSize
 from egraph_rules.cost.target import Target, instruction_cost
 from ir.analysis.dependence import Loop, Tile
 from ir.nodes import Binary, Const, Expr, Load
-from ir.traverse import free_vars, loads
+from ir.traverse import free_vars, has_loads, loads
 from lower.instructions import scans
 from lower.nest.element_prices import element, extent, gathered, work
 from lower.nest.nodes import (
@@ -130,7 +130,8 @@ def _ranges(node: ArrayStatement, span: Span, boxes: Mapping[Loop, Box], target:
 
 
 def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
-    """The price of an array statement's elements; in a sum of products only results are moved."""
+    """The price of an array statement's elements; in a sum of products only results are moved, unless data say which
+    products count: those are stored first, which takes as much as to combine them term by term."""
     statement = node.statement
     used = free_vars(*statement.store.indices)
     inner = {loop.var for loop in node.axes} - used
@@ -140,8 +141,9 @@ def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -
             kept *= extent(boxes.get(loop), target)
         else:
             reduced *= extent(boxes.get(loop), target)
+    masked = any(map(has_loads, statement.guards))
     match statement.update:
-        case ("add" | "sub", Binary(op="mul") as product) if reduced > 1.0:
+        case ("add" | "sub", Binary(op="mul") as product) if reduced > 1.0 and not masked:
             moved = sum(_touched(load, node.axes, boxes, target) for load in loads(product)) * target.load
             moved += kept * reduced * gathered(statement, node.axes, target)
             return kept * element(statement, target) + operations.contraction(target, kept * reduced) + moved

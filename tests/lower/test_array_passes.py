@@ -202,6 +202,27 @@ ROWS = {
             "y = lax.dynamic_update_slice(y, t.reshape(1, 3), (i, 1))",
             "y = lax.dynamic_update_slice(y, t.reshape(1, 3), (i + 1, 1))",
         ],
+        "(t.reshape(1, 3), t.reshape(1, 3))), (i, 1))",
+    ),
+    "columns": (
+        [
+            "y = lax.dynamic_update_slice(y, y[:, i, 3].reshape(4, 1, 1), (0, i + 1, 0))",
+            "y = lax.dynamic_update_slice(y, t.reshape(4, 1, 1), (0, i + 1, 1))",
+        ],
+        "(y[:, i, 3].reshape(4, 1, 1), t.reshape(4, 1, 1)), axis=2), (0, i + 1, 0))",
+    ),
+    "of other columns": (
+        [
+            "y = lax.dynamic_update_slice(y, t.reshape(4, 1), (0, i))",
+            "y = lax.dynamic_update_slice(y, t.reshape(3, 1), (0, i + 1))",
+        ],
+        None,
+    ),
+    "columns of which the second reads the first": (
+        [
+            "y = lax.dynamic_update_slice(y, t.reshape(4, 1), (0, i))",
+            "y = lax.dynamic_update_slice(y, y[:, i].reshape(4, 1), (0, i + 1))",
+        ],
         None,
     ),
 }
