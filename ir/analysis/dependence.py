@@ -21,7 +21,7 @@ import islpy as isl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ir.analysis.steady_elements import SteadyElements
+from ir.analysis.steady_elements import Position, SteadyElements, positions, with_positions
 from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Store, Var
 from ir.presburger import sets as presburger
 from ir.presburger.distances import Levels, carried, in_step
@@ -174,6 +174,20 @@ def common_loops(a: Statement, b: Statement) -> int:
     return shared
 
 
+class _Known(Struct, frozen=True):
+    """What is known of elements that indices read: of those that nothing stores to, and of registers."""
+
+    steady: SteadyElements | None
+    registers: Mapping[Buffer, Position]
+
+    def tells(self, indices: Iterable[Expr]) -> bool:
+        """Whether it may say something of some indices."""
+        return bool(self.steady is not None or self.registers) and any(map(has_loads, indices))
+
+
+_NOTHING = _Known(None, {})
+
+
 class _Access(Struct, frozen=True):
     indices: tuple[Expr, ...]
     write: bool
@@ -268,12 +282,13 @@ def dependences(
     be there, but for those that an index alone excludes.
     """
     last = presburger.steps() + MOST_STEPS
+    known = _Known(steady, positions(statements, private))
     found: dict[tuple[int, int, int | None, Buffer], Dependence] = {}
     for first, second, buffer in _meeting(statements, only):
-        for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}, last, steady):
+        for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}, last, known):
             key = (dep.source, dep.sink, dep.level, dep.buffer)
-            known = found.get(key)
-            if known is None or _says_more(dep, known):
+            other = found.get(key)
+            if other is None or _says_more(dep, other):
                 found[key] = dep
     return list(found.values())
 
@@ -376,7 +391,7 @@ def _between(
     private: int,
     idle: Idle,
     last: int,
-    steady: SteadyElements | None,
+    known: _Known,
 ) -> Iterator[Dependence]:
     shared = common_loops(first, second)
     for a in _accesses(first, buffer):
@@ -384,7 +399,7 @@ def _between(
             if not (a.write or b.write):
                 continue
             commuting = a.accumulating and b.accumulating and _commute(first, second)
-            for forward, level in _levels(first, second, a, b, shared, idle, last, steady):
+            for forward, level in _levels(first, second, a, b, shared, idle, last, known):
                 if level is not None and level < private:
                     continue
                 if not forward and first is second:
@@ -411,7 +426,7 @@ def _levels(
     shared: int,
     idle: Idle,
     last: int,
-    steady: SteadyElements | None,
+    known: _Known,
 ) -> Levels:
     """(whether `first` runs first, carrying level) of each kind of meeting; everything when isl gives up.
 
@@ -423,16 +438,16 @@ def _levels(
     everything: Levels = [(f, k) for k in range(shared) for f in (True, False)]
     if same_order:
         everything.append((True, None))
-    known = carried(first.loops, second.loops, a.indices, b.indices, shared)
+    tested = carried(first.loops, second.loops, a.indices, b.indices, shared)
     narrowed = first.position in idle or second.position in idle
     guarded = first.guards or second.guards or first.windows or second.windows
-    if known is not None and not (known and (narrowed or guarded)):  # of none, guards and the like leave none
-        return known if same_order else [one for one in known if one[1] is not None]
+    if tested is not None and not (tested and (narrowed or guarded)):  # of none, guards and the like leave none
+        return tested if same_order else [one for one in tested if one[1] is not None]
     if presburger.steps() > last:
         same = in_step(first.loops, a.indices, b.indices, shared)
         return [one for one in everything if one[1] not in same]
-    if narrowed or (steady is not None and any(map(has_loads, (*a.indices, *b.indices)))):
-        found = _asked_levels(first, second, a, b, shared, idle, steady)
+    if narrowed or known.tells((*a.indices, *b.indices)):
+        found = _asked_levels(first, second, a, b, shared, idle, known)
     else:
         found = _levels_alike(_Instances(first), _Instances(second), a, b, shared, same_order)
     return everything if found is None else found
@@ -462,7 +477,7 @@ def _levels_alike(
     """`_levels` of two statements, asked once for all pairs that run alike; of `several` that are the same for one."""
     one = first.statement
     other = second.statement if several else one
-    found = _asked_levels(one, other, a, b, shared, {}, None)
+    found = _asked_levels(one, other, a, b, shared, {}, _NOTHING)
     indices = (*a.indices, *b.indices)
     if found == [] or all(presburger.affine(i) is not None for i in indices) or not any(map(has_values, indices)):
         return found
@@ -477,16 +492,20 @@ def _asked_levels(
     b: _Access,
     shared: int,
     idle: Idle,
-    steady: SteadyElements | None,
+    known: _Known,
 ) -> Levels | None:
     same_order = first is not second
 
     def question() -> Levels:
         primes = primed_loops(second)
         both = _effective(first, second, a, b, idle)
-        indices = [*a.indices, *(substitute_expr(i, primes) for i in b.indices)]
-        if steady is not None:
-            indices, values = steady.named(indices, both)
+        mine, holds = with_positions(a.indices, first.loops, known.registers, "?a")
+        others, more = with_positions(b.indices, second.loops, known.registers, "?b")
+        indices = [*mine, *(substitute_expr(i, primes) for i in others)]
+        for cond in (*holds, *(substitute_expr(c, primes) for c in more)):
+            both = both.intersect(presburger.condition(cond).may)
+        if known.steady is not None:
+            indices, values = known.steady.named(indices, both)
             both = both.intersect(values)
         pairs = meet(indices[: len(a.indices)], indices[len(a.indices) :]).intersect(both)
         result: Levels = []

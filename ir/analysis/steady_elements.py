@@ -6,15 +6,16 @@ two instances of a statement that read the same element move by the same distanc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Protocol
 
 import islpy as isl
 from msgspec import Struct
 
-from ir.nodes import Buffer, Expr, Load, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.presburger import sets as presburger
+from ir.presburger.distances import Ranged
 from ir.presburger.opaque import values_of
 from ir.traverse import has_loads, map_expr
 
@@ -53,6 +54,70 @@ class SteadyElements(Struct, frozen=True):
             if a.buffer == b.buffer:
                 holds = holds.intersect(_apart(a, b).union(presburger.symbol(x.name).eq_set(presburger.symbol(y.name))))
         return found, holds
+
+
+class Stored(Protocol):
+    """A store in its place, with the loops around."""
+
+    @property
+    def loops(self) -> Sequence[Ranged]: ...
+    @property
+    def store(self) -> Store: ...
+
+
+class Position(Struct, frozen=True):
+    """What a register holds in each iteration of a loop: the number of an iteration so far, or one from `least` to the
+    first."""
+
+    loop: Ranged
+    least: Expr
+
+
+def positions(statements: Iterable[Stored], private: Mapping[Buffer, int]) -> dict[Buffer, Position]:
+    """Registers to which nothing but numbers and the variable of one loop is stored, as of a search for the best: all
+    iterations of the loops around begin with one of their own, and what it holds is never ahead of the loop."""
+    writers: dict[Buffer, list[Stored]] = {}
+    for s in statements:
+        if s.store.buffer.dtype.is_signed:
+            writers.setdefault(s.store.buffer, []).append(s)
+    found: dict[Buffer, Position] = {}
+    for buffer, own in writers.items():
+        moving = [s for s in own if not isinstance(s.store.value, Const)]
+        level = private.get(buffer, 0)
+        loops = [s.loops[level] for s in moving if len(s.loops) > level]
+        if not moving or len(loops) < len(moving) or any(o is not loops[0] for o in loops):
+            continue
+        start = loops[0].start
+        numbers = [int(s.store.value.value) for s in own if isinstance(s.store.value, Const)]
+        if not isinstance(start, Const) or not numbers or max(numbers) > start.value:
+            continue
+        if all(s.store.value == loops[0].var for s in moving):
+            found[buffer] = Position(loops[0], const(min(numbers), start.dtype))
+    return found
+
+
+def with_positions(
+    indices: Sequence[Expr], loops: Sequence[Ranged], registers: Mapping[Buffer, Position], mark: str
+) -> tuple[list[Expr], list[Expr]]:
+    """Indices of an access within some loops with variables in place of registers, and what holds of those."""
+    names: dict[Load, Var] = {}
+    holds: list[Expr] = []
+
+    def one(e: Expr) -> Expr:
+        at = registers.get(e.buffer) if isinstance(e, Load) else None
+        if (
+            not isinstance(e, Load)
+            or at is None
+            or not any(o is at.loop for o in loops)
+            or any(map(has_loads, e.indices))
+        ):
+            return e
+        if e not in names:
+            names[e] = Var(f"{mark}{len(names)}", e.dtype)
+            holds.extend((Binary("le", at.least, names[e]), Binary("le", names[e], at.loop.var)))
+        return names[e]
+
+    return [map_expr(i, one) for i in indices], holds
 
 
 def _apart(a: Load, b: Load) -> isl.Set:

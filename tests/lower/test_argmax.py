@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
-from lowered import assert_agrees, kernel_of, read
+from lowered import assert_agrees, kernel_of, read, small_numbers
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)
@@ -155,3 +155,33 @@ def test_what_changes_beside_the_best_of_groups_takes_steps(beside: str) -> None
         GROUPS,
         f"for i in range(40):\n    g = T.max(G[i], 0)\n    if A[i] > M[g]:\n        M[g] = A[i]\n        {beside}",
     )
+
+
+PLACES = 'A: T.Buffer((20, 30), "int32"), D: T.Buffer((30,), "int32"), B: T.Buffer((20,), "int32")'
+LOOKING_BACK = {
+    "at the best so far": (
+        "for t in range(20):\n    best = T.alloc_buffer((1,), 'int32')\n    best[0] = 0\n    for i in range(30):\n"
+        "        D[i] = T.min(D[i], A[t, i])\n        if D[i] > D[best[0]]:\n            best[0] = i\n    B[t] = best[0]"
+    ),
+    "at a place that may be ahead": (
+        "best = T.alloc_buffer((1,), 'int32')\nbest[0] = 0\nfor t in range(20):\n    for i in range(30):\n"
+        "        D[i] = T.min(D[i], A[t, i])\n        if D[i] > D[best[0]]:\n            best[0] = i\n    B[t] = best[0]"
+    ),
+    "at a number that is ahead": (
+        "for t in range(20):\n    best = T.alloc_buffer((1,), 'int32')\n    best[0] = 7\n    for i in range(30):\n"
+        "        D[i] = T.min(D[i], A[t, i])\n        if D[i] > D[best[0]]:\n            best[0] = i\n    B[t] = best[0]"
+    ),
+    "at the next one": (
+        "for t in range(20):\n    best = T.alloc_buffer((1,), 'int32')\n    best[0] = 0\n    for i in range(29):\n"
+        "        D[i] = T.min(D[i], A[t, i])\n        if D[i] > D[best[0] + 1]:\n            best[0] = i\n    B[t] = best[0]"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LOOKING_BACK)
+def test_searches_of_what_is_stored_meanwhile(case: str) -> None:
+    func = read(PLACES, LOOKING_BACK[case])
+    kernel = kernel_of(func)
+    assert ("first_best" in kernel.source) == (case == "at the best so far")
+    for seed in range(3):
+        assert_agrees(func, kernel, small_numbers(func, seed))
