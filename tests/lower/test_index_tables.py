@@ -18,7 +18,7 @@ INVERTED = {
     "of one axis": "for i in range(40):\n    for j in range(i + 1):\n        B[i * (i + 1) // 2 + j] = A[i, 0]",
     "of the other": "for i in range(40):\n    for j in range(i + 1):\n        B[i * (i + 1) // 2 + j] = T.max(B[i * (i + 1) // 2 + j], A[3, j])",
     "a number": "for i in range(40):\n    for j in range(1, i + 1):\n        B[i * (i + 1) // 2 + j] = 7",
-    "where j is odd": f"{NEST}    if j % 2 == 1 and j * j < 90 * (i + 3):\n        C[i, (j * 7 + i) % 60] = A[i, j] + j",
+    "where j is none of some": f"{NEST}    if j % 8 != 1:\n        C[i, (j * 7 + i) % 60] = A[i, j] + j",
     "by steps": "for t in range(3):\n    for i in range(40):\n        for j in range(i + 1):\n            B[i * (i + 1) // 2 + j] = A[i, j] + B[i * (i + 1) // 2 + j] * t",
 }  # fmt: skip
 SPARSE = {
