@@ -87,11 +87,12 @@ def _with_numbers(stmt: Stmt) -> Stmt:
     return replace(stmt, start=map_expr(stmt.start, _fold), extent=map_expr(stmt.extent, _fold))
 
 
-def _staged(stmt: Stmt, values: Mapping[Var, Expr], target: Target, names: set[str]) -> Stmt:
-    """A statement with stages written out, outermost first; `values` are those of names around it."""
+def _staged(stmt: Stmt, values: Mapping[Var, Expr], target: Target, names: set[str], times: float = 1.0) -> Stmt:
+    """A statement with stages written out, outermost first; `values` are those of names around it, which loops repeat
+    so many `times`."""
 
     def go(s: Stmt) -> Stmt:
-        return _staged(s, values, target, names)
+        return _staged(s, values, target, names, times)
 
     match stmt:
         case Seq(stmts=stmts):
@@ -102,13 +103,13 @@ def _staged(stmt: Stmt, values: Mapping[Var, Expr], target: Target, names: set[s
             return replace(stmt, body=go(body))
         case Let(var=var, value=value, body=body):
             known = {**values, var: substitute_expr(value, values)}
-            return replace(stmt, body=_staged(body, known if _plain(value) else values, target, names))
+            return replace(stmt, body=_staged(body, known if _plain(value) else values, target, names, times))
         case For(body=body):
             if _hides(stmt, values):
                 steps = _steps(stmt, values, target, names)
-                if steps is not None and _pays(stmt, steps, target):
+                if steps is not None and _pays(stmt, steps, target, times):
                     return steps
-            return replace(stmt, body=go(body))
+            return replace(stmt, body=_staged(body, values, target, names, times * _times(stmt.extent, target)))
         case _:
             return stmt
 
@@ -136,8 +137,8 @@ def _without_names(stmt: Stmt) -> Stmt:
 
 
 def _hides(loop: For, values: Mapping[Var, Expr]) -> bool:
-    """Whether a loop of few steps has places of an array that it stores to and reads which only numbers for its
-    variable make linear."""
+    """Whether a loop of few steps has places of an array that it stores to and reads, or loops in it, of which only
+    numbers for its variable make linear where they are."""
     if not (isinstance(loop.start, Const) and isinstance(loop.extent, Const) and 0 < loop.extent.value <= MAX_STEPS):
         return False
     stored = buffers_written(loop.body)
@@ -146,7 +147,8 @@ def _hides(loop: For, values: Mapping[Var, Expr]) -> bool:
     for s in walk(loop.body):
         if isinstance(s, Let) and _plain(s.value):
             inner[s.var] = substitute_expr(s.value, inner)
-    places = (i for b, indices in accessed(loop.body) if b in stored & read for i in indices)
+    places = [i for b, indices in accessed(loop.body) if b in stored & read for i in indices]
+    places += [e for s in walk(loop.body) if isinstance(s, For) for e in (s.start, s.extent)]
     return any(_hidden(substitute_expr(i, inner), loop.var) for i in places)
 
 
@@ -170,20 +172,23 @@ def _plain(value: Expr) -> bool:
     return value.dtype.is_integer and not has_loads(value)
 
 
-def _pays(loop: For, steps: Stmt, target: Target) -> bool:
-    """Whether array statements for each stage take less than a loop over single elements."""
+def _pays(loop: For, steps: Stmt, target: Target, times: float) -> bool:
+    """Whether array statements for each stage take less than a loop over single elements, both so many times."""
     stores = sum(isinstance(s, Store) for s in walk(steps))
-    elements = _elements(steps, target)
+    elements = times * _elements(steps, target)
     arrays, in_turn = operations.stages_as_arrays(target, stores, elements), operations.stages_in_turn(target, elements)
     return cheaper("stages written out", arrays, in_turn)
+
+
+def _times(extent: Expr, target: Target) -> float:
+    return max(float(extent.value), 0.0) if isinstance(extent, Const) else float(target.default_extent)
 
 
 def _elements(stmt: Stmt, target: Target) -> float:
     """How many elements a statement stores."""
     match stmt:
         case For(extent=extent, body=body):
-            times = max(float(extent.value), 0.0) if isinstance(extent, Const) else float(target.default_extent)
-            return times * _elements(body, target)
+            return _times(extent, target) * _elements(body, target)
         case Seq(stmts=stmts):
             return sum(_elements(s, target) for s in stmts)
         case If(then=then, other=other):
