@@ -61,12 +61,9 @@ def _accesses(nest: Nest, indices: Sequence[Expr], shared: int) -> _Accesses | N
     if points is None:
         return None
     count = len(next(iter(points.values())))
-    found: list[Array] = []
-    for index in indices:
-        values, bad = evaluated(index, points)
-        if bad.any():
-            return None
-        found.append(np.broadcast_to(values, (count,)))
+    found = [values for index in indices if (values := _values(index, points, count)) is not None]
+    if len(found) < len(indices):
+        return None
     empty = np.zeros((0, count), np.int64)
     return _Accesses(np.stack(found), np.stack([points[o.var] for o in nest.loops[:shared]]) if shared else empty)
 
@@ -91,6 +88,7 @@ def _instances(nest: Nest) -> Points | None:
 
 
 def _values(expr: Expr, points: Mapping[Var, Array], count: int) -> Array | None:
+    """The values of an expression; None if it depends on more than the points, or may fault."""
     try:
         values, bad = evaluated(expr, points)
     except (NoValueError, KeyError):

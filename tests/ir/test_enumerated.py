@@ -73,3 +73,8 @@ def test_levels_are_those_of_all_pairs(seed: int) -> None:
     others = places if second is first and rng.random() < 0.5 else [index(rng, names) for _ in places]
     found = carried_by_all(first, second, places, others, shared)
     assert found is not None and set(found) == meetings(first, second, places, others, shared)
+
+
+def test_other_variables_are_not_known() -> None:
+    nest = Nest((Loop(X, const(0, INT), const(9, INT)),))
+    assert carried_by_all(nest, nest, [X * X], [X * Y], 1) is None
