@@ -375,12 +375,12 @@ def with_history(
     if not all(len(a.indices) == len(place) and all(map(Expr.same, a.indices, place)) for a in accesses):
         return None
     step = atom(loop.var) - box.low
-    array = Buffer(
-        new.name(buffer.name), (to_expr(box.extent + 1, loop.var), *buffer.shape), buffer.dtype, buffer.scope
-    )
+    dims = [d for d, i in enumerate(place) if everywhere or free_vars(i) & {o.var for o in own}]  # others are its place
+    shape = (to_expr(box.extent + 1, loop.var), *(buffer.shape[d] for d in dims))
+    array = Buffer(new.name(buffer.name), shape, buffer.dtype, buffer.scope)
 
     def at(when: Linear, here: Sequence[Expr] = place) -> Load:
-        return Load(array, (to_expr(when, loop.var), *here))
+        return Load(array, (to_expr(when, loop.var), *(here[d] for d in dims)))
 
     def seen(e: Expr, when: Linear) -> Expr:
         return map_expr(e, lambda x: at(when, x.indices) if isinstance(x, Load) and x.buffer == buffer else x)

@@ -73,6 +73,8 @@ class Forms(InstructionForms):
         proposals = self.proposals()
         if changed != kept:  # what is inside of it is in terms of new arrays
             proposals = (self._selected, self._at_once, self._skewed, self._over_nests)
+            if not self.target.function:  # nor is a loop of its steps a function that takes less
+                proposals = (self._scanned, *proposals)
             if changed[2] == kept[2]:  # what is inside has another order, and nothing that a new one would not have
                 proposals = (*proposals, self._reordered)
         for propose in proposals:
