@@ -5845,6 +5845,512 @@ def tent_map_lyapunov(r):
     return lax.scan(step, (jnp.full(400, 0.3), jnp.zeros(400)), jnp.arange(300))[0][1]
 
 
+def ctc_greedy(L):
+    b = jnp.argmax(L, 2).astype(jnp.int32)
+    p = jnp.pad(b, ((0, 0), (1, 0)), constant_values=-1)[:, :-1]
+    k = (b != 0) & (b != p)
+    pos = jnp.cumsum(k, 1) - 1
+    O = jnp.full((32, 200), -1, jnp.int32).at[jnp.arange(32)[:, None], jnp.where(k, pos, 200)].set(b, mode="drop")
+    return (O, k.sum(1).astype(jnp.int32))
+
+
+def soft_nms(S, I):
+    return S * jnp.prod(jnp.where(S[:, None, :] > S[:, :, None], jnp.exp(-2 * I * I), 1.0), 2)
+
+
+def giou(A, B):
+    a, b = (A[:, None], B[None])
+    w = jnp.maximum(jnp.minimum(a[..., 2], b[..., 2]) - jnp.maximum(a[..., 0], b[..., 0]), 0)
+    h = jnp.maximum(jnp.minimum(a[..., 3], b[..., 3]) - jnp.maximum(a[..., 1], b[..., 1]), 0)
+    i = w * h
+    u = (a[..., 2] - a[..., 0]) * (a[..., 3] - a[..., 1]) + (b[..., 2] - b[..., 0]) * (b[..., 3] - b[..., 1]) - i
+    hull = (jnp.maximum(a[..., 2], b[..., 2]) - jnp.minimum(a[..., 0], b[..., 0])) * (
+        jnp.maximum(a[..., 3], b[..., 3]) - jnp.minimum(a[..., 1], b[..., 1])
+    )
+    return i / (u + 1e-06) - (hull - u) / (hull + 1e-06)
+
+
+def chamfer_clouds(A, B):
+    d = sum((A[:, :, None, k] - B[:, None, :, k]) ** 2 for k in range(3))
+    return d.min(2).mean(1)
+
+
+def farthest_points(P):
+
+    def step(c, _):
+        d, l = c
+        d = jnp.minimum(d, ((P - P[l]) ** 2).sum(1))
+        n = jnp.argmax(d).astype(jnp.int32)
+        return ((d, n), n)
+
+    _, s = lax.scan(step, (jnp.full(1000, 1e30), jnp.int32(0)), None, length=63)
+    return jnp.concatenate([jnp.zeros(1, jnp.int32), s])
+
+
+def voxel_pool(P, F):
+    q = jnp.clip((P * 8).astype(jnp.int32), 0, 7)
+    i = q[:, 0] * 64 + q[:, 1] * 8 + q[:, 2]
+    return jnp.full((512, 16), -1e30).at[i].max(F).reshape(8, 8, 8, 16)
+
+
+def positional_encoding(X):
+    f = 2.0 ** jnp.arange(10)
+    a = X[:, None, :] * f[:, None]
+    return jnp.concatenate([X, jnp.stack([jnp.sin(a), jnp.cos(a)], 2).reshape(4000, 60)], 1)
+
+
+def volume_render(S, C, dt):
+    a = 1 - jnp.exp(-jnp.maximum(S, 0) * dt)
+    T = jnp.cumprod(jnp.pad(1 - a, ((0, 0), (1, 0)), constant_values=1)[:, :-1], 1)
+    w = T * a
+    return (jnp.einsum("rk,rkc->rc", w, C), (w * jnp.arange(64.0)).sum(1))
+
+
+def spherical_harmonics(V, K):
+    x, y, z = V.T
+    o = jnp.ones_like(x)
+    b = jnp.stack(
+        [
+            0.282 * o,
+            -0.488 * y,
+            0.488 * z,
+            -0.488 * x,
+            1.092 * x * y,
+            -1.092 * y * z,
+            0.315 * (2 * z * z - x * x - y * y),
+            -1.092 * x * z,
+            0.546 * (x * x - y * y),
+        ],
+        1,
+    )
+    return (b[:, :, None] * K).sum(1)
+
+
+def gaussian_splat(M, Q, C, o):
+    x = jnp.arange(64.0)
+    y = jnp.arange(48.0)[:, None]
+
+    def step(c, g):
+        tr, I = c
+        m, q, col, op = g
+        dx, dy = (x - m[0], y - m[1])
+        a = jnp.minimum(0.99, op * jnp.exp(-0.5 * (q[0] * dx * dx + 2 * q[1] * dx * dy + q[2] * dy * dy)))
+        a = jnp.where(a > 0.004, a, 0)
+        return ((tr * (1 - a), I + (tr * a)[..., None] * col), None)
+
+    return lax.scan(step, (jnp.ones((48, 64)), jnp.zeros((48, 64, 3))), (M, Q, C, o))[0][1]
+
+
+def lbs_chain(R, J, parent):
+
+    def step(j, c):
+        G, X = c
+        p = parent[j]
+        g = G[:, p]
+        return (
+            G.at[:, j].set(jnp.einsum("brk,bkc->brc", g, R[:, j], precision="highest")),
+            X.at[:, j].set(X[:, p] + (g * J[j]).sum(2)),
+        )
+
+    G = jnp.zeros((100, 24, 3, 3)).at[:, 0].set(R[:, 0])
+    X = jnp.zeros((100, 24, 3)).at[:, 0].set(J[0])
+    return lax.fori_loop(1, 24, step, (G, X))
+
+
+def quaternion_integrate(W):
+
+    def step(q, w):
+        h = 0.005 * w
+        hx, hy, hz = h.T
+        a, x, y, z = q
+        n = (
+            a - hx * x - hy * y - hz * z,
+            x + hx * a + hz * y - hy * z,
+            y + hy * a - hz * x + hx * z,
+            z + hz * a + hy * x - hx * y,
+        )
+        r = 1 / jnp.sqrt(sum(v * v for v in n))
+        n = tuple(v * r for v in n)
+        return (n, jnp.stack(n, 1))
+
+    q0 = (jnp.ones(64), jnp.zeros(64), jnp.zeros(64), jnp.zeros(64))
+    _, Q = lax.scan(step, q0, W.swapaxes(0, 1))
+    return jnp.concatenate([jnp.stack(q0, 1)[:, None], Q.swapaxes(0, 1)], 1)
+
+
+def madgwick_bias(A, Gy):
+
+    def step(c, x):
+        th, b = c
+        a, g = x
+        e = a - th
+        b = b + 0.001 * e
+        th = th + 0.01 * (g + b) + 0.02 * e
+        return ((th, b), th)
+
+    return lax.scan(step, (jnp.zeros(32), jnp.zeros(32)), (A.T, Gy.T))[1].T
+
+
+def mfcc_deltas(C):
+
+    def d(x):
+        p = jnp.pad(x, ((2, 2), (0, 0)), mode="edge")
+        return (p[3:-1] - p[1:-3] + 2 * (p[4:] - p[:-4])) / 10
+
+    a = d(C)
+    return jnp.concatenate([C, a, d(a)], 1)
+
+
+def spectral_flux(S):
+    F = jnp.pad(jnp.maximum(S[1:] - S[:-1], 0).sum(1), (1, 0))
+    m = sum(F[k : k + 494] for k in range(7))
+    f = F[3:497]
+    o = (f > F[2:496]) & (f >= F[4:498]) & (f > 1.3 * m / 7)
+    return (F, jnp.pad(o, 3).astype(jnp.int32))
+
+
+def chroma(S, pitch):
+    C = S * S @ (pitch[:, None] == jnp.arange(12)).astype(jnp.float32)
+    return C / jnp.maximum(C.max(1, keepdims=True), 1e-09)
+
+
+def harmonic_product(S):
+    return 10 + jnp.argmax(S[:, 10:256] * S[:, 20:512:2] * S[:, 30:768:3] * S[:, 39:1023:4], 1).astype(jnp.int32)
+
+
+def phase_vocoder(M, P):
+    adv = 0.7853982 * jnp.arange(129.0)
+    d = P[1:] - P[:-1] - adv
+    w = d - 6.2831855 * jnp.floor(d / 6.2831855 + 0.5)
+    return jnp.cumsum(jnp.concatenate([P[:1], 1.5 * (adv + w)]), 0)
+
+
+def noise_gate_hold(X):
+
+    def step(h, x):
+        h = jnp.where(jnp.abs(x) > 1.5, 50, jnp.maximum(h - 1, 0))
+        return (h, jnp.where(h > 0, x, 0))
+
+    return lax.scan(step, jnp.zeros(16, jnp.int32), X.T)[1].T
+
+
+def edge_histogram(A):
+    gx = A[1:-1, 2:] - A[1:-1, :-2]
+    gy = A[2:, 1:-1] - A[:-2, 1:-1]
+    o = 4 * (gx > 0) + 2 * (gy > 0) + (jnp.abs(gx) > jnp.abs(gy))
+    i = jnp.arange(1, 127) // 32
+    return jnp.zeros((16, 8)).at[i[:, None] * 4 + i, o].add(jnp.sqrt(gx * gx + gy * gy))
+
+
+def unsharp_mask(A):
+    p = jnp.pad(A, ((2, 2), (2, 2), (0, 0)), mode="edge")
+    r = sum(p[k : k + 200] for k in range(5))
+    s = sum(r[:, k : k + 200] for k in range(5))
+    return jnp.clip(A + 0.6 * (A - s / 25), 0, 1)
+
+
+def white_balance(A):
+    f = A.astype(jnp.float32)
+    s = f.sum((0, 1))
+    return jnp.clip(f * (s.sum() / 3) / (s + 1) + 0.5, 0, 255).astype(jnp.uint8)
+
+
+def bayer_bilinear(R):
+    y = jnp.arange(128)
+    e = (y[:, None] + y) % 2 == 0
+    return jnp.where(e, R[1:-1, 1:-1], 0.25 * (R[:-2, 1:-1] + R[2:, 1:-1] + R[1:-1, :-2] + R[1:-1, 2:]))
+
+
+def seam_dp(E):
+
+    def step(m, e):
+        p = jnp.pad(m, 1, mode="edge")
+        n = e + jnp.minimum(m, jnp.minimum(p[:-2], p[2:]))
+        return (n, n)
+
+    _, M = lax.scan(step, E[0], E[1:])
+    M = jnp.concatenate([E[:1], M])
+
+    def back(p, m):
+        c = jnp.array([0, -1, 1]) + p
+        v = jnp.where((c >= 0) & (c < 160), m[jnp.clip(c, 0, 159)], jnp.inf)
+        q = c[jnp.argmin(v)].astype(jnp.int32)
+        return (q, q)
+
+    l = jnp.argmin(M[-1]).astype(jnp.int32)
+    _, S = lax.scan(back, l, M[:-1], reverse=True)
+    return (M, jnp.concatenate([S, l[None]]))
+
+
+def fill_holes(A):
+    i = jnp.arange(96)
+    ok = A > 0
+    l = lax.cummax(jnp.where(ok, i, -1), axis=1)
+    r = lax.cummin(jnp.where(ok, i, 96), axis=1, reverse=True)
+    L = jnp.where(l >= 0, jnp.take_along_axis(A, jnp.maximum(l, 0), 1), 0)
+    R = jnp.where(r < 96, jnp.take_along_axis(A, jnp.minimum(r, 95), 1), 0)
+    return jnp.where(ok, A, jnp.minimum(L, R))
+
+
+def order_book(P, Q):
+    i = jnp.arange(128)
+
+    def step(B, x):
+        p, q = x
+        B = B.at[p].set(jnp.maximum(B[p] + q, 0))
+        return (B, jnp.max(jnp.where(B > 0, i, -1)).astype(jnp.int32))
+
+    return lax.scan(step, jnp.zeros(128, jnp.int32), (P, Q))
+
+
+def american_lsm(S):
+
+    def step(V, s):
+        V = V * 0.999
+        m0, m1, m2, m3 = (s.sum(), (s * s).sum(), V.sum(), (V * s).sum())
+        b = (2000 * m3 - m0 * m2) / (2000 * m1 - m0 * m0 + 0.001)
+        a = (m2 - b * m0) / 2000
+        e = jnp.maximum(1.1 - s, 0)
+        return (jnp.where((e > a + b * s) & (e > 0), e, V), None)
+
+    return lax.scan(step, jnp.maximum(1.1 - S[:, 49], 0), S[:, :49].T, reverse=True)[0].mean()[None]
+
+
+def cds_bootstrap(S, df):
+    q, acc, H = (jnp.ones(200), jnp.zeros(200), [])
+    for k in range(10):
+        h = jnp.clip((0.6 * q * df[k] - S[:, k] * acc) / (0.6 * df[k] + S[:, k] * df[k]) / q, 0.01, 0.99)
+        H.append(1 - h)
+        q = q * h
+        acc = acc + q * df[k]
+    return jnp.stack(H, 1)
+
+
+def twap_slices(V, P):
+    n = (V * P).reshape(300, 13, 30).sum(2)
+    d = V.reshape(300, 13, 30).sum(2)
+    return jnp.where(d > 0, n / jnp.where(d > 0, d, 1), 0)
+
+
+def hungarian_reduce(C):
+    R = C - C.min(2, keepdims=True)
+    R = R - R.min(1, keepdims=True)
+    return (R, (R == 0).sum((1, 2)).astype(jnp.int32))
+
+
+def auction_assign(V):
+
+    def step(c, t):
+        ow, pr = c
+        i = t % 32
+        w = V[i] - pr
+        b = jnp.argmax(w)
+        v1 = w[b]
+        v2 = jnp.max(jnp.where(jnp.arange(32) == b, -1e30, w))
+        return ((ow.at[b].set(i), pr.at[b].add(v1 - v2 + 0.01)), None)
+
+    return lax.scan(step, (jnp.full(32, -1, jnp.int32), jnp.zeros(32)), jnp.arange(300))[0]
+
+
+def kd_counts(X):
+    c = jnp.zeros(3000, jnp.int32)
+    for l in range(6):
+        c = 2 * c + (X[:, l % 3] > 0.1 * (l - 3))
+    C = jnp.zeros(64, jnp.int32).at[c].add(1)
+    return (C, jnp.zeros((64, 3)).at[c].add(X) / jnp.maximum(C, 1)[:, None])
+
+
+def union_find(A, B):
+
+    def step(r, e):
+        a, b = (r[e[0]], r[e[1]])
+        return (jnp.where(r == jnp.maximum(a, b), jnp.minimum(a, b), r), None)
+
+    return lax.scan(step, jnp.arange(300, dtype=jnp.int32), (A, B))[0]
+
+
+def topological_levels(src, dst):
+
+    def step(L, e):
+        return (L.at[e[1]].max(L[e[0]] + 1), None)
+
+    return lax.fori_loop(0, 30, lambda r, L: lax.scan(step, L, (src, dst))[0], jnp.zeros(200, jnp.int32))
+
+
+def max_flow_push(C):
+    F = jnp.zeros((48, 48)).at[0].set(C[0])
+    ex = C[0]
+
+    def row(i, c):
+        F, ex = c
+        cap = jnp.where(jnp.arange(48) > i, jnp.maximum(C[i] - F[i], 0), 0)
+        before = jnp.cumsum(cap) - cap
+        d = jnp.clip(ex[i] - before, 0, cap)
+        return (F.at[i].add(d), ex.at[i].add(-d.sum()) + d)
+
+    return lax.fori_loop(0, 10, lambda r, c: lax.fori_loop(1, 47, row, c), (F, ex))
+
+
+def edit_alignment_path(A, B):
+    j = jnp.arange(51)
+
+    def row(p, a):
+        u = jnp.minimum(p[:-1] + (a != B), p[1:] + 1)
+        v = jnp.concatenate([p[:1] + 1, u])
+        n = lax.cummin(v - j) + j
+        return (n, n)
+
+    _, D = lax.scan(row, j, A)
+    D = jnp.concatenate([j[None], D]).astype(jnp.int32)
+
+    def back(c, _):
+        i, k = c
+        on = (i > 0) | (k > 0)
+        d = D[i, k]
+        up = on & (i > 0) & ((k == 0) | (d == D[jnp.maximum(i - 1, 0), k] + 1))
+        le = on & ~up & (k > 0) & ((i == 0) | (d == D[i, jnp.maximum(k - 1, 0)] + 1))
+        di = on & ~up & ~le
+        return (
+            (i - (up | di), k - (le | di)),
+            jnp.where(up, 1, jnp.where(le, 2, jnp.where(di, 3, 0))).astype(jnp.int32),
+        )
+
+    return (D, lax.scan(back, (jnp.int32(40), jnp.int32(50)), None, length=90)[1])
+
+
+def suffix_ranks(S):
+    R = S
+    for l in range(8):
+        key = R * 300 + jnp.pad(R[1 << l :] + 1, (0, 1 << l))
+        R = (key[None] < key[:, None]).sum(1).astype(jnp.int32)
+    return R
+
+
+def gf_matmul(A, B):
+    p, acc = (A, jnp.zeros((48, 48), jnp.uint8))
+    for b in range(8):
+        m = jnp.where((B >> b & 1)[None] != 0, p[:, :, None], 0).astype(jnp.uint8)
+        acc = acc ^ lax.reduce(m, jnp.uint8(0), lax.bitwise_xor, (1,))
+        p = p << 1 ^ jnp.where(p >= 128, jnp.uint8(27), jnp.uint8(0))
+    return acc
+
+
+def siphash_rounds(V):
+    a, b, c, d = V.T
+    for r in range(12):
+        a = a + b
+        b = (b << 5 | b >> 27) ^ a
+        c = c + d
+        d = (d << 8 | d >> 24) ^ c
+        a = a + d
+        c = c + b
+    return jnp.stack([a, b, c, d], 1)
+
+
+def parity_2d(X):
+    r = lax.reduce(X, 0, lax.bitwise_xor, (2,))
+    c = lax.reduce(X, 0, lax.bitwise_xor, (1,))
+    return (r, c, ((r & 1) + (c & 1)).sum(1).astype(jnp.int32))
+
+
+def varint_lengths(X):
+    L = jnp.maximum(1, jnp.max(jnp.stack([jnp.where(X >> 7 * k != 0, k + 1, 1) for k in range(1, 5)]), 0)).astype(
+        jnp.int32
+    )
+    return (L, jnp.pad(jnp.cumsum(L), (1, 0)).astype(jnp.int32))
+
+
+def csv_fields(S):
+    q = jnp.cumsum(S == 34, 1) % 2
+    return (jnp.cumsum((S == 44) & (q == 0), 1).astype(jnp.int32), q[:, -1].astype(jnp.int32))
+
+
+def moment_matching(X, Y):
+    return sum(((X**k).mean(1) - (Y**k).mean(1)) ** 2 for k in range(1, 4))
+
+
+def capsule_routing(U):
+    B = jnp.zeros((32, 10))
+    for r in range(3):
+        C = jax.nn.softmax(B, 1)
+        V = jnp.einsum("ij,ijd->jd", C, U)
+        n = (V * V).sum(1, keepdims=True)
+        V = V * jnp.sqrt(n) / (1 + n)
+        B = B + (U * V).sum(2)
+    return V
+
+
+def graph_attention(H, N, a):
+    s0 = H @ a[:32]
+    s1 = H @ a[32:]
+    ok = N >= 0
+    n = jnp.maximum(N, 0)
+    s = s0[:, None] + s1[n]
+    s = jnp.where(ok, jnp.maximum(s, 0.2 * s), -1e30)
+    w = jnp.where(ok, jnp.exp(s - s.max(1, keepdims=True)), 0)
+    return jnp.einsum("vk,vkd->vd", w, H[n]) / jnp.maximum(w.sum(1), 1e-06)[:, None]
+
+
+def retention(Q, K, V):
+    t = jnp.arange(128)
+    D = jnp.where(t[:, None] >= t, 0.96 ** (t[:, None] - t).astype(jnp.float32), 0)
+    return jnp.einsum("hts,hsb->htb", jnp.einsum("hta,hsa->hts", Q, K) * D, V)
+
+
+def rwkv_wkv(K, V, w, u):
+    d = jnp.exp(-w)
+
+    def step(c, x):
+        a, b = c
+        k, v = x
+        e = jnp.exp(u + k)
+        o = (a + e * v) / (b + e)
+        ek = jnp.exp(k)
+        return ((d * a + ek * v, d * b + ek), o)
+
+    return lax.scan(step, (jnp.zeros(64), jnp.zeros(64)), (K, V))[1]
+
+
+def speculative_accept(P, Q, tok, U):
+    p = jnp.take_along_axis(P, tok[..., None], 2)[..., 0]
+    q = jnp.take_along_axis(Q, tok[..., None], 2)[..., 0]
+    return jnp.cumprod((U * q <= p).astype(jnp.int32), 1).sum(1).astype(jnp.int32)
+
+
+def top_p_mask(P):
+    o = jnp.argsort(-P, 1, stable=True)
+    s = jnp.take_along_axis(P, o, 1)
+    c = jnp.cumsum(s, 1) - s
+    return jnp.zeros_like(P).at[jnp.arange(32)[:, None], o].set(jnp.where(c < 0.9, s, 0))
+
+
+def rope_2d(X, f):
+    t = jnp.arange(14.0)[:, None] * f
+    c, s = (jnp.cos(t), jnp.sin(t))
+    x = X.reshape(14, 14, 8, 2, 8, 2)
+    a, b = (x[..., 0], x[..., 1])
+
+    def rot(a, b, c, s):
+        return jnp.stack([a * c - b * s, a * s + b * c], -1)
+
+    y = rot(a[:, :, :, 0], b[:, :, :, 0], c[:, None, None], s[:, None, None])
+    z = rot(a[:, :, :, 1], b[:, :, :, 1], c[None, :, None], s[None, :, None])
+    return jnp.stack([y, z], 3).reshape(14, 14, 8, 32)
+
+
+def patch_merge(X, W):
+    r = X.reshape(14, 2, 14, 2, 48).transpose(0, 2, 1, 3, 4).reshape(14, 14, 192)
+    m = r.mean(2, keepdims=True)
+    v = (r * r).mean(2, keepdims=True) - m * m
+    return (r - m) * lax.rsqrt(v + 1e-05) @ W
+
+
+def _box(n, seed=0):
+    r = np.random.default_rng(seed)
+    a = r.random((n, 2))
+    return np.concatenate([a, a + 0.05 + 0.3 * r.random((n, 2))], 1).astype(np.float32)
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -6937,6 +7443,84 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "runs_lengths_bits": lambda d: {"X": d.below(2, 128, 512)},
     "polyline_simplify": lambda d: {"P": np.cumsum(0.3 * d.floats(64, 300, 2), 1).astype(np.float32)},
     "tent_map_lyapunov": lambda d: {"r": 3.0 + d.unit(400)},
+    "ctc_greedy": lambda d: {"L": d.floats(32, 200, 29)},
+    "soft_nms": lambda d: {"S": d.unit(80, 64), "I": d.unit(80, 64, 64) * 0.3},
+    "giou": lambda d: {"A": _box(300), "B": _box(200, 1)},
+    "chamfer_clouds": lambda d: {"A": d.floats(4, 600, 3), "B": d.floats(4, 500, 3)},
+    "farthest_points": lambda d: {"P": d.floats(1000, 3)},
+    "voxel_pool": lambda d: {"P": 0.999 * d.unit(5000, 3), "F": d.floats(5000, 16)},
+    "positional_encoding": lambda d: {"X": d.unit(4000, 3)},
+    "volume_render": lambda d: {"S": d.floats(2000, 64), "C": d.unit(2000, 64, 3), "dt": d.unit(2000, 64) * 0.1},
+    "spherical_harmonics": lambda d: {"V": d.floats(6000, 3), "K": d.floats(6000, 9, 3)},
+    "gaussian_splat": lambda d: {
+        "M": 60.0 * d.unit(200, 2),
+        "Q": np.stack([0.2 * d.unit(200), -0.01 + 0.02 * d.unit(200), 0.02 + 0.18 * d.unit(200)], 1).astype(np.float32),
+        "C": d.unit(200, 3),
+        "o": d.unit(200),
+    },
+    "lbs_chain": lambda d: {
+        "R": 0.5 * d.floats(100, 24, 3, 3),
+        "J": d.floats(24, 3),
+        "parent": np.array([0] + [k // 2 for k in range(1, 24)], np.int32),
+    },
+    "quaternion_integrate": lambda d: {"W": d.floats(64, 500, 3)},
+    "madgwick_bias": lambda d: {"A": d.floats(32, 1000), "Gy": d.floats(32, 1000)},
+    "mfcc_deltas": lambda d: {"C": d.floats(400, 13)},
+    "spectral_flux": lambda d: {"S": d.unit(500, 257)},
+    "chroma": lambda d: {"S": d.floats(400, 1025), "pitch": d.below(12, 1025)},
+    "harmonic_product": lambda d: {"S": d.unit(200, 1024)},
+    "phase_vocoder": lambda d: {"M": d.floats(64, 129), "P": 3 * d.floats(64, 129)},
+    "noise_gate_hold": lambda d: {"X": d.floats(16, 4000)},
+    "edge_histogram": lambda d: {"A": d.floats(128, 128)},
+    "unsharp_mask": lambda d: {"A": d.unit(200, 200, 3)},
+    "white_balance": lambda d: {"A": np.random.default_rng(0).integers(0, 256, (150, 200, 3)).astype(np.uint8)},
+    "bayer_bilinear": lambda d: {"R": d.floats(130, 130)},
+    "seam_dp": lambda d: {"E": d.unit(120, 160)},
+    "fill_holes": lambda d: {"A": np.where(d.unit(64, 96) < 0.5, 0, d.unit(64, 96)).astype(np.float32)},
+    "order_book": lambda d: {"P": d.below(128, 2000), "Q": -5 + d.below(11, 2000)},
+    "american_lsm": lambda d: {"S": (1 + 0.3 * d.floats(2000, 50)).astype(np.float32)},
+    "cds_bootstrap": lambda d: {
+        "S": 0.005 + 0.025 * d.unit(200, 10),
+        "df": np.exp(-0.03 * np.arange(1, 11)).astype(np.float32),
+    },
+    "twap_slices": lambda d: {"V": d.unit(300, 390), "P": d.unit(300, 390)},
+    "hungarian_reduce": lambda d: {"C": d.unit(40, 60, 60)},
+    "auction_assign": lambda d: {"V": d.unit(32, 32)},
+    "kd_counts": lambda d: {"X": d.floats(3000, 3)},
+    "union_find": lambda d: {
+        "A": d.below(300, 600),
+        "B": np.random.default_rng(9).integers(0, 300, 600).astype(np.int32),
+    },
+    "topological_levels": lambda d: (lambda a, b: {"src": np.minimum(a, b), "dst": np.maximum(a, b)})(
+        d.below(100, 2000), 100 + d.below(100, 2000)
+    ),
+    "max_flow_push": lambda d: {"C": d.unit(48, 48)},
+    "edit_alignment_path": lambda d: {"A": d.below(4, 40), "B": d.below(4, 50)},
+    "suffix_ranks": lambda d: {"S": d.below(4, 256)},
+    "gf_matmul": lambda d: {
+        "A": np.random.default_rng(1).integers(0, 256, (48, 48)).astype(np.uint8),
+        "B": np.random.default_rng(2).integers(0, 256, (48, 48)).astype(np.uint8),
+    },
+    "siphash_rounds": lambda d: {"V": d.words(500, 4)},
+    "parity_2d": lambda d: {"X": d.below(1000, 200, 16, 16)},
+    "varint_lengths": lambda d: {
+        "X": d.words(4000) >> np.random.default_rng(0).integers(0, 31, 4000).astype(np.uint32)
+    },
+    "csv_fields": lambda d: {"S": np.random.default_rng(0).choice([34, 44, 65, 66], (64, 200)).astype(np.int32)},
+    "moment_matching": lambda d: {"X": d.floats(100, 64), "Y": d.floats(100, 64)},
+    "capsule_routing": lambda d: {"U": d.floats(32, 10, 8)},
+    "graph_attention": lambda d: {"H": d.floats(200, 32), "N": -1 + d.below(201, 200, 12), "a": d.floats(64) * 0.2},
+    "retention": lambda d: {"Q": d.floats(4, 128, 32), "K": d.floats(4, 128, 32), "V": d.floats(4, 128, 32)},
+    "rwkv_wkv": lambda d: {"K": d.floats(256, 64), "V": d.floats(256, 64), "w": d.unit(64), "u": d.floats(64)},
+    "speculative_accept": lambda d: {
+        "P": d.unit(64, 8, 100),
+        "Q": d.unit(64, 8, 100),
+        "tok": d.below(100, 64, 8),
+        "U": d.unit(64, 8),
+    },
+    "top_p_mask": lambda d: {"P": (lambda x: (x / x.sum(1, keepdims=True)).astype(np.float32))(d.unit(32, 200) ** 4)},
+    "rope_2d": lambda d: {"X": d.floats(14, 14, 8, 32), "f": d.unit(8)},
+    "patch_merge": lambda d: {"X": d.floats(28, 28, 48), "W": d.floats(192, 96)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -7609,4 +8193,55 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     runs_lengths_bits,
     polyline_simplify,
     tent_map_lyapunov,
+    ctc_greedy,
+    soft_nms,
+    giou,
+    chamfer_clouds,
+    farthest_points,
+    voxel_pool,
+    positional_encoding,
+    volume_render,
+    spherical_harmonics,
+    gaussian_splat,
+    lbs_chain,
+    quaternion_integrate,
+    madgwick_bias,
+    mfcc_deltas,
+    spectral_flux,
+    chroma,
+    harmonic_product,
+    phase_vocoder,
+    noise_gate_hold,
+    edge_histogram,
+    unsharp_mask,
+    white_balance,
+    bayer_bilinear,
+    seam_dp,
+    fill_holes,
+    order_book,
+    american_lsm,
+    cds_bootstrap,
+    twap_slices,
+    hungarian_reduce,
+    auction_assign,
+    kd_counts,
+    union_find,
+    topological_levels,
+    max_flow_push,
+    edit_alignment_path,
+    suffix_ranks,
+    gf_matmul,
+    siphash_rounds,
+    parity_2d,
+    varint_lengths,
+    csv_fields,
+    moment_matching,
+    capsule_routing,
+    graph_attention,
+    retention,
+    rwkv_wkv,
+    speculative_accept,
+    top_p_mask,
+    rope_2d,
+    patch_merge,
 )

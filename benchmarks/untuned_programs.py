@@ -11075,3 +11075,937 @@ def tent_map_lyapunov(r: T.Buffer((400,), "float32"), L: T.Buffer((400,), "float
             x[0] = r[i] * x[0] * (1.0 - x[0])
             if t >= 100:
                 L[i] = L[i] + T.log(T.abs(r[i] * (1.0 - 2.0 * x[0])) + 1e-12) / 200.0
+
+
+@T.prim_func
+def ctc_greedy(L: T.Buffer((32, 200, 29), "float32"), O: T.Buffer((32, 200), "int32"), n: T.Buffer((32,), "int32")):
+    for b in range(32):
+        n[b] = 0
+        prev = T.alloc_buffer((1,), "int32")
+        prev[0] = -1
+        for t in range(200):
+            O[b, t] = -1
+        for t in range(200):
+            best = T.alloc_buffer((1,), "int32")
+            best[0] = 0
+            for k in range(1, 29):
+                if L[b, t, k] > L[b, t, best[0]]:
+                    best[0] = k
+            if best[0] != 0 and best[0] != prev[0]:
+                O[b, n[b]] = best[0]
+                n[b] = n[b] + 1
+            prev[0] = best[0]
+
+
+@T.prim_func
+def soft_nms(S: T.Buffer((80, 64), "float32"), I: T.Buffer((80, 64, 64), "float32"), D: T.Buffer((80, 64), "float32")):
+    for c in range(80):
+        for i in range(64):
+            D[c, i] = S[c, i]
+        for i in range(64):
+            for j in range(64):
+                if S[c, j] > S[c, i]:
+                    D[c, i] = D[c, i] * T.exp(-2.0 * I[c, i, j] * I[c, i, j])
+
+
+@T.prim_func
+def giou(A: T.Buffer((300, 4), "float32"), B: T.Buffer((200, 4), "float32"), G: T.Buffer((300, 200), "float32")):
+    for i, j in T.grid(300, 200):
+        w = T.max(T.min(A[i, 2], B[j, 2]) - T.max(A[i, 0], B[j, 0]), 0.0)
+        h = T.max(T.min(A[i, 3], B[j, 3]) - T.max(A[i, 1], B[j, 1]), 0.0)
+        inter = w * h
+        union = (A[i, 2] - A[i, 0]) * (A[i, 3] - A[i, 1]) + (B[j, 2] - B[j, 0]) * (B[j, 3] - B[j, 1]) - inter
+        hull = (T.max(A[i, 2], B[j, 2]) - T.min(A[i, 0], B[j, 0])) * (T.max(A[i, 3], B[j, 3]) - T.min(A[i, 1], B[j, 1]))
+        G[i, j] = inter / (union + 1e-6) - (hull - union) / (hull + 1e-6)
+
+
+@T.prim_func
+def chamfer_clouds(
+    A: T.Buffer((4, 600, 3), "float32"), B: T.Buffer((4, 500, 3), "float32"), L: T.Buffer((4,), "float32")
+):
+    for b in range(4):
+        L[b] = 0.0
+        for i in range(600):
+            m = T.alloc_buffer((1,), "float32")
+            m[0] = 1e30
+            for j in range(500):
+                d = T.alloc_buffer((1,), "float32")
+                d[0] = 0.0
+                for k in range(3):
+                    d[0] = d[0] + (A[b, i, k] - B[b, j, k]) * (A[b, i, k] - B[b, j, k])
+                m[0] = T.min(m[0], d[0])
+            L[b] = L[b] + m[0] / 600.0
+
+
+@T.prim_func
+def farthest_points(P: T.Buffer((1000, 3), "float32"), S: T.Buffer((64,), "int32")):
+    dist = T.alloc_buffer((1000,), "float32")
+    for i in range(1000):
+        dist[i] = 1e30
+    S[0] = 0
+    for s in range(1, 64):
+        best = T.alloc_buffer((1,), "int32")
+        best[0] = 0
+        for i in range(1000):
+            dx = P[i, 0] - P[S[s - 1], 0]
+            dy = P[i, 1] - P[S[s - 1], 1]
+            dz = P[i, 2] - P[S[s - 1], 2]
+            dist[i] = T.min(dist[i], dx * dx + dy * dy + dz * dz)
+            if dist[i] > dist[best[0]]:
+                best[0] = i
+        S[s] = best[0]
+
+
+@T.prim_func
+def voxel_pool(
+    P: T.Buffer((5000, 3), "float32"), F: T.Buffer((5000, 16), "float32"), V: T.Buffer((8, 8, 8, 16), "float32")
+):
+    for x, y, z, c in T.grid(8, 8, 8, 16):
+        V[x, y, z, c] = -1e30
+    for i in range(5000):
+        T.assume(
+            P[i, 0] >= 0.0 and P[i, 0] < 1.0 and P[i, 1] >= 0.0 and P[i, 1] < 1.0 and P[i, 2] >= 0.0 and P[i, 2] < 1.0
+        )
+        x = T.min(T.max(T.cast(P[i, 0] * 8.0, "int32"), 0), 7)
+        y = T.min(T.max(T.cast(P[i, 1] * 8.0, "int32"), 0), 7)
+        z = T.min(T.max(T.cast(P[i, 2] * 8.0, "int32"), 0), 7)
+        for c in range(16):
+            V[x, y, z, c] = T.max(V[x, y, z, c], F[i, c])
+
+
+@T.prim_func
+def positional_encoding(X: T.Buffer((4000, 3), "float32"), E: T.Buffer((4000, 63), "float32")):
+    for i in range(4000):
+        for c in range(3):
+            E[i, c] = X[i, c]
+            for l in range(10):
+                f = T.exp2(T.cast(l, "float32"))
+                E[i, 3 + 6 * l + c] = T.sin(f * X[i, c])
+                E[i, 6 + 6 * l + c] = T.cos(f * X[i, c])
+
+
+@T.prim_func
+def volume_render(
+    S: T.Buffer((2000, 64), "float32"),
+    C: T.Buffer((2000, 64, 3), "float32"),
+    dt: T.Buffer((2000, 64), "float32"),
+    O: T.Buffer((2000, 3), "float32"),
+    D: T.Buffer((2000,), "float32"),
+):
+    for r in range(2000):
+        trans = T.alloc_buffer((1,), "float32")
+        trans[0] = 1.0
+        D[r] = 0.0
+        for c in range(3):
+            O[r, c] = 0.0
+        for k in range(64):
+            a = 1.0 - T.exp(-T.max(S[r, k], 0.0) * dt[r, k])
+            w = trans[0] * a
+            for c in range(3):
+                O[r, c] = O[r, c] + w * C[r, k, c]
+            D[r] = D[r] + w * T.cast(k, "float32")
+            trans[0] = trans[0] * (1.0 - a)
+
+
+@T.prim_func
+def spherical_harmonics(
+    V: T.Buffer((6000, 3), "float32"), K: T.Buffer((6000, 9, 3), "float32"), O: T.Buffer((6000, 3), "float32")
+):
+    for i in range(6000):
+        x = V[i, 0]
+        y = V[i, 1]
+        z = V[i, 2]
+        for c in range(3):
+            O[i, c] = (
+                0.282 * K[i, 0, c]
+                - 0.488 * y * K[i, 1, c]
+                + 0.488 * z * K[i, 2, c]
+                - 0.488 * x * K[i, 3, c]
+                + 1.092 * x * y * K[i, 4, c]
+                - 1.092 * y * z * K[i, 5, c]
+                + 0.315 * (2.0 * z * z - x * x - y * y) * K[i, 6, c]
+                - 1.092 * x * z * K[i, 7, c]
+                + 0.546 * (x * x - y * y) * K[i, 8, c]
+            )
+
+
+@T.prim_func
+def gaussian_splat(
+    M: T.Buffer((200, 2), "float32"),
+    Q: T.Buffer((200, 3), "float32"),
+    C: T.Buffer((200, 3), "float32"),
+    o: T.Buffer((200,), "float32"),
+    I: T.Buffer((48, 64, 3), "float32"),
+):
+    for y in range(48):
+        for x in range(64):
+            tr = T.alloc_buffer((1,), "float32")
+            tr[0] = 1.0
+            for c in range(3):
+                I[y, x, c] = 0.0
+            for g in range(200):
+                dx = T.cast(x, "float32") - M[g, 0]
+                dy = T.cast(y, "float32") - M[g, 1]
+                p = -0.5 * (Q[g, 0] * dx * dx + 2.0 * Q[g, 1] * dx * dy + Q[g, 2] * dy * dy)
+                a = T.min(0.99, o[g] * T.exp(p))
+                if a > 0.004:
+                    for c in range(3):
+                        I[y, x, c] = I[y, x, c] + tr[0] * a * C[g, c]
+                    tr[0] = tr[0] * (1.0 - a)
+
+
+@T.prim_func
+def lbs_chain(
+    R: T.Buffer((100, 24, 3, 3), "float32"),
+    J: T.Buffer((24, 3), "float32"),
+    parent: T.Buffer((24,), "int32"),
+    G: T.Buffer((100, 24, 3, 3), "float32"),
+    X: T.Buffer((100, 24, 3), "float32"),
+):
+    for j in range(1, 24):
+        T.assume(parent[j] >= 0 and parent[j] < j)
+    for b in range(100):
+        for r in range(3):
+            for c in range(3):
+                G[b, 0, r, c] = R[b, 0, r, c]
+            X[b, 0, r] = J[0, r]
+        for j in range(1, 24):
+            for r in range(3):
+                for c in range(3):
+                    G[b, j, r, c] = 0.0
+                    for k in range(3):
+                        G[b, j, r, c] = G[b, j, r, c] + G[b, parent[j], r, k] * R[b, j, k, c]
+                X[b, j, r] = X[b, parent[j], r]
+                for k in range(3):
+                    X[b, j, r] = X[b, j, r] + G[b, parent[j], r, k] * J[j, k]
+
+
+@T.prim_func
+def quaternion_integrate(W: T.Buffer((64, 500, 3), "float32"), Q: T.Buffer((64, 501, 4), "float32")):
+    for b in range(64):
+        Q[b, 0, 0] = 1.0
+        for k in range(1, 4):
+            Q[b, 0, k] = 0.0
+        for t in range(500):
+            hx = 0.005 * W[b, t, 0]
+            hy = 0.005 * W[b, t, 1]
+            hz = 0.005 * W[b, t, 2]
+            a = Q[b, t, 0] - hx * Q[b, t, 1] - hy * Q[b, t, 2] - hz * Q[b, t, 3]
+            x = Q[b, t, 1] + hx * Q[b, t, 0] + hz * Q[b, t, 2] - hy * Q[b, t, 3]
+            y = Q[b, t, 2] + hy * Q[b, t, 0] - hz * Q[b, t, 1] + hx * Q[b, t, 3]
+            z = Q[b, t, 3] + hz * Q[b, t, 0] + hy * Q[b, t, 1] - hx * Q[b, t, 2]
+            n = 1.0 / T.sqrt(a * a + x * x + y * y + z * z)
+            Q[b, t + 1, 0] = a * n
+            Q[b, t + 1, 1] = x * n
+            Q[b, t + 1, 2] = y * n
+            Q[b, t + 1, 3] = z * n
+
+
+@T.prim_func
+def madgwick_bias(
+    A: T.Buffer((32, 1000), "float32"), Gy: T.Buffer((32, 1000), "float32"), ang: T.Buffer((32, 1000), "float32")
+):
+    for c in range(32):
+        th = T.alloc_buffer((2,), "float32")
+        th[0] = 0.0
+        th[1] = 0.0
+        for t in range(1000):
+            e = A[c, t] - th[0]
+            th[1] = th[1] + 0.001 * e
+            th[0] = th[0] + 0.01 * (Gy[c, t] + th[1]) + 0.02 * e
+            ang[c, t] = th[0]
+
+
+@T.prim_func
+def mfcc_deltas(C: T.Buffer((400, 13), "float32"), D: T.Buffer((400, 39), "float32")):
+    for t in range(400):
+        for k in range(13):
+            D[t, k] = C[t, k]
+    for t in range(400):
+        for k in range(13):
+            D[t, 13 + k] = 0.0
+            for n in range(1, 3):
+                D[t, 13 + k] = (
+                    D[t, 13 + k] + T.cast(n, "float32") * (C[T.min(t + n, 399), k] - C[T.max(t - n, 0), k]) / 10.0
+                )
+    for t in range(400):
+        for k in range(13):
+            D[t, 26 + k] = 0.0
+            for n in range(1, 3):
+                D[t, 26 + k] = (
+                    D[t, 26 + k]
+                    + T.cast(n, "float32") * (D[T.min(t + n, 399), 13 + k] - D[T.max(t - n, 0), 13 + k]) / 10.0
+                )
+
+
+@T.prim_func
+def spectral_flux(S: T.Buffer((500, 257), "float32"), F: T.Buffer((500,), "float32"), O: T.Buffer((500,), "int32")):
+    for t in range(500):
+        F[t] = 0.0
+        if t > 0:
+            for k in range(257):
+                F[t] = F[t] + T.max(S[t, k] - S[t - 1, k], 0.0)
+    for t in range(500):
+        O[t] = 0
+        if t >= 3 and t < 497:
+            m = T.alloc_buffer((1,), "float32")
+            m[0] = 0.0
+            for k in range(-3, 4):
+                m[0] = m[0] + F[t + k]
+            if F[t] > F[t - 1] and F[t] >= F[t + 1] and F[t] > 1.3 * m[0] / 7.0:
+                O[t] = 1
+
+
+@T.prim_func
+def chroma(S: T.Buffer((400, 1025), "float32"), pitch: T.Buffer((1025,), "int32"), C: T.Buffer((400, 12), "float32")):
+    for k in range(1025):
+        T.assume(pitch[k] >= 0 and pitch[k] < 12)
+    for t in range(400):
+        for p in range(12):
+            C[t, p] = 0.0
+        for k in range(1025):
+            C[t, pitch[k]] = C[t, pitch[k]] + S[t, k] * S[t, k]
+        m = T.alloc_buffer((1,), "float32")
+        m[0] = 1e-9
+        for p in range(12):
+            m[0] = T.max(m[0], C[t, p])
+        for p in range(12):
+            C[t, p] = C[t, p] / m[0]
+
+
+@T.prim_func
+def harmonic_product(S: T.Buffer((200, 1024), "float32"), P: T.Buffer((200,), "int32")):
+    for t in range(200):
+        best = T.alloc_buffer((1,), "float32")
+        best[0] = -1.0
+        P[t] = 0
+        for k in range(10, 256):
+            v = S[t, k] * S[t, 2 * k] * S[t, 3 * k] * S[t, 4 * k - 1]
+            if v > best[0]:
+                best[0] = v
+                P[t] = k
+
+
+@T.prim_func
+def phase_vocoder(
+    M: T.Buffer((64, 129), "float32"), P: T.Buffer((64, 129), "float32"), O: T.Buffer((64, 129), "float32")
+):
+    for k in range(129):
+        O[0, k] = P[0, k]
+    for t in range(1, 64):
+        for k in range(129):
+            adv = 0.7853982 * T.cast(k, "float32")
+            d = P[t, k] - P[t - 1, k] - adv
+            w = d - 6.2831855 * T.floor(d / 6.2831855 + 0.5)
+            O[t, k] = O[t - 1, k] + 1.5 * (adv + w)
+
+
+@T.prim_func
+def noise_gate_hold(X: T.Buffer((16, 4000), "float32"), Y: T.Buffer((16, 4000), "float32")):
+    for c in range(16):
+        hold = T.alloc_buffer((1,), "int32")
+        hold[0] = 0
+        for t in range(4000):
+            if T.abs(X[c, t]) > 1.5:
+                hold[0] = 50
+            elif hold[0] > 0:
+                hold[0] = hold[0] - 1
+            Y[c, t] = X[c, t] if hold[0] > 0 else 0.0
+
+
+@T.prim_func
+def edge_histogram(A: T.Buffer((128, 128), "float32"), H: T.Buffer((16, 8), "float32")):
+    for b in range(16):
+        for o in range(8):
+            H[b, o] = 0.0
+    for y in range(1, 127):
+        for x in range(1, 127):
+            gx = A[y, x + 1] - A[y, x - 1]
+            gy = A[y + 1, x] - A[y - 1, x]
+            o = (4 if gx > 0.0 else 0) + (2 if gy > 0.0 else 0) + (1 if T.abs(gx) > T.abs(gy) else 0)
+            H[y // 32 * 4 + x // 32, o] = H[y // 32 * 4 + x // 32, o] + T.sqrt(gx * gx + gy * gy)
+
+
+@T.prim_func
+def unsharp_mask(A: T.Buffer((200, 200, 3), "float32"), B: T.Buffer((200, 200, 3), "float32")):
+    for y in range(200):
+        for x in range(200):
+            for c in range(3):
+                s = T.alloc_buffer((1,), "float32")
+                s[0] = 0.0
+                for dy in range(-2, 3):
+                    for dx in range(-2, 3):
+                        s[0] = s[0] + A[T.min(T.max(y + dy, 0), 199), T.min(T.max(x + dx, 0), 199), c]
+                v = A[y, x, c] + 0.6 * (A[y, x, c] - s[0] / 25.0)
+                B[y, x, c] = T.min(T.max(v, 0.0), 1.0)
+
+
+@T.prim_func
+def white_balance(A: T.Buffer((150, 200, 3), "uint8"), B: T.Buffer((150, 200, 3), "uint8")):
+    s = T.alloc_buffer((3,), "float32")
+    for c in range(3):
+        s[c] = 0.0
+    for y, x, c in T.grid(150, 200, 3):
+        s[c] = s[c] + T.cast(A[y, x, c], "float32")
+    g = (s[0] + s[1] + s[2]) / 3.0
+    for y, x, c in T.grid(150, 200, 3):
+        v = T.cast(A[y, x, c], "float32") * g / (s[c] + 1.0)
+        B[y, x, c] = T.cast(T.min(T.max(v + 0.5, 0.0), 255.0), "uint8")
+
+
+@T.prim_func
+def bayer_bilinear(R: T.Buffer((130, 130), "float32"), G: T.Buffer((128, 128), "float32")):
+    for y in range(128):
+        for x in range(128):
+            if (x + y) % 2 == 0:
+                G[y, x] = R[y + 1, x + 1]
+            else:
+                G[y, x] = 0.25 * (R[y, x + 1] + R[y + 2, x + 1] + R[y + 1, x] + R[y + 1, x + 2])
+
+
+@T.prim_func
+def seam_dp(E: T.Buffer((120, 160), "float32"), M: T.Buffer((120, 160), "float32"), S: T.Buffer((120,), "int32")):
+    for x in range(160):
+        M[0, x] = E[0, x]
+    for y in range(1, 120):
+        for x in range(160):
+            M[y, x] = E[y, x] + T.min(M[y - 1, x], T.min(M[y - 1, T.max(x - 1, 0)], M[y - 1, T.min(x + 1, 159)]))
+    S[119] = 0
+    for x in range(1, 160):
+        if M[119, x] < M[119, S[119]]:
+            S[119] = x
+    for r in range(119):
+        y = 118 - r
+        p = S[y + 1]
+        S[y] = p
+        if p > 0 and M[y, p - 1] < M[y, S[y]]:
+            S[y] = p - 1
+        if p < 159 and M[y, p + 1] < M[y, S[y]]:
+            S[y] = p + 1
+
+
+@T.prim_func
+def fill_holes(A: T.Buffer((64, 96), "float32"), B: T.Buffer((64, 96), "float32")):
+    for y in range(64):
+        left = T.alloc_buffer((1,), "float32")
+        left[0] = 0.0
+        for x in range(96):
+            if A[y, x] > 0.0:
+                left[0] = A[y, x]
+            B[y, x] = left[0]
+        right = T.alloc_buffer((1,), "float32")
+        right[0] = 0.0
+        for r in range(96):
+            if A[y, 95 - r] > 0.0:
+                right[0] = A[y, 95 - r]
+            if A[y, 95 - r] <= 0.0:
+                B[y, 95 - r] = T.min(B[y, 95 - r], right[0])
+
+
+@T.prim_func
+def order_book(
+    P: T.Buffer((2000,), "int32"),
+    Q: T.Buffer((2000,), "int32"),
+    B: T.Buffer((128,), "int32"),
+    best: T.Buffer((2000,), "int32"),
+):
+    for p in range(128):
+        B[p] = 0
+    for t in range(2000):
+        T.assume(P[t] >= 0 and P[t] < 128)
+        B[P[t]] = T.max(B[P[t]] + Q[t], 0)
+        best[t] = -1
+        for p in range(128):
+            if B[p] > 0:
+                best[t] = p
+
+
+@T.prim_func
+def american_lsm(S: T.Buffer((2000, 50), "float32"), price: T.Buffer((1,), "float32")):
+    V = T.alloc_buffer((2000,), "float32")
+    for i in range(2000):
+        V[i] = T.max(1.1 - S[i, 49], 0.0)
+    for r in range(49):
+        t = 48 - r
+        m = T.alloc_buffer((5,), "float32")
+        for k in range(5):
+            m[k] = 0.0
+        for i in range(2000):
+            V[i] = V[i] * 0.999
+            m[0] = m[0] + S[i, t]
+            m[1] = m[1] + S[i, t] * S[i, t]
+            m[2] = m[2] + V[i]
+            m[3] = m[3] + V[i] * S[i, t]
+        d = 2000.0 * m[1] - m[0] * m[0] + 1e-3
+        b = (2000.0 * m[3] - m[0] * m[2]) / d
+        a = (m[2] - b * m[0]) / 2000.0
+        for i in range(2000):
+            e = T.max(1.1 - S[i, t], 0.0)
+            if e > a + b * S[i, t] and e > 0.0:
+                V[i] = e
+    price[0] = 0.0
+    for i in range(2000):
+        price[0] = price[0] + V[i] / 2000.0
+
+
+@T.prim_func
+def cds_bootstrap(S: T.Buffer((200, 10), "float32"), df: T.Buffer((10,), "float32"), H: T.Buffer((200, 10), "float32")):
+    for c in range(200):
+        q = T.alloc_buffer((1,), "float32")
+        q[0] = 1.0
+        acc = T.alloc_buffer((1,), "float32")
+        acc[0] = 0.0
+        for k in range(10):
+            h = (0.6 * q[0] * df[k] - S[c, k] * acc[0]) / (0.6 * df[k] + S[c, k] * df[k]) / q[0]
+            H[c, k] = 1.0 - T.min(T.max(h, 0.01), 0.99)
+            q[0] = q[0] * T.min(T.max(h, 0.01), 0.99)
+            acc[0] = acc[0] + q[0] * df[k]
+
+
+@T.prim_func
+def twap_slices(
+    V: T.Buffer((300, 390), "float32"), P: T.Buffer((300, 390), "float32"), O: T.Buffer((300, 13), "float32")
+):
+    for s in range(300):
+        for b in range(13):
+            num = T.alloc_buffer((1,), "float32")
+            den = T.alloc_buffer((1,), "float32")
+            num[0] = 0.0
+            den[0] = 0.0
+            for m in range(30):
+                num[0] = num[0] + V[s, 30 * b + m] * P[s, 30 * b + m]
+                den[0] = den[0] + V[s, 30 * b + m]
+            O[s, b] = num[0] / den[0] if den[0] > 0.0 else 0.0
+
+
+@T.prim_func
+def hungarian_reduce(
+    C: T.Buffer((40, 60, 60), "float32"), R: T.Buffer((40, 60, 60), "float32"), z: T.Buffer((40,), "int32")
+):
+    for b in range(40):
+        for i in range(60):
+            m = T.alloc_buffer((1,), "float32")
+            m[0] = C[b, i, 0]
+            for j in range(1, 60):
+                m[0] = T.min(m[0], C[b, i, j])
+            for j in range(60):
+                R[b, i, j] = C[b, i, j] - m[0]
+        for j in range(60):
+            m2 = T.alloc_buffer((1,), "float32")
+            m2[0] = R[b, 0, j]
+            for i in range(1, 60):
+                m2[0] = T.min(m2[0], R[b, i, j])
+            for i in range(60):
+                R[b, i, j] = R[b, i, j] - m2[0]
+        z[b] = 0
+        for i in range(60):
+            for j in range(60):
+                if R[b, i, j] == 0.0:
+                    z[b] = z[b] + 1
+
+
+@T.prim_func
+def auction_assign(
+    V: T.Buffer((32, 32), "float32"), owner: T.Buffer((32,), "int32"), price: T.Buffer((32,), "float32")
+):
+    for j in range(32):
+        owner[j] = -1
+        price[j] = 0.0
+    for t in range(300):
+        i = t % 32
+        b = T.alloc_buffer((1,), "int32")
+        v1 = T.alloc_buffer((1,), "float32")
+        v2 = T.alloc_buffer((1,), "float32")
+        b[0] = 0
+        v1[0] = -1e30
+        v2[0] = -1e30
+        for j in range(32):
+            w = V[i, j] - price[j]
+            if w > v1[0]:
+                v2[0] = v1[0]
+                v1[0] = w
+                b[0] = j
+            elif w > v2[0]:
+                v2[0] = w
+        owner[b[0]] = i
+        price[b[0]] = price[b[0]] + v1[0] - v2[0] + 0.01
+
+
+@T.prim_func
+def kd_counts(X: T.Buffer((3000, 3), "float32"), C: T.Buffer((64,), "int32"), M: T.Buffer((64, 3), "float32")):
+    for k in range(64):
+        C[k] = 0
+        for d in range(3):
+            M[k, d] = 0.0
+    for i in range(3000):
+        c = T.alloc_buffer((1,), "int32")
+        c[0] = 0
+        for l in range(6):
+            c[0] = 2 * c[0] + (1 if X[i, l % 3] > 0.1 * T.cast(l - 3, "float32") else 0)
+        C[c[0]] = C[c[0]] + 1
+        for d in range(3):
+            M[c[0], d] = M[c[0], d] + X[i, d]
+    for k in range(64):
+        for d in range(3):
+            M[k, d] = M[k, d] / T.cast(T.max(C[k], 1), "float32")
+
+
+@T.prim_func
+def union_find(A: T.Buffer((600,), "int32"), B: T.Buffer((600,), "int32"), root: T.Buffer((300,), "int32")):
+    for i in range(300):
+        root[i] = i
+    for e in range(600):
+        T.assume(A[e] >= 0 and A[e] < 300 and B[e] >= 0 and B[e] < 300)
+        a = root[A[e]]
+        b = root[B[e]]
+        for i in range(300):
+            if root[i] == T.max(a, b):
+                root[i] = T.min(a, b)
+
+
+@T.prim_func
+def topological_levels(src: T.Buffer((2000,), "int32"), dst: T.Buffer((2000,), "int32"), L: T.Buffer((200,), "int32")):
+    for e in range(2000):
+        T.assume(src[e] >= 0 and src[e] < 200 and dst[e] >= 0 and dst[e] < 200)
+    for v in range(200):
+        L[v] = 0
+    for r in range(30):
+        for e in range(2000):
+            L[dst[e]] = T.max(L[dst[e]], L[src[e]] + 1)
+
+
+@T.prim_func
+def max_flow_push(C: T.Buffer((48, 48), "float32"), F: T.Buffer((48, 48), "float32"), ex: T.Buffer((48,), "float32")):
+    for i, j in T.grid(48, 48):
+        F[i, j] = 0.0
+    for i in range(48):
+        ex[i] = 0.0
+    for j in range(48):
+        F[0, j] = C[0, j]
+        ex[j] = ex[j] + C[0, j]
+    for r in range(10):
+        for i in range(1, 47):
+            for j in range(48):
+                d = T.min(ex[i], C[i, j] - F[i, j])
+                if j > i and d > 0.0:
+                    F[i, j] = F[i, j] + d
+                    ex[i] = ex[i] - d
+                    ex[j] = ex[j] + d
+
+
+@T.prim_func
+def edit_alignment_path(
+    D: T.Buffer((41, 51), "int32"),
+    A: T.Buffer((40,), "int32"),
+    B: T.Buffer((50,), "int32"),
+    ops: T.Buffer((90,), "int32"),
+):
+    for i in range(41):
+        D[i, 0] = i
+    for j in range(51):
+        D[0, j] = j
+    for i in range(40):
+        for j in range(50):
+            c = 0 if A[i] == B[j] else 1
+            D[i + 1, j + 1] = T.min(D[i, j] + c, T.min(D[i, j + 1], D[i + 1, j]) + 1)
+    pos = T.alloc_buffer((2,), "int32")
+    pos[0] = 40
+    pos[1] = 50
+    for s in range(90):
+        ops[s] = 0
+        if pos[0] > 0 or pos[1] > 0:
+            if pos[0] > 0 and (pos[1] == 0 or D[pos[0], pos[1]] == D[pos[0] - 1, pos[1]] + 1):
+                ops[s] = 1
+                pos[0] = pos[0] - 1
+            elif pos[1] > 0 and (pos[0] == 0 or D[pos[0], pos[1]] == D[pos[0], pos[1] - 1] + 1):
+                ops[s] = 2
+                pos[1] = pos[1] - 1
+            else:
+                ops[s] = 3
+                pos[0] = pos[0] - 1
+                pos[1] = pos[1] - 1
+
+
+@T.prim_func
+def suffix_ranks(S: T.Buffer((256,), "int32"), R: T.Buffer((256,), "int32")):
+    for i in range(256):
+        R[i] = S[i]
+    for l in range(8):
+        key = T.alloc_buffer((256,), "int32")
+        for i in range(256):
+            nxt = R[i + (1 << l)] + 1 if i + (1 << l) < 256 else 0
+            key[i] = R[i] * 300 + nxt
+        for i in range(256):
+            R[i] = 0
+            for j in range(256):
+                if key[j] < key[i]:
+                    R[i] = R[i] + 1
+
+
+@T.prim_func
+def gf_matmul(A: T.Buffer((48, 48), "uint8"), B: T.Buffer((48, 48), "uint8"), C: T.Buffer((48, 48), "uint8")):
+    for i, j in T.grid(48, 48):
+        C[i, j] = T.uint8(0)
+        for k in range(48):
+            for b in range(8):
+                if ((B[k, j] >> T.uint8(b)) & T.uint8(1)) != T.uint8(0):
+                    p = T.alloc_buffer((1,), "uint8")
+                    p[0] = A[i, k]
+                    for s in range(b):
+                        p[0] = (p[0] << T.uint8(1)) ^ (T.uint8(27) if p[0] >= T.uint8(128) else T.uint8(0))
+                    C[i, j] = C[i, j] ^ p[0]
+
+
+@T.prim_func
+def siphash_rounds(V: T.Buffer((500, 4), "uint32"), O: T.Buffer((500, 4), "uint32")):
+    for i in range(500):
+        s = T.alloc_buffer((4,), "uint32")
+        for k in range(4):
+            s[k] = V[i, k]
+        for r in range(12):
+            s[0] = s[0] + s[1]
+            s[1] = ((s[1] << T.uint32(5)) | (s[1] >> T.uint32(27))) ^ s[0]
+            s[2] = s[2] + s[3]
+            s[3] = ((s[3] << T.uint32(8)) | (s[3] >> T.uint32(24))) ^ s[2]
+            s[0] = s[0] + s[3]
+            s[2] = s[2] + s[1]
+        for k in range(4):
+            O[i, k] = s[k]
+
+
+@T.prim_func
+def parity_2d(
+    X: T.Buffer((200, 16, 16), "int32"),
+    rowp: T.Buffer((200, 16), "int32"),
+    colp: T.Buffer((200, 16), "int32"),
+    bad: T.Buffer((200,), "int32"),
+):
+    for b in range(200):
+        for i in range(16):
+            rowp[b, i] = 0
+            colp[b, i] = 0
+        for i, j in T.grid(16, 16):
+            rowp[b, i] = rowp[b, i] ^ X[b, i, j]
+            colp[b, j] = colp[b, j] ^ X[b, i, j]
+        bad[b] = 0
+        for i in range(16):
+            bad[b] = bad[b] + (rowp[b, i] & 1) + (colp[b, i] & 1)
+
+
+@T.prim_func
+def varint_lengths(X: T.Buffer((4000,), "uint32"), L: T.Buffer((4000,), "int32"), off: T.Buffer((4001,), "int32")):
+    off[0] = 0
+    for i in range(4000):
+        L[i] = 1
+        for k in range(1, 5):
+            if (X[i] >> T.uint32(7 * k)) != T.uint32(0):
+                L[i] = k + 1
+        off[i + 1] = off[i] + L[i]
+
+
+@T.prim_func
+def csv_fields(S: T.Buffer((64, 200), "int32"), F: T.Buffer((64, 200), "int32"), q: T.Buffer((64,), "int32")):
+    for r in range(64):
+        inq = T.alloc_buffer((1,), "int32")
+        f = T.alloc_buffer((1,), "int32")
+        inq[0] = 0
+        f[0] = 0
+        for t in range(200):
+            if S[r, t] == 34:
+                inq[0] = 1 - inq[0]
+            elif S[r, t] == 44 and inq[0] == 0:
+                f[0] = f[0] + 1
+            F[r, t] = f[0]
+        q[r] = inq[0]
+
+
+@T.prim_func
+def moment_matching(
+    X: T.Buffer((100, 64), "float32"), Y: T.Buffer((100, 64), "float32"), L: T.Buffer((100,), "float32")
+):
+    for b in range(100):
+        L[b] = 0.0
+        for k in range(1, 4):
+            mx = T.alloc_buffer((1,), "float32")
+            my = T.alloc_buffer((1,), "float32")
+            mx[0] = 0.0
+            my[0] = 0.0
+            for i in range(64):
+                px = T.alloc_buffer((1,), "float32")
+                py = T.alloc_buffer((1,), "float32")
+                px[0] = 1.0
+                py[0] = 1.0
+                for e in range(k):
+                    px[0] = px[0] * X[b, i]
+                    py[0] = py[0] * Y[b, i]
+                mx[0] = mx[0] + px[0] / 64.0
+                my[0] = my[0] + py[0] / 64.0
+            L[b] = L[b] + (mx[0] - my[0]) * (mx[0] - my[0])
+
+
+@T.prim_func
+def capsule_routing(U: T.Buffer((32, 10, 8), "float32"), V: T.Buffer((10, 8), "float32")):
+    B = T.alloc_buffer((32, 10), "float32")
+    for i, j in T.grid(32, 10):
+        B[i, j] = 0.0
+    for r in range(3):
+        C = T.alloc_buffer((32, 10), "float32")
+        for i in range(32):
+            z = T.alloc_buffer((1,), "float32")
+            z[0] = 0.0
+            for j in range(10):
+                z[0] = z[0] + T.exp(B[i, j])
+            for j in range(10):
+                C[i, j] = T.exp(B[i, j]) / z[0]
+        for j in range(10):
+            n = T.alloc_buffer((1,), "float32")
+            n[0] = 0.0
+            for d in range(8):
+                V[j, d] = 0.0
+                for i in range(32):
+                    V[j, d] = V[j, d] + C[i, j] * U[i, j, d]
+                n[0] = n[0] + V[j, d] * V[j, d]
+            for d in range(8):
+                V[j, d] = V[j, d] * T.sqrt(n[0]) / (1.0 + n[0])
+        for i, j, d in T.grid(32, 10, 8):
+            B[i, j] = B[i, j] + U[i, j, d] * V[j, d]
+
+
+@T.prim_func
+def graph_attention(
+    H: T.Buffer((200, 32), "float32"),
+    N: T.Buffer((200, 12), "int32"),
+    a: T.Buffer((64,), "float32"),
+    O: T.Buffer((200, 32), "float32"),
+):
+    for v in range(200):
+        for k in range(12):
+            T.assume(N[v, k] >= -1 and N[v, k] < 200)
+    for v in range(200):
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((12,), "float32")
+        m[0] = -1e30
+        z[0] = 0.0
+        for k in range(12):
+            s[k] = -1e30
+            if N[v, k] >= 0:
+                s[k] = 0.0
+                for d in range(32):
+                    s[k] = s[k] + a[d] * H[v, d] + a[32 + d] * H[N[v, k], d]
+                s[k] = T.max(s[k], 0.2 * s[k])
+            m[0] = T.max(m[0], s[k])
+        for d in range(32):
+            O[v, d] = 0.0
+        for k in range(12):
+            if N[v, k] >= 0:
+                w = T.exp(s[k] - m[0])
+                z[0] = z[0] + w
+                for d in range(32):
+                    O[v, d] = O[v, d] + w * H[N[v, k], d]
+        for d in range(32):
+            O[v, d] = O[v, d] / T.max(z[0], 1e-6)
+
+
+@T.prim_func
+def retention(
+    Q: T.Buffer((4, 128, 32), "float32"),
+    K: T.Buffer((4, 128, 32), "float32"),
+    V: T.Buffer((4, 128, 32), "float32"),
+    O: T.Buffer((4, 128, 32), "float32"),
+):
+    for h in range(4):
+        S = T.alloc_buffer((32, 32), "float32")
+        for a, b in T.grid(32, 32):
+            S[a, b] = 0.0
+        for t in range(128):
+            for a, b in T.grid(32, 32):
+                S[a, b] = 0.96 * S[a, b] + K[h, t, a] * V[h, t, b]
+            for b in range(32):
+                O[h, t, b] = 0.0
+                for a in range(32):
+                    O[h, t, b] = O[h, t, b] + Q[h, t, a] * S[a, b]
+
+
+@T.prim_func
+def rwkv_wkv(
+    K: T.Buffer((256, 64), "float32"),
+    V: T.Buffer((256, 64), "float32"),
+    w: T.Buffer((64,), "float32"),
+    u: T.Buffer((64,), "float32"),
+    O: T.Buffer((256, 64), "float32"),
+):
+    for c in range(64):
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        a[0] = 0.0
+        b[0] = 0.0
+        for t in range(256):
+            e = T.exp(u[c] + K[t, c])
+            O[t, c] = (a[0] + e * V[t, c]) / (b[0] + e)
+            a[0] = T.exp(-w[c]) * a[0] + T.exp(K[t, c]) * V[t, c]
+            b[0] = T.exp(-w[c]) * b[0] + T.exp(K[t, c])
+
+
+@T.prim_func
+def speculative_accept(
+    P: T.Buffer((64, 8, 100), "float32"),
+    Q: T.Buffer((64, 8, 100), "float32"),
+    tok: T.Buffer((64, 8), "int32"),
+    U: T.Buffer((64, 8), "float32"),
+    n: T.Buffer((64,), "int32"),
+):
+    for b in range(64):
+        n[b] = 0
+        ok = T.alloc_buffer((1,), "int32")
+        ok[0] = 1
+        for t in range(8):
+            T.assume(tok[b, t] >= 0 and tok[b, t] < 100)
+            if U[b, t] * Q[b, t, tok[b, t]] > P[b, t, tok[b, t]]:
+                ok[0] = 0
+            n[b] = n[b] + ok[0]
+
+
+@T.prim_func
+def top_p_mask(P: T.Buffer((32, 200), "float32"), M: T.Buffer((32, 200), "float32")):
+    for b in range(32):
+        for i in range(200):
+            above = T.alloc_buffer((1,), "float32")
+            above[0] = 0.0
+            for j in range(200):
+                if P[b, j] > P[b, i] or (P[b, j] == P[b, i] and j < i):
+                    above[0] = above[0] + P[b, j]
+            M[b, i] = P[b, i] if above[0] < 0.9 else 0.0
+
+
+@T.prim_func
+def rope_2d(
+    X: T.Buffer((14, 14, 8, 32), "float32"), f: T.Buffer((8,), "float32"), Y: T.Buffer((14, 14, 8, 32), "float32")
+):
+    for y, x, h, k in T.grid(14, 14, 8, 8):
+        ay = T.cast(y, "float32") * f[k]
+        ax = T.cast(x, "float32") * f[k]
+        Y[y, x, h, 2 * k] = X[y, x, h, 2 * k] * T.cos(ay) - X[y, x, h, 2 * k + 1] * T.sin(ay)
+        Y[y, x, h, 2 * k + 1] = X[y, x, h, 2 * k] * T.sin(ay) + X[y, x, h, 2 * k + 1] * T.cos(ay)
+        Y[y, x, h, 16 + 2 * k] = X[y, x, h, 16 + 2 * k] * T.cos(ax) - X[y, x, h, 17 + 2 * k] * T.sin(ax)
+        Y[y, x, h, 17 + 2 * k] = X[y, x, h, 16 + 2 * k] * T.sin(ax) + X[y, x, h, 17 + 2 * k] * T.cos(ax)
+
+
+@T.prim_func
+def patch_merge(
+    X: T.Buffer((28, 28, 48), "float32"), W: T.Buffer((192, 96), "float32"), Y: T.Buffer((14, 14, 96), "float32")
+):
+    for i, j in T.grid(14, 14):
+        row = T.alloc_buffer((192,), "float32")
+        m = T.alloc_buffer((2,), "float32")
+        m[0] = 0.0
+        m[1] = 0.0
+        for a, b, c in T.grid(2, 2, 48):
+            row[a * 96 + b * 48 + c] = X[2 * i + a, 2 * j + b, c]
+            m[0] = m[0] + X[2 * i + a, 2 * j + b, c] / 192.0
+            m[1] = m[1] + X[2 * i + a, 2 * j + b, c] * X[2 * i + a, 2 * j + b, c] / 192.0
+        r = 1.0 / T.sqrt(m[1] - m[0] * m[0] + 1e-5)
+        for o in range(96):
+            Y[i, j, o] = 0.0
+            for k in range(192):
+                Y[i, j, o] = Y[i, j, o] + (row[k] - m[0]) * r * W[k, o]

@@ -336,12 +336,12 @@ class InstructionForms(ABC):
         if len(stores) != 1 or group[0].loops[level] in self.forced_in(group):
             return
         others = [s for s in group if s is not stores[0]]
-        real = [d for d in self._edges_among(group) if d.level is None or d.level <= level]
+        edges = self._edges_among(group)
         before = {s.position for s in others}
-        if any(d.level is not None and d.source != d.sink for d in real):
+        if any(d.level is not None and d.level <= level and d.source != d.sink for d in edges):
             return
-        if any(d.sink in before and d.source not in before for d in real):
-            return
+        if any(d.sink in before and d.source not in before for d in edges):
+            return  # also where a loop inside goes on after the store: all of the others run before it
         for name, form, find in (
             ("last writer", LAST_WRITER, last_writer),
             ("discounted sum", DISCOUNTED_SUMS, discounted_sum),

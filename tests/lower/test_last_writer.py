@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from egraph_rules.cost.target import CPU
+from egraph_rules.cost.target import CPU, GPU
 from ir import PrimFunc
-from lowered import assert_agrees, kernel_of, read
+from lowered import assert_agrees, kernel_of, read, small_numbers
 from profiles import few
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any array statement is worth it
@@ -104,3 +104,13 @@ MARKS = {
 def test_stores_of_one_number_are_in_any_order(name: str) -> None:
     left, body = MARKS[name]
     assert bool(loops(check(read(ROW, body)))) == bool(left)
+
+
+def test_what_an_inner_loop_goes_on_with_after_the_store_is_not_worked_out_before_it() -> None:
+    func = read(
+        'K: T.Buffer((3, 12), "int32"), P: T.Buffer((12,), "int32")',
+        "for b in range(3):\n    s = T.alloc_buffer((1,), 'int32')\n    s[0] = 0\n    for t in range(12):\n"
+        "        s[0] = s[0] + 1 + K[b, t] % 2\n        P[T.min(s[0] // 2, 11)] = s[0] % 3",
+    )
+    for target in (EAGER, GPU):
+        assert_agrees(func, kernel_of(func, target), small_numbers(func, 1))
