@@ -119,17 +119,18 @@ class Pattern(Struct, frozen=True):
 
 _SHOWN = {
     "Add": "({} + {})", "Sub": "({} - {})", "Mul": "({} * {})", "Div": "({} / {})", "Neg": "(-{})",
-    "Where": "where({}, {})", "Flag": "flag({})", "Sum": "sum[{}]({})", "Contract": "contract[{}]({}, {})",
-    "Ones": "ones[{}]", "Times": "(size[{}] * {})",
+    "Where": "where({}, {})", "Flag": "flag({})", "Number": "number({})", "Sum": "sum[{}]({})",
+    "Contract": "contract[{}]({}, {})", "Ones": "ones[{}]", "Times": "(size[{}] * {})",
 }  # fmt: skip
 
 
 class Condition(Struct, frozen=True):
     """A side condition, on sets of axes or on a term."""
 
-    what: Literal["apart", "within", "some", "differ", "finite", "rounds"]
+    what: Literal["apart", "within", "some", "differ", "finite", "shown", "rounds"]
     sets: tuple[Axes, ...] = ()
     term: str = ""
+    mask: str = ""
 
     @property
     def text(self) -> str:
@@ -146,6 +147,8 @@ class Condition(Struct, frozen=True):
                 return f"(!= {own[0]} {own[1]})"
             case "finite" | "rounds":
                 return f"({self.what} {self.term})"
+            case "shown":
+                return f"(shown {self.mask} {self.term})"
 
     def __str__(self) -> str:
         sets = [str(a) for a in self.sets]
@@ -160,6 +163,8 @@ class Condition(Struct, frozen=True):
                 return f"{sets[0]} is not {sets[1]}"
             case "finite":
                 return f"{self.term} is finite"
+            case "shown":
+                return f"{self.term} is finite where {self.mask}"
             case "rounds":
                 return f"{self.term} is rounded"
 
@@ -185,6 +190,11 @@ def where(mask: Pattern, x: Pattern) -> Pattern:
 def flag(mask: Pattern) -> Pattern:
     """1 where the mask holds, else 0."""
     return Pattern("Flag", (mask,))
+
+
+def number(x: Pattern) -> Pattern:
+    """`x` where it is a number, else 0."""
+    return Pattern("Number", (x,))
 
 
 def total(k: Axes, x: Pattern) -> Pattern:
@@ -235,6 +245,11 @@ def differ(a: Axes, b: Axes) -> Condition:
 def finite(x: Pattern) -> Condition:
     """A variable is a number at all positions, also where the program does not evaluate it."""
     return Condition("finite", term=x.name)
+
+
+def shown(mask: Pattern, x: Pattern) -> Condition:
+    """A variable is a number where a mask holds."""
+    return Condition("shown", term=x.name, mask=mask.name)
 
 
 def rounds(x: Pattern) -> Condition:

@@ -87,6 +87,9 @@ class _Drawn:
                 return sets[0] != sets[1]
             case "finite":
                 return self.terms[condition.term].finite
+            case "shown":
+                mask, value = self.terms[condition.mask].value, self.terms[condition.term].value
+                return bool(np.isfinite(_where(mask, value)).all())
             case "rounds":
                 return True  # a matter of digits: both sides are equal without it
 
@@ -132,7 +135,7 @@ def _where(mask: Array, value: Array) -> Array:
 
 _ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Neg": np.negative,
-    "Where": _where, "Flag": np.abs,
+    "Where": _where, "Flag": np.abs, "Number": lambda value: _where(np.isfinite(value), value),
 }  # fmt: skip
 
 

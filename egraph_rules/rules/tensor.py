@@ -16,8 +16,10 @@ from egraph_rules.authoring.tensor import (
     differ,
     finite,
     flag,
+    number,
     ones,
     rounds,
+    shown,
     some,
     tensor_rule,
     times,
@@ -197,6 +199,12 @@ def mask_as_product(m: Pattern, x: Pattern):
     return where(m, x), flag(m) * x, finite(x)
 
 
+@tensor_rule(because="a number times zero is zero, times one itself, and nobody looks at what is none", floats=_HIDDEN)
+def mask_as_product_of_numbers(m: Pattern, x: Pattern):
+    repeated = axes(m).without(axes(x))  # else as many elements are masked as are asked for numbers
+    return where(m, x), flag(m) * number(x), shown(m, x), some(repeated)
+
+
 @tensor_rule(because="a sum of products over factors of different axes is a contraction", floats=_ORDER)
 def contraction(k: Axes, x: Pattern, y: Pattern):
     a, b = axes(x), axes(y)
@@ -241,6 +249,7 @@ TENSOR_RULES = (
     mask_of_factor,
     mask_of_factors,
     mask_as_product,
+    mask_as_product_of_numbers,
     contraction,
     sum_as_contraction,
 )

@@ -33,7 +33,8 @@ MASKED = Form(
 
 
 class Finite:
-    """Answers for one program. Local buffers start as zeros and hold what is computed, in `spoiled` ones of undef."""
+    """Answers for one program. Local buffers start as zeros and hold what is computed; `spoiled` ones may hold undef,
+    or what is assumed to be infinite."""
 
     def __init__(
         self, statements: Sequence[Statement], params: Collection[Buffer], spoiled: Collection[str], policy: Policy

@@ -7,18 +7,20 @@ forms ask.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from math import isfinite
 
 from egraph_rules.contexts.elements import Elements
 from ir.analysis.contents import Contents, at, is_condition, joined
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.floats import Floats
-from ir.nodes import Binary, Const, Expr, Load, PrimFunc, Select, Var, const
+from ir.nodes import Assume, Binary, Const, Expr, Load, PrimFunc, Select, Var, const
 from ir.presburger import sets as presburger
 from ir.presburger.intervals import Range, combined
 from ir.program.blocks import lower_blocks
 from ir.semantics.inputs import leading_assumptions
-from ir.traverse import buffers_written, loads, shape_vars, walk_expr
+from ir.traverse import buffers_written, loads, shape_vars, walk, walk_expr
 from lower.array.finiteness import positions
 from lower.array.views import Axis
 from lower.nest.nodes import Box
@@ -41,6 +43,13 @@ class Facts:
         self._found: tuple[Contents, presburger.isl.Set] | None = None
         self._of_sizes: dict[Expr, tuple[int | None, int | None]] = {}
         self.used = False
+
+    @cached_property
+    def infinite(self) -> frozenset[str]:
+        """The names of buffers of which elements are infinite, as assumptions say: of these `finite` does not speak."""
+        assumed = (s.cond for s in walk(self._written.body) if isinstance(s, Assume))
+        found = (c for c in assumed if any(isinstance(e, Const) and not isfinite(e.value) for e in walk_expr(c)))
+        return frozenset(load.buffer.name for c in found for load in loads(c))
 
     def at_least(self, expr: Expr, number: int, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
         """Whether an integer is surely no less than a number at all positions of axes, in loops `around`."""

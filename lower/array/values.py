@@ -99,6 +99,12 @@ def truncdiv(a, b):
     return lax.div(*jnp.broadcast_arrays(a, b))
 '''
 
+NUMBERS = '''
+def numbers(x):
+    """x, and zero where it is no number."""
+    return jnp.where(jnp.isfinite(x), x, 0)
+'''
+
 AS_NUMBER = '''
 def as_number(size):
     """A size that JAX works out from numbers, as a Python number while tracing."""

@@ -130,7 +130,8 @@ class FunctionWriter:
         self.facts = None if program.checks else facts  # a check may not rest on what it checks
         copies = program.raw if any(b.name in program.spoiled for b in self.func.buffers) else ()
         known = {*self.parameters, *program.raw}
-        self.finite = Finite(program.statements, known, program.spoiled | {b.name for b in copies}, program.policy)
+        spoiled = program.spoiled | facts.infinite | {b.name for b in copies}
+        self.finite = Finite(program.statements, known, spoiled, program.policy)
 
     @cached_property
     def optional(self) -> tuple[Buffer, ...]:

@@ -64,6 +64,7 @@ RESERVED = {
     "chosen",
     "with_all_given",
     "as_number",
+    "numbers",
     "chosen_of_two",
     "chosen_of_two_jvp",
     "windows_at",

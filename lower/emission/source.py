@@ -11,7 +11,7 @@ from ir.naming import lengthened
 from lower.array.exact_values import EXACT_HELPERS
 from lower.array.index_tables import STORES, WRITERS
 from lower.array.moving_windows import WINDOWS_AT
-from lower.array.values import AS_NUMBER, TRUNCDIV
+from lower.array.values import AS_NUMBER, NUMBERS, TRUNCDIV
 from lower.emission.in_place_conditional import BETWEEN, BETWEEN_UNTIL, CHOSEN, GIVEN, UNTIL
 from lower.emission.stage_barrier import KEPT, KEPT_BY_CALL
 from lower.instructions.argmax import FIRST_BEST, FIRST_TRUE, LAST_BEST
@@ -45,6 +45,7 @@ WIDTH = 120  # of source lines
 LONG = 10_000  # characters of a line that the formatter, which is recursive, may not have the stack for
 LIBRARY = {
     "truncdiv": TRUNCDIV,
+    "numbers": NUMBERS,
     "as_number": AS_NUMBER,
     "kept": KEPT,
     "as_function": AS_FUNCTION,

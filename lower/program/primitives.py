@@ -409,6 +409,10 @@ def writers(shape: tuple[int, ...], ranges: Sequence[tuple[int, int]], store: Ca
     return found
 
 
+def numbers(x: Array) -> Array:
+    return np.where(np.isfinite(x), x, np.zeros((), np.asarray(x).dtype))
+
+
 def rounded(x: Array) -> Array:
     return x
 
@@ -461,8 +465,8 @@ def integer_einsum(terms: int, spec: str, *operands: Array) -> Array:
 LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        truncdiv, as_number, kept, as_function, prefix_sums, linear_scan, saturated_sum, restarted_scan, in_turn,
-        pairwise_sums, doubling_sums,
+        truncdiv, numbers, as_number, kept, as_function, prefix_sums, linear_scan, saturated_sum, restarted_scan,
+        in_turn, pairwise_sums, doubling_sums,
         filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, stores, writers, banded,
         in_ranges, reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until,
         chosen, first_best, first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser,

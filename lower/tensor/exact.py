@@ -42,7 +42,7 @@ def largest(term: Term, leaves: Sequence[Expr], axes: Callable[[int], Sequence[A
             return 1
         case "Where":
             return parts[1]
-        case "Neg":
+        case "Neg" | "Number":
             return parts[0]
         case "Add" | "Sub" if None not in parts:
             return sum(p for p in parts if p is not None)

@@ -48,13 +48,17 @@ def _program(rules: tuple[str, ...]) -> Program:
     analysis = [
         "(function axes (T) i64 :merge (& old new))",
         "(relation finite (T))",
+        "(relation shown (T T))",
         "(relation rounds (T))",
         "(ruleset facts)",
         *(
             f"(rule ((= e ({op} a b)) (= x (axes a)) (= y (axes b))) ((set (axes e) (| x y))) :ruleset facts)"
             for op in _BINARY
         ),
-        *(f"(rule ((= e ({op} a)) (= x (axes a))) ((set (axes e) x)) :ruleset facts)" for op in ("Neg", "Flag")),
+        *(
+            f"(rule ((= e ({op} a)) (= x (axes a))) ((set (axes e) x)) :ruleset facts)"
+            for op in ("Neg", "Flag", "Number")
+        ),
         "(rule ((= e (Sum k a)) (= x (axes a))) ((set (axes e) (& x (^ -1 k)))) :ruleset facts)",
         "(rule ((= e (Times k a)) (= x (axes a))) ((set (axes e) x)) :ruleset facts)",
         "(rule ((= e (Ones k))) ((set (axes e) k) (finite e)) :ruleset facts)",
@@ -62,8 +66,10 @@ def _program(rules: tuple[str, ...]) -> Program:
         "(rule ((= e (Neg a)) (finite a)) ((finite e)) :ruleset facts)",
         "(rule ((= e (Where m a)) (finite a)) ((finite e)) :ruleset facts)",
         "(rule ((= e (Flag m))) ((finite e)) :ruleset facts)",
+        "(rule ((= e (Number a))) ((finite e)) :ruleset facts)",
         "(rule ((= e (Neg a)) (rounds a)) ((rounds e)) :ruleset facts)",
         "(rule ((= e (Where m a)) (rounds a)) ((rounds e)) :ruleset facts)",
+        "(rule ((= e (Number a)) (rounds a)) ((rounds e)) :ruleset facts)",
     ]
     return Program.of((f"(datatype T {constructors})", *analysis), rules)
 
@@ -110,6 +116,7 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
         engine.run(f"(let $root {_text(term)})")
         for masked in facts.hidden:
             engine.run(f"(finite {_text(masked)})")
+            engine.run(f"(shown {' '.join(map(_text, masked.args))})")
         for k, other in facts.equal.items():
             engine.run(f"(union (Leaf {k}) {_text(other)})")
         for product in dict.fromkeys(t for whole in (term, *facts.equal.values()) for t in whole.walk() if _rounds(t)):
@@ -219,6 +226,8 @@ class _Extractor:
                 return below + here * t.mask
             case "Flag":
                 return below + here * t.mask
+            case "Number":
+                return below + here * (t.mask + t.arith)
             case "Div":
                 return below + here * t.division
             case "Sum":

@@ -17,8 +17,8 @@ class Term(Struct, frozen=True):
     """A node. `op` is one of those below, `number` the leaf's place in the list of leaves or a set of axes.
 
     `Leaf n`; `Add`, `Sub`, `Mul`, `Div`, `Neg` by element; `Where m x`: x where m holds, else 0; `Flag m`: 1 where m
-    holds, else 0; `Sum k x` over the axes k; `Contract k x y`: the same of a product that is never formed; `Ones k`;
-    `Times k x`: x as many times as there are positions on the axes k.
+    holds, else 0; `Number x`: x where it is a number, else 0; `Sum k x` over the axes k; `Contract k x y`: the same of
+    a product that is never formed; `Ones k`; `Times k x`: x as many times as there are positions on the axes k.
     """
 
     op: str
@@ -48,7 +48,7 @@ class Term(Struct, frozen=True):
 
 
 ARITY = {
-    "Leaf": 0, "Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Neg": 1, "Where": 2, "Flag": 1,
+    "Leaf": 0, "Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Neg": 1, "Where": 2, "Flag": 1, "Number": 1,
     "Sum": 1, "Contract": 2, "Ones": 0, "Times": 1,
 }  # fmt: skip
 NUMBERED = frozenset(("Leaf", "Sum", "Contract", "Ones", "Times"))

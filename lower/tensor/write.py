@@ -94,6 +94,8 @@ class SumWriter:
                 self.are_finite.append(False)
         if len(conditions) > 1:
             term = self._hidden(term, conditions, leaves)
+        elif conditions and not all(self.are_finite[: len(leaves) - 1]) and self._is_shown(term, conditions[0], leaves):
+            self.hidden.append(Term("Where", (conditions[0], term)))
         for condition in conditions:
             term = Term("Where", (condition, term))
         term = Term("Sum", (term,), self._bits(reduced))
@@ -121,6 +123,11 @@ class SumWriter:
         self.forms.append("prefix sums")
         value = found.written(Value(aligned(typed(terms, expr.dtype), axes).code, axes))
         return ordered(value.code, value.axes, self.order)
+
+    def _is_shown(self, term: Term, condition: Term, leaves: Sequence[Expr]) -> bool:
+        """Whether a term is a number wherever a condition holds."""
+        inside = [leaves[t.number] for t in term.walk() if t.op == "Leaf"]
+        return self.number_where(inside, leaves[condition.number])
 
     def _hidden(self, term: Term, conditions: Sequence[Term], leaves: Sequence[Expr]) -> Term:
         """A term that counts under conditions, with its largest parts masked that are numbers under one of them."""
@@ -347,6 +354,10 @@ class SumWriter:
             case Term(op="Flag", args=(m,)):
                 mask = self._write(m)
                 return Value(method(mask.code, "astype", dtype_code(self.dtype)), mask.axes)
+            case Term(op="Number", args=(a,)):
+                value = self._write(a)
+                self.translator.helpers.add("numbers")
+                return Value(call("numbers", typed(value, self.dtype).code), value.axes)
             case Term(op="Ones", number=bits):
                 axes = tuple(self._axes(bits))
                 shape = tuple(self.size(a.extent) for a in axes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import jax
 import numpy as np
 import pytest
 
@@ -402,3 +403,33 @@ def f(V: T.Buffer((4, 3, 5, 6), "float32"), w: T.Buffer((4, 3, 5), "float32"), O
 """)
     text = source(func)
     assert "V.reshape(4, 15, 6)" in text and "w.reshape(4, 15)" in text
+
+
+CHOSEN = """
+@T.prim_func
+def f(A: T.Buffer((40, 30), "int32"), X: T.Buffer((30, 16), "float32"), O: T.Buffer((40, 16), "float32")):
+    {assumed}
+    for i, d in T.grid(40, 16):
+        O[i, d] = 0.0
+        for j in range(30):
+            if A[i, j] > 0:
+                O[i, d] = O[i, d] + X[j, d]
+"""
+
+
+def test_sums_of_what_conditions_choose_are_products_with_truths() -> None:
+    kernel = compile(parse(CHOSEN.format(assumed="pass"))["f"])
+    assert "where" not in kernel.source.split("def f(")[1], kernel.source
+    rng = np.random.default_rng(0)
+    chosen, values = rng.integers(-1, 2, (40, 30)).astype(np.int32), rng.integers(-9, 9, (30, 16)).astype(np.float32)
+    chosen[:, 7], values[7, :8], values[7, 8:] = 0, np.nan, np.inf  # nobody looks at them
+    truths = (chosen > 0).astype(np.float32)
+    (found,) = kernel(A=chosen, X=values)
+    np.testing.assert_array_equal(np.asarray(found), truths @ np.where(np.isfinite(values), values, 0))
+    slopes = jax.grad(lambda x: kernel.jitted(A=chosen, X=x)[0].sum())(values)
+    np.testing.assert_array_equal(np.asarray(slopes), np.repeat(truths.sum(0)[:, None], 16, 1))
+
+
+def test_what_is_assumed_to_be_infinite_is_added_up() -> None:
+    source = emit(parse(CHOSEN.format(assumed='T.assume(X[29, 0] == T.float32("-inf"))'))["f"])
+    assert "where" in source.split("def f(")[1], source
