@@ -57,8 +57,8 @@ class Finite:
                 return self.throughout(operand, axes, around, guards)
             case Const(value=value):
                 return isfinite(value)
-            case Cast(operand=Var() as position, dtype=DType.FLOAT32 | DType.FLOAT64):
-                return position.dtype.is_integer
+            case Cast(operand=number, dtype=DType.FLOAT32 | DType.FLOAT64):
+                return number.dtype.is_integer
             case Load(buffer=buffer) if buffer.name in self._spoiled:
                 return False
             case Load(buffer=buffer) if buffer.dtype.is_float:

@@ -23,6 +23,7 @@ from lower.analysis.deciding import noted
 from lower.analysis.freedoms import Form, Policy
 from lower.array.calls import without_bodies
 from lower.array.integer_facts import Facts
+from lower.instructions.updates_by_key import KEYS_AS_PRODUCTS, keys_as_products
 from lower.nest.as_loops import as_loops
 from lower.nest.element_reads import ELEMENT_READS, read_apart
 from lower.nest.nodes import Plan
@@ -91,6 +92,12 @@ def _on_program(change: Callable[[Program], None]) -> Callable[[Nests], Nests]:
         return nests
 
     return run
+
+
+def _on_target(change: Callable[[Program, Target], None], nests: Nests) -> Nests:
+    """What a pass leaves that changes statements by prices."""
+    change(nests.program, nests.target)
+    return nests
 
 
 def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Nests], Nests]:
@@ -163,6 +170,11 @@ PASSES = (
         ELEMENT_READS,
         "when places are in terms of loops, and before planning, for which each step waits for the one that is read",
         _on_program(read_apart),
+    ),
+    Pass(
+        KEYS_AS_PRODUCTS,
+        "before planning, for which keys are axes",
+        lambda nests: _on_target(keys_as_products, nests),
     ),
     Pass(
         PLANNING,

@@ -29,6 +29,7 @@ from lower.instructions.deferred_updates import DELAYED
 from lower.instructions.recurrence import SCANS
 from lower.instructions.segmented_reduction import SEGMENTS
 from lower.instructions.sliding_windows import WINDOWED
+from lower.instructions.updates_by_key import KEYS_AS_PRODUCTS
 from lower.pallas.choice import PALLAS
 from lower.price.program import pricing
 from lower.restructure.blocking import BLOCKING
@@ -56,6 +57,7 @@ DECISIONS: dict[str, Form] = {  # which form a decision is about; its first way 
     "common loop": PERMUTATION, "steps in blocks": BLOCKING,
     "strips": STRIP_MINING, "phases": INDEX_SET_SPLITTING, "two versions": VERSIONING,
     "stages written out": STAGES, "pass of its own": MERGED, "layout": DIMENSION_ORDER,
+    "keys as products": KEYS_AS_PRODUCTS,
     "transposed copy": TRANSPOSED_COPY, "shared function": SHARED_FUNCTIONS,
     "scan": SCANS, "prefix sums": PREFIXES, "ranges": SEGMENTS,
     "windows one by one": WINDOWED, "convolution": CONVOLUTION, "updates put off": DELAYED,

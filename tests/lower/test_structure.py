@@ -133,6 +133,14 @@ for y, x in T.grid(7, 6):
         f"A: T.Buffer((7, 5), {F})",
         "for j in range(5):\n    for i in range(7):\n        A[i, j] = A[i, j] - 0.5 * A[3, j]",
     ),
+    "keys_as_products": (
+        f'V: T.Buffer((20, 9), {F}), K: T.Buffer((9,), "int32"), C: T.Buffer((20, 3), {F})',
+        """for i in range(9):
+    T.assume(K[i] >= 0 and K[i] < 3)
+for t in range(20):
+    for i in range(9):
+        C[t, K[i]] = C[t, K[i]] + V[t, i]""",
+    ),
     "planning": (
         f"A: T.Buffer((7, 5), {F}), C: T.Buffer((5,), {F})",
         "for j in range(5):\n    for i in range(1, 7):\n        A[i, j] = A[i, j] / (2.0 + A[i - 1, j] * A[i - 1, j])",

@@ -113,6 +113,13 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         EAGER,
     ),
+    "structure.keys_as_products": (
+        (
+            'V: T.Buffer((60, 90), "float32"), K: T.Buffer((90,), "int32"), C: T.Buffer((60, 5), "float32")',
+            "for t, i in T.grid(60, 90):\n    C[t, K[i]] = C[t, K[i]] + V[t, i]",
+        ),
+        CPU,
+    ),
     "structure.updates_by_key": (
         (
             'K: T.Buffer((60,), "int32"), n: T.Buffer((5,), "int32"), R: T.Buffer((60,), "int32")',
