@@ -46,7 +46,6 @@ from lower.storage.scalar_promotion import DELICM, work_in_place
 from lower.storage.scalar_recurrences import PAST_VALUES, read_past_values
 from lower.storage.shared_functions import SHARED_FUNCTIONS, with_shared_functions
 from lower.storage.transposed_copy import TRANSPOSED_COPY, with_transposed_copies
-from lower.storage.used_extents import USED_EXTENTS, trimmed
 
 
 class Nests(Struct, frozen=True):
@@ -113,11 +112,6 @@ PASSES = (
         LINEARIZATION,
         "before anything is said of loops, which then go along slices",
         _on_program(blocks_in_a_row),
-    ),
-    Pass(
-        USED_EXTENTS,
-        "after the dimensions are known, and before any of them is filled or copied",
-        _on_program(trimmed),
     ),
     Pass(
         COLUMNS,

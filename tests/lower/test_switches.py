@@ -195,17 +195,6 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         CPU,
     ),
-    "structure.used_extents": (
-        (
-            'A: T.Buffer((90, 60), "float32"), B: T.Buffer((90, 60), "float32")',
-            (
-                'R = T.alloc_buffer((90, 60), "float32")\nfor i in range(1, 89):\n    for j in range(60):\n'
-                "        R[i, j] = T.exp(A[i - 1, j]) + A[i + 1, j]\nfor i in range(2, 88):\n    for j in range(60):\n"
-                "        B[i, j] = R[i - 1, j] * R[i + 1, 59 - j]"
-            ),
-        ),
-        CPU,
-    ),
     "structure.linearization": (
         (
             'A: T.Buffer((10, 20, 4), "float32"), B: T.Buffer((37, 20), "float32")',
