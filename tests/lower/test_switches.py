@@ -343,17 +343,6 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         CPU,
     ),
-    "structure.strides": (
-        (
-            VECTORS,
-            (
-                "s = T.alloc_buffer((1,), 'float32')\nt = T.alloc_buffer((1,), 'float32')\ns[0] = 0.0\nt[0] = 0.0\n"
-                "for i in range(400):\n    s[0] = s[0] + A[i]\n    if i % 8 == 5:\n"
-                "        B[i // 8] = T.sqrt(T.abs(s[0] - t[0]))\n        t[0] = B[i // 8]"
-            ),
-        ),
-        CPU,
-    ),
     "structure.periods": (
         (
             VECTORS,
