@@ -7,6 +7,7 @@ check, what any of them has made. Emission writes the last form and decides noth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,6 +36,7 @@ from lower.restructure.loop_reversal import LOOP_REVERSAL, forward
 from lower.restructure.plan import PLANNING, plan
 from lower.restructure.stage_unrolling import STAGES, with_stages
 from lower.restructure.strip_mining import PERIODS
+from lower.restructure.unrolling import is_one_function
 from lower.storage.columns import COLUMNS, in_columns
 from lower.storage.delinearization import DELINEARIZATION, unflatten
 from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
@@ -181,7 +183,7 @@ PASSES = (
     Pass(
         TRANSPOSED_COPY,
         "after dimension order, which does without a copy where it can",
-        _on_plan(with_transposed_copies),
+        _on_plan(partial(with_transposed_copies, in_function=is_one_function)),
     ),
     Pass(
         INDEX_SET_SPLITTING,

@@ -175,7 +175,7 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     "structure.past_values": ("deriche", CPU),
     "structure.contraction": ("adi", CPU),
     "structure.copy_in_out": ("lu", CPU),
-    "structure.transposed_copy": ("adi", CPU),
+    "structure.transposed_copy": ("deriche", CPU),
     "structure.dimension_order": ("adi", CPU),
     "structure.loop_reversal": (
         (
