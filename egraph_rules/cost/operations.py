@@ -261,6 +261,15 @@ def more_phases(target: Target, count: int, statements: int, whole: float, least
     return (count - 1) * (statements * target.phase + least * whole)
 
 
+def taken_apart(target: Target, elements: float, row: float, *, in_function: bool) -> float:
+    """Elements taken one by one from rows of so many bytes, in place of side by side.
+
+    A loop that is one function finds them in the cache, which keeps for the next steps what lies beside them, unless
+    rows fall on the same few of its lines."""
+    kept = in_function and row % _SAME_LINES
+    return elements * target.load * (target.function_apart if kept else 1.0)
+
+
 def transposed_copies(target: Target, copies: Sequence[float], launches: float) -> float:
     """Copies of so many elements each, made `launches` times."""
     return sum(copies) * target.load + launches * len(copies) * target.launch
@@ -315,6 +324,7 @@ def stored_terms(target: Target, elements: float) -> float:
 # Of an operation in one, where shifted reads keep the units busy that XLA's fusions leave to arithmetic: 1024 lanes a
 # cycle, of which an element moved takes 0.0093.
 _KERNEL_OPERATION = {TPU.name: 0.105}
+_SAME_LINES = 256  # bytes of rows, of which a multiple brings the columns of many to the same lines of a cache
 _WORD = 4  # bytes of the elements in whose units prices are
 # By the TPU compiler's estimate for its own kernels: of a byte that is read or written, and before the first element.
 # An operation takes 1024 lanes a cycle; four units could share the work, but shifted reads keep more than one busy.

@@ -88,7 +88,8 @@ class Target(Struct, frozen=True):
     `results_together`: whether results of a step that have as many elements are made by one statement.
     `unrolled`: the most steps of a loop that are worth compiling as one (XLA:CPU copies arrays to which two store).
     `function`: the most elements of a statement in a loop that is compiled as one function; 0 if none is.
-    `function_launch`: `launch` in such a loop.
+    `function_launch`: `launch` in such a loop, `function_apart`: what an element costs there that is not beside others,
+    next to elsewhere.
     `short_reduction`: the most floats of a row that are better combined one by one than by a reduction; 0 if none are.
     `tiles`: extents of the tiles in which the device keeps the last axes of arrays, the last one last; layouts of
     buffers between functions are proposed by them.
@@ -164,6 +165,7 @@ class Target(Struct, frozen=True):
     column: float = 1.0
     function: int = 0
     function_launch: float = 0.0
+    function_apart: float = 1.0
     short_reduction: int = 0
     tiles: tuple[int, ...] = ()
     calls: tuple[tuple[str, float], ...] = ()
@@ -183,6 +185,7 @@ CPU = Target(
     convolution_volume=25.0,
     function=256,
     function_launch=10.0,
+    function_apart=0.25,
     short_reduction=8,  # 2 to 12 times as fast up to it, and no slower at 16, whatever the terms
 )
 VALUES = replace(CPU, shift=CPU.arith)  # of expressions by themselves (measured: a mask takes what an addition takes)

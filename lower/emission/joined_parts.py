@@ -16,7 +16,6 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lower.emission.concatenation_barrier import behind_barrier
 from lower.program.build import ALL, NEW_AXIS, Arg, assign, call, method, subscript
 from lower.program.masked_stores import positions
 from lower.program.nodes import (
@@ -182,13 +181,9 @@ def joined(
             del runs[name]
     for name, run in runs.items():
         make(name, run, _over([s.part for s in run]))
-    for k, whole in made.items():
-        if is_kept is not None:
+    if is_kept is not None:
+        for k, whole in made.items():
             _keep_shared(found, k, whole, is_kept)
-        stmt, axis = found[k], whole.axis
-        if isinstance(stmt, Assign) and axis == len(whole.spans) - 1:
-            borders = [*(p.spans[axis].start for p in whole.parts), whole.spans[axis].size]
-            found[k] = behind_barrier(stmt, axis, borders, found[k + 1 :])
     return [stmt for k, stmt in enumerate(found) if k not in gone]
 
 

@@ -7,6 +7,7 @@ check, what any of them has made. Emission writes the last form and decides noth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,6 +37,7 @@ from lower.restructure.loop_reversal import LOOP_REVERSAL, forward
 from lower.restructure.plan import PLANNING, plan
 from lower.restructure.stage_unrolling import STAGES, with_stages
 from lower.restructure.strip_mining import PERIODS
+from lower.restructure.unrolling import is_one_function
 from lower.storage.columns import COLUMNS, in_columns
 from lower.storage.delinearization import DELINEARIZATION, unflatten
 from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
@@ -47,7 +49,6 @@ from lower.storage.scalar_promotion import DELICM, work_in_place
 from lower.storage.scalar_recurrences import PAST_VALUES, read_past_values
 from lower.storage.shared_functions import SHARED_FUNCTIONS, with_shared_functions
 from lower.storage.transposed_copy import TRANSPOSED_COPY, with_transposed_copies
-from lower.storage.used_extents import USED_EXTENTS, trimmed
 
 
 class Nests(Struct, frozen=True):
@@ -122,11 +123,6 @@ PASSES = (
         _on_program(blocks_in_a_row),
     ),
     Pass(
-        USED_EXTENTS,
-        "after the dimensions are known, and before any of them is filled or copied",
-        _on_program(trimmed),
-    ),
-    Pass(
         COLUMNS,
         "before anything is made of loops, which then carry each column by itself",
         _on_program(in_columns),
@@ -199,7 +195,7 @@ PASSES = (
     Pass(
         TRANSPOSED_COPY,
         "after dimension order, which does without a copy where it can",
-        _on_plan(with_transposed_copies),
+        _on_plan(partial(with_transposed_copies, in_function=is_one_function)),
     ),
     Pass(
         INDEX_SET_SPLITTING,

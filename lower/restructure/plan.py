@@ -39,7 +39,6 @@ from lower.restructure.alternatives import Forms
 from lower.restructure.coalescing import COALESCING, in_one_loop
 from lower.restructure.coalescing import ranges as flat_ranges
 from lower.restructure.instruction_forms import Edge
-from lower.restructure.strip_mining import STRIDES, at_strides
 from lower.restructure.uniform_locals import UNIFORM_LOCALS, with_uniform_locals
 
 PLANNING = Form(
@@ -153,17 +152,7 @@ class _Scheduler(Forms):
         if reason is None:
             yield from self.schedule(group, level + 1, pending | {loop}, edges)
             return
-        group = self._strided(group, level)
         yield from self.best(group, level, pending, edges, reason)
-
-    def _strided(self, group: list[Statement], level: int) -> list[Statement]:
-        """A group that does something every few iterations of a loop alone, over a loop through these."""
-        if not self.policy.takes(STRIDES):
-            return group
-        own = self._own(group, level)
-        if any(not self.users.get(b, set()) <= {s.position for s in group} for b in own):
-            return group  # what others know of an iteration is in terms of its loop
-        return at_strides(group, level, own, self.boxes, self.new.name)
 
     def _carried(self, group: list[Statement], level: int, edges: list[Edge]) -> str | None:
         """Why the loop at `level` must run in order; None when it may become an axis."""

@@ -39,12 +39,6 @@ PERIODS = Form(
     "the iterations are the same, in the same order",
 )
 
-STRIDES = Form(
-    "structure.strides",
-    "for t in n * k: if t % k == c: S(t)  =  for j in n: S(k * j + c)",
-    "all other iterations do nothing",
-)
-
 # Measured on two cores, 400 × 400: a pass with 8 steps costs what one with a single step does, with 16 four times that.
 _WIDEST = 8
 

@@ -7,7 +7,7 @@ afterwards, and what it only reads from earlier steps of its own is not copied a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 
 from msgspec import Struct, field
@@ -20,7 +20,7 @@ from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import has_loads, substitute_expr
 from lower.analysis.deciding import cheaper
-from lower.analysis.freedoms import Form
+from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.nest.element_prices import extent
 from lower.nest.nodes import (
@@ -46,11 +46,14 @@ TRANSPOSED_COPY = Form(
 )
 
 _Order = tuple[int, ...]
+_IsFunction = Callable[[SequentialLoop, Mapping[Loop, Box], Target, Policy], bool]
 
 
-def with_transposed_copies(program: Program, plan: Plan, target: Target) -> Plan:
-    """The plan with copies of arrays for loops that step along their rows; tells the program of them."""
-    turner = _Turner(program, plan, target, dict(plan.boxes))
+def with_transposed_copies(program: Program, plan: Plan, target: Target, in_function: _IsFunction) -> Plan:
+    """The plan with copies of arrays for loops that step along their rows; tells the program of them.
+
+    `in_function` tells which loops are compiled as one function."""
+    turner = _Turner(program, plan, target, in_function, dict(plan.boxes))
     nodes = turner.nodes(plan.nodes, ())
     return replace(plan, nodes=(*turner.first, *nodes), boxes=turner.boxes)
 
@@ -59,6 +62,7 @@ class _Turner(Struct, dict=True):
     program: Program
     plan: Plan
     target: Target
+    in_function: _IsFunction
     boxes: dict[Loop, Box]
     first: list[Node] = field(default_factory=list[Node])
     kept: dict[tuple[Buffer, _Order], Buffer] = field(default_factory=dict[tuple[Buffer, _Order], Buffer])
@@ -117,7 +121,10 @@ class _Turner(Struct, dict=True):
         else:
             launches = 1.0
         price = operations.transposed_copies(self.target, copies, launches)
-        gain = GAIN * (as_written - found[best]) / times * self.target.load
+        row = buffer.dtype.bits / 8 * prod(float(linear(d).const) for d in buffer.shape[1:])
+        inside = self.in_function(node, self.boxes, self.target, self.program.policy)
+        saved = (as_written - found[best]) / times
+        gain = GAIN * operations.taken_apart(self.target, saved, row, in_function=inside)
         return best if cheaper("transposed copy", price, gain) else None
 
     def _copied(self, buffer: Buffer, node: SequentialLoop) -> list[float]:

@@ -121,24 +121,6 @@ def test_many_random_parts_hold_what_is_stored(body: str) -> None:
     source(body)
 
 
-READERS = {
-    "slices across borders": ("B[i, j + 1] = C[j] + C[j + 2]", "kept(jnp.concatenate"),
-    "one slice across a border": ("B[i, j + 1] = C[j + 2]", ""),
-    "slices within parts": ("if j < 4:\n        B[i, j] = C[j + 1] + C[j + 7]", ""),
-    "all of it": ("B[i, j + 1] = C[5] + C[j + 1]\nfor i, j in T.grid(8, 12):\n    A[i, j] = C[j]", ""),
-}
-
-
-@pytest.mark.parametrize("name", READERS)
-def test_what_is_read_across_parts_is_worked_out_once(name: str) -> None:
-    reader, form = READERS[name]
-    text = source(
-        f"for j in range(6):\n    C[j] = A[0, j] * 2.0\n    C[j + 6] = A[1, j] + 1.0\nfor i, j in T.grid(8, 10):\n    {reader}"
-    )
-    assert "jnp.concatenate" in text
-    assert form in text if form else "kept(" not in text
-
-
 NORMALS = """
 x = T.alloc_buffer(({n},), "float32")
 l = T.alloc_buffer(({n},), "float32")

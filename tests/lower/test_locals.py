@@ -18,7 +18,7 @@ from lower.storage.invariant_code_motion import hoist_invariants
 from lowered import kernel_of, unwrapped
 from profiles import some
 
-EAGER = replace(CPU, name="eager", scalar=1e4)  # array statements are worth a lot
+EAGER = replace(CPU, name="eager", scalar=1e4, function_apart=1.0)  # array statements are worth a lot
 PARAMS = 'A: T.Buffer((5, 6), "float32"), B: T.Buffer((5, 6), "float32")'
 TABLE = "p = T.alloc_buffer((5, 6), 'float32')\n"
 

@@ -54,16 +54,6 @@ for i in range(6):
         f"A: T.Buffer((3, 6, 4), {F}), B: T.Buffer((6, 10), {F})",
         "for i, j in T.grid(6, 10):\n    B[i, j] = A[j // 4, i, j % 4] * 2.0",
     ),
-    "used_extents": (
-        f"A: T.Buffer((9, 6), {F}), B: T.Buffer((9, 6), {F})",
-        """R = T.alloc_buffer((9, 6), "float32")
-for i in range(1, 8):
-    for j in range(6):
-        R[i, j] = T.exp(A[i - 1, j]) + A[i + 1, j]
-for i in range(2, 7):
-    for j in range(6):
-        B[i, j] = R[i - 1, j] * R[i + 1, 5 - j]""",
-    ),
     "columns": (
         f"A: T.Buffer((6, 2), {F})",
         "for r, i in T.grid(5, 6):\n    A[i, 0] = A[i, 1] - A[i, 0]\n    A[i, 1] = A[i, 0] * 2.0",

@@ -182,7 +182,7 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     "structure.past_values": ("deriche", CPU),
     "structure.contraction": ("adi", CPU),
     "structure.copy_in_out": ("lu", CPU),
-    "structure.transposed_copy": ("adi", CPU),
+    "structure.transposed_copy": ("deriche", CPU),
     "structure.dimension_order": ("adi", CPU),
     "structure.loop_reversal": (
         (
@@ -198,17 +198,6 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
                 'm = T.int32()\nn = T.int32()\nA = T.match_buffer(a, (m, n), "float32")\n'
                 'B = T.match_buffer(b, (m * n,), "float32")\nfor i in range(m):\n    for j in range(n):\n'
                 "        B[i * n + j] = A[i, j]"
-            ),
-        ),
-        CPU,
-    ),
-    "structure.used_extents": (
-        (
-            'A: T.Buffer((90, 60), "float32"), B: T.Buffer((90, 60), "float32")',
-            (
-                'R = T.alloc_buffer((90, 60), "float32")\nfor i in range(1, 89):\n    for j in range(60):\n'
-                "        R[i, j] = T.exp(A[i - 1, j]) + A[i + 1, j]\nfor i in range(2, 88):\n    for j in range(60):\n"
-                "        B[i, j] = R[i - 1, j] * R[i + 1, 59 - j]"
             ),
         ),
         CPU,
@@ -357,17 +346,6 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
                 "    for r in range(64):\n        s = T.alloc_buffer((1,), 'float32')\n        s[0] = 0.0\n"
                 "        for k in range(50):\n            s[0] = s[0] + A[r, k] * A[k, i]\n"
                 "        if s[0] > c[r] * c[r]:\n            c[r] = s[0] - c[r]\nfor r in range(64):\n    M[r] = c[r]"
-            ),
-        ),
-        CPU,
-    ),
-    "structure.strides": (
-        (
-            VECTORS,
-            (
-                "s = T.alloc_buffer((1,), 'float32')\nt = T.alloc_buffer((1,), 'float32')\ns[0] = 0.0\nt[0] = 0.0\n"
-                "for i in range(400):\n    s[0] = s[0] + A[i]\n    if i % 8 == 5:\n"
-                "        B[i // 8] = T.sqrt(T.abs(s[0] - t[0]))\n        t[0] = B[i // 8]"
             ),
         ),
         CPU,

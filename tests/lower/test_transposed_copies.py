@@ -10,7 +10,7 @@ from egraph_rules.cost.target import CPU
 from lowered import kernel_of, read
 from tests.lowered import assert_agrees, small_numbers
 
-EAGER = replace(CPU, name="eager", load=1e4, scalar=1e4, scan=1e9)  # what does not lie together is dear
+EAGER = replace(CPU, name="eager", load=1e4, scalar=1e4, scan=1e9, function_apart=1.0)  # apart is dear
 PARAMS = 'X: T.Buffer((6, 9), "int32"), Y: T.Buffer((6, 20), "int32"), Z: T.Buffer((6, 9), "int32")'
 BODY = """
 for b in range(6):
@@ -50,3 +50,16 @@ def test_a_copy_that_is_stored_to_as_a_whole_starts_from_nothing() -> None:
     kernel = kernel_of(func, EAGER)
     assert_agrees(func, kernel, small_numbers(func, 0))
     assert "Y = Y_transposed.T" in kernel.source and "Y_transposed = jnp.zeros" in kernel.source
+
+
+@pytest.mark.parametrize(("lanes", "steps", "copied"), [(64, 250, False), (64, 256, True), (2000, 250, True)])
+def test_a_function_takes_columns_as_they_lie_unless_they_share_lines_of_the_cache(
+    lanes: int, steps: int, copied: bool
+) -> None:
+    func = read(
+        f'X: T.Buffer(({lanes}, {steps}), "float32"), Y: T.Buffer(({lanes}, {steps}), "float32")',
+        f"for b in range({lanes}):\n    for t in range(1, {steps}):\n"
+        "        Y[b, t] = T.sqrt(T.abs(X[b, t] - Y[b, t - 1]))",
+    )
+    source = kernel_of(func).source
+    assert ("as_function(" in source) == (lanes == 64) and ("transposed" in source) == copied
