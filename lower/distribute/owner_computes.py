@@ -58,9 +58,12 @@ Assignment = Mapping[Var, Along]
 
 
 def along(
-    index: Expr, cut: Cut, stage: Stage, loops: Iterable[For], steady: frozenset[Var]
+    index: Expr, cut: Cut, stage: Stage, loops: Iterable[For], steady: frozenset[Var], *, windows: bool = False
 ) -> tuple[Var, Along] | None:
-    """The loop that goes along a cut dimension by an index of it, and which iterations are those of a device."""
+    """The loop that goes along a cut dimension by an index of it, and which iterations are those of a device.
+
+    With `windows` also one whose iterations read elements around, at most as many as a device has.
+    """
     form = linear(index)
     own_loops = {s.var for s in stage.loops}
     for loop in loops:
@@ -80,7 +83,9 @@ def along(
                 isl.Set.intersect, (pb.loop_domain(s.var, s.start, s.extent).may for s in stage.loops), pb.always()
             )
             found = span(to_expr(rest, index), known)
-            if found is not None and found.low <= found.high and found.low // scale == found.high // scale:
+            if found is None or found.low > found.high:
+                continue
+            if found.low // scale == found.high // scale or (windows and found.high - found.low <= cut.block):
                 return loop.var, Along(cut.axes, cut.block // scale, const(-(found.low // scale), index.dtype))
     return None
 

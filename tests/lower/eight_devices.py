@@ -239,6 +239,17 @@ def f(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
     for i in T.serial(100):
         B[i] = A[{index}]
 """
+SMOOTHED_SUM = """
+def f(A: T.Buffer((61,), "float32"), B: T.Buffer((1,), "float32")):
+    H = T.alloc_buffer((59,), "float32")
+    for i in range(59):
+        H[i] = 0.0
+        for k in range(3):
+            H[i] += A[i + k]
+    B[0] = 0.0
+    for i in range(59):
+        B[0] += H[i] * H[i]
+"""
 LOOKUP = """
 def f(A: T.Buffer((403, 6), "float32"), I: T.Buffer((13, 2), "int32"), B: T.Buffer((13, 6), "float32")):
     for i, j in T.grid(13, 6):
@@ -262,6 +273,7 @@ EXCHANGED = {
     "rotation": (REVERSAL.format(index="(i + 45) % 100"), BOTH, [(PERMUTE, f"f32[{n}]") for n in (10, 3, 6, 7)]),
     "locals of rows": (LARGEST_OF_ROWS, {**BOTH, "C": P("x")}, []),
     "elimination": (ELIMINATION, {"A": P("x")}, [(REDUCE, "u32[1,16]")] * 2),
+    "windows into a local": (SMOOTHED_SUM, {"A": P("x")}, [(REDUCE, "f32[1]"), (PERMUTE, "f32[2]")]),
     "lookup": (LOOKED_UP, BOTH, [("reduce-scatter", "u32[2,6]")]),
     "lookup in all rows": (LOOKED_UP, {"A": P("x")}, [(REDUCE, "u32[13,6]")]),
     "sums of what is looked up": (BAG, {**BOTH, "I": P("x")}, [(GATHER, "s32[16,2]"), ("reduce-scatter", "f32[2,6]")]),
