@@ -179,6 +179,8 @@ class OwnerComputes(Struct):
             low, count = const(0, var.dtype), step
         elif isinstance(start, Const) and isinstance(extent, Const):
             low, count = start, extent
+        elif has_loads(start) or has_loads(extent):
+            start, extent = low, count = self._expr(start, known), self._expr(extent, known)
         else:
             low, count = self._box(start, extent, known)
         known = known.intersect(pb.loop_domain(var, low, count).may)

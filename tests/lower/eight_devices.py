@@ -250,6 +250,12 @@ def f(A: T.Buffer((61,), "float32"), B: T.Buffer((1,), "float32")):
     for i in range(59):
         B[0] += H[i] * H[i]
 """
+LENGTHS_FROM_DATA = """
+def f(A: T.Buffer((13, 9), "float32"), I: T.Buffer((13,), "int32"), B: T.Buffer((13,), "float32")):
+    for i in range(13):
+        for k in range(I[i]):
+            B[i] = T.max(B[i], A[i, k])
+"""
 LOOKUP = """
 def f(A: T.Buffer((403, 6), "float32"), I: T.Buffer((13, 2), "int32"), B: T.Buffer((13, 6), "float32")):
     for i, j in T.grid(13, 6):
@@ -274,6 +280,7 @@ EXCHANGED = {
     "locals of rows": (LARGEST_OF_ROWS, {**BOTH, "C": P("x")}, []),
     "elimination": (ELIMINATION, {"A": P("x")}, [(REDUCE, "u32[1,16]")] * 2),
     "windows into a local": (SMOOTHED_SUM, {"A": P("x")}, [(REDUCE, "f32[1]"), (PERMUTE, "f32[2]")]),
+    "lengths from data": (LENGTHS_FROM_DATA, {**BOTH, "I": P("x")}, []),
     "lookup": (LOOKED_UP, BOTH, [("reduce-scatter", "u32[2,6]")]),
     "lookup in all rows": (LOOKED_UP, {"A": P("x")}, [(REDUCE, "u32[13,6]")]),
     "sums of what is looked up": (BAG, {**BOTH, "I": P("x")}, [(GATHER, "s32[16,2]"), ("reduce-scatter", "f32[2,6]")]),
