@@ -184,7 +184,7 @@ class Choosing:
                 self._program.at_least(served, 1.0)
 
 
-# Solvers look for what a choice decides of others before they solve, which takes a hundred times as long in long chains.
+# To look for what each choice decides of others before solving takes a hundred times as long in long chains.
 _OPTIONS = {"presolve": False, "mip_rel_gap": 0.01}
 
 
