@@ -14,6 +14,7 @@ from ir.operators import combines, neutral, special
 from ir.traverse import children, reads, stmt_exprs, stores_in, walk, walk_expr, with_children
 
 _MOST = 4  # values of one buffer
+_ROUNDS = 4  # of following them from buffer to buffer
 
 
 def wanted_by(func: PrimFunc, param: Buffer) -> list[Const]:
@@ -23,10 +24,28 @@ def wanted_by(func: PrimFunc, param: Buffer) -> list[Const]:
     for arm, number in _choices(func):
         _add(found, _before(arm, param, number))
     for store in stores_in(func.body):
-        for op, term in _steps(store):
+        for op, term in reduction_steps(store):
             number = neutral(op, term.dtype)
             if number is not None:
                 _add(found, _before(term, param, const(number, term.dtype)))
+    return found
+
+
+def wanted_in(func: PrimFunc) -> dict[Buffer, list[Const]]:
+    """The values that are wanted of each buffer of a function, followed through what its stores compute."""
+    stores = list(stores_in(func.body))
+    pairs = {(s, e.buffer): None for s in stores for e in walk_expr(s.value) if isinstance(e, Load)}
+    found = {b: wanted_by(func, b) for b in dict.fromkeys([b for _, b in pairs] + [s.buffer for s in stores])}
+    for _ in range(_ROUNDS):
+        new = False
+        for store, param in pairs:
+            for value in [] if reads(store.buffer, store.value) else list(found[store.buffer]):
+                new |= add_new(found[param], _before(store.value, param, value))
+            for value in list(found[param]):
+                given = _at(store.value, param, value)
+                new |= add_new(found[store.buffer], given if isinstance(given, Const) else None)
+        if not new:
+            break
     return found
 
 
@@ -79,7 +98,7 @@ def _choices(func: PrimFunc) -> Iterator[tuple[Expr, Const]]:
                     yield arm, other
 
 
-def _steps(store: Store) -> Iterator[tuple[str, Expr]]:
+def reduction_steps(store: Store) -> Iterator[tuple[str, Expr]]:
     """The operators by which a store continues what is there, each with what it takes in."""
     match store.value:
         case Binary(op=op, lhs=Load(buffer=buffer, indices=indices), rhs=term) if combines(op, term.dtype):
@@ -111,6 +130,10 @@ def _before(expr: Expr, param: Buffer, value: Const) -> Const | None:
             return _before(a, param, const(value.value, a.dtype))
         case Binary(op="mul", lhs=a, rhs=b) if value.value == 0:
             return _first(_before(e, param, value) for e in (a, b))
+        case Binary(op="mul", lhs=a, rhs=Const() as c) | Binary(op="mul", lhs=Const() as c, rhs=a):
+            part = _computed(Binary("div" if c.dtype.is_float else "floordiv", value, c))
+            whole = None if part is None else _computed(Binary("mul", part, c))
+            return _before(a, param, part) if part is not None and whole is not None and whole.same(value) else None
         case Binary(op="add", lhs=a, rhs=Const() as c) | Binary(op="add", lhs=Const() as c, rhs=a):
             less = _computed(Binary("sub", value, c))
             return None if less is None else _before(a, param, less)

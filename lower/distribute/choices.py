@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import prod
 
 import islpy as isl
@@ -16,7 +16,8 @@ from ir.presburger import sets as pb
 from ir.traverse import all_exprs, free_vars, stmt_children
 from lower.analysis.freedoms import ORDER, Form, Policy
 from lower.analysis.linear_forms import linear
-from lower.distribute.grid import Cut, Placement, local_shape, tidied
+from lower.distribute.grid import Axes, Cut, Placement, local_shape, tidied
+from lower.distribute.lookups import LOOKUP, OWN, Lookup, data_dims, looked_up
 from lower.distribute.owner_computes import Along, Assignment, Local, OwnerComputes, Partial, Place, along
 from lower.distribute.stages import NotDistributed, Stage
 from lower.distribute.steps import Combine
@@ -28,6 +29,18 @@ PARTIAL = Form(
     "a result of each device is exchanged in place of all that was combined",
     ORDER | Floats.NO_SIGNED_ZEROS,
 )
+
+
+class Way(Struct, frozen=True):
+    """Which iterations are those of a device, and what is combined of partial results, if they are that.
+
+    With `looked` they are those whose element of a buffer is on the device, in some dimensions.
+    """
+
+    assignment: Assignment
+    partial: Partial | None = None
+    combine: Combine | None = None
+    looked: tuple[Load, tuple[bool, ...]] | None = None
 
 
 class Choice(Struct, frozen=True):
@@ -51,10 +64,23 @@ class Chooser(Struct, frozen=True):
 
     def best(self, stage: Stage, known: isl.Set) -> Choice:
         """The way to run a stage that exchanges least."""
+        return self._cheapest(stage, self._ways(stage, known), known)
+
+    def found(self, lookup: Lookup, known: isl.Set) -> Choice:
+        """The way to look up elements by those who have them."""
+        (store,) = lookup.stage.stores
+        assert isinstance(store.value, Load)
+        owned = self._owned(lookup.stage, store)
+        return self._cheapest(lookup.stage, self._by_owners(lookup.stage, store, OWN, owned, store.value), known)
+
+    def _cheapest(self, stage: Stage, ways: Iterable[Way], known: isl.Set) -> Choice:
         best: Choice | None = None
         reasons: list[str] = []
-        for assignment, partial, combine in self._ways(stage, known):
-            writer = OwnerComputes(self.reading, self.placements, assignment, known, self.place, partial)
+        for way in ways:
+            partial, combine = way.partial, way.combine
+            writer = OwnerComputes(
+                self.reading, self.placements, way.assignment, known, self.place, partial, way.looked
+            )
             try:
                 local = writer.local(stage)
             except NotDistributed as reason:
@@ -65,7 +91,8 @@ class Chooser(Struct, frozen=True):
                 for b, view in local.needs
             )
             if partial is not None:
-                moved += 2 * prod(linear(e).const for e in partial.buffer.shape) * self.reading.iterations
+                passes = 1 if combine is not None and combine.is_scattered else 2
+                moved += passes * prod(linear(e).const for e in partial.buffer.shape) * self.reading.iterations
             price = self.target.exchange * moved + _work(local.stmt) * self.reading.iterations
             if best is None or price < best.price:
                 best = Choice(local, price, partial, combine)
@@ -73,22 +100,26 @@ class Chooser(Struct, frozen=True):
             raise NotDistributed(reasons[0])
         return best
 
-    def _ways(self, stage: Stage, known: isl.Set) -> Iterator[tuple[Assignment, Partial | None, Combine | None]]:
-        """Which loops devices may share: those along what they own, and those of reductions."""
-        stores = [s for s in stage.stores if s.buffer not in stage.private]
-        if not stores:
-            raise NotDistributed("a stage stores nothing")
-        store = stores[0]
-        placement = self.placements[store.buffer]
+    def _owned(self, stage: Stage, store: Store) -> dict[Var, Along]:
+        """The loops along what a device owns of what a store writes."""
         owned: dict[Var, Along] = {}
-        for index, cut, extent in zip(store.indices, placement, store.buffer.shape, strict=True):
+        for index, cut, extent in zip(store.indices, self.placements[store.buffer], store.buffer.shape, strict=True):
             # A loop over a moving part of a dimension goes through all of it, under a guard, as one block does.
             moving = cut is None and any(free_vars(e) & self.reading.steady for e in linear(index).terms)
             blocks = Cut((), linear(extent).const) if moving else cut
             found = along(index, blocks, stage, stage.outer(), self.reading.steady) if blocks is not None else None
             if found is not None and found[0] not in owned:
                 owned[found[0]] = found[1]
-        yield owned, None, None
+        return owned
+
+    def _ways(self, stage: Stage, known: isl.Set) -> Iterator[Way]:
+        """Which loops devices may share: those along what they own, and those of reductions."""
+        stores = [s for s in stage.stores if s.buffer not in stage.private]
+        if not stores:
+            raise NotDistributed("a stage stores nothing")
+        store = stores[0]
+        owned = self._owned(stage, store)
+        yield Way(owned)
         update = stage.update()
         if update is None or not self.policy.may(PARTIAL, store.buffer.dtype):
             return
@@ -101,19 +132,32 @@ class Chooser(Struct, frozen=True):
                     ways.append(found)
         for var, mine in dict(reversed(ways)).items():
             kept = {v: m for v, m in owned.items() if v is not var and not {*m.axes} & {*mine.axes}}
-            yield self._partially(stage, store, op, {**kept, var: mine}, {var: mine})
+            yield self._shared(stage, store, op, {**kept, var: mine}, {var: mine})
         several: dict[Var, Along] = {}
         for var, mine in ways:
             if not any({*m.axes} & {*mine.axes} for m in (*several.values(), *owned.values())) and var not in owned:
                 several.setdefault(var, mine)
         if len(several) > 1:
-            yield self._partially(stage, store, op, {**owned, **several}, several)
+            yield self._shared(stage, store, op, {**owned, **several}, several)
+        if stage.summed() and self.policy.takes(LOOKUP):
+            for load in looked_up(stage, self.placements, known):
+                yield from self._by_owners(stage, store, op, owned, load)
 
-    def _partially(
-        self, stage: Stage, store: Store, op: str, assignment: Assignment, shared: Mapping[Var, Along]
-    ) -> tuple[Assignment, Partial, Combine]:
-        """A reduction of which devices share some loops: each has a partial result of its own."""
+    def _by_owners(self, stage: Stage, store: Store, op: str, owned: Assignment, load: Load) -> Iterator[Way]:
+        """Ways in which who has what a load is of, where data say the place or in all dimensions, runs an iteration."""
+        placement = self.placements[load.buffer]
+        for dims in dict.fromkeys((data_dims(load, placement), tuple(cut is not None for cut in placement))):
+            axes = tuple(a for asked, cut in zip(dims, placement, strict=True) if asked and cut for a in cut.axes)
+            kept = {v: m for v, m in owned.items() if not {*m.axes} & {*axes}}
+            yield replace(self._partially(stage, store, op, kept, axes), looked=(load, dims))
+
+    def _shared(self, stage: Stage, store: Store, op: str, assignment: Assignment, shared: Mapping[Var, Along]) -> Way:
+        """A reduction of which devices share some loops."""
         axes = tuple(axis for m in shared.values() for axis in m.axes)
+        return self._partially(stage, store, op, assignment, axes)
+
+    def _partially(self, stage: Stage, store: Store, op: str, assignment: Assignment, axes: Axes) -> Way:
+        """A stage of which each device has a partial result of its own."""
         placement = self.placements[store.buffer]
         whole = tuple(None if cut is not None and {*cut.axes} & {*axes} else cut for cut in placement)
         scattered = tuple(
@@ -128,7 +172,8 @@ class Chooser(Struct, frozen=True):
         shape = local_shape(replace(store.buffer, shape=padded), whole)
         buffer = Buffer(self.name(f"{store.buffer.name}_part"), shape, store.buffer.dtype)
         partial = Partial(store.buffer, buffer, whole)
-        return assignment, partial, Combine(op, self.place(store.buffer, own(placement)), buffer, axes, scattered)
+        combine = Combine(op, self.place(store.buffer, own(placement)), buffer, axes, scattered)
+        return Way(assignment, partial, combine)
 
     def _covers(self, stage: Stage, var: Var, mine: Along, known: isl.Set) -> bool:
         """Whether the iterations that devices share are all that a loop has."""

@@ -22,10 +22,26 @@ def window(x, dim, axes, first, width):
     mine = (places >= 0) & (places < x.shape[dim])
     found = jnp.take(x, jnp.clip(places, 0, x.shape[dim] - 1), axis=dim)
     mine = mine.reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+    return from_owners(jnp.where(mine, found, jnp.zeros_like(found)), axes)
+'''
+
+OWNERS = '''
+def from_owners(x, axes, dim=None):
+    """What one device has of each element, where all others have zero; of `dim` the block that is this device's own."""
+
+    def total(x):
+        return lax.psum(x, axes) if dim is None else lax.psum_scatter(x, axes, scatter_dimension=dim, tiled=True)
+
+    def exact(x):  # sums of floats would lose signs of zeros
+        return lax.bitcast_convert_type(total(lax.bitcast_convert_type(x, f"uint{8 * x.dtype.itemsize}")), x.dtype)
+
     if x.dtype == jnp.bool_:
-        return lax.psum((found & mine).astype(jnp.uint8), axes).astype(jnp.bool_)
-    bits = lax.bitcast_convert_type(found, jnp.dtype(f"uint{8 * x.dtype.itemsize}"))  # sums would lose signs of zeros
-    return lax.bitcast_convert_type(lax.psum(jnp.where(mine, bits, 0), axes), x.dtype)
+        return total(x.astype(jnp.uint8)).astype(jnp.bool_)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return total(x)
+    found = jax.custom_jvp(exact)
+    found.defjvp(lambda primals, tangents: (exact(*primals), total(*tangents)))
+    return found(x)
 '''
 
 AFAR = '''
@@ -55,10 +71,24 @@ def own_block(x, dim, axes, size):
 '''
 
 EXTREME = '''
-def all_{name}(x, axes):
-    """The {name}imum over devices; XLA's exchange on CPUs would drop NaN."""
-    nan = lax.pmax(jnp.isnan(x).astype(jnp.int32), axes) > 0
-    return jnp.where(nan, jnp.nan, lax.p{name}(x, axes)).astype(x.dtype)
+def all_{name}(x, axes, keep_nan):
+    """The {name}imum over devices, of which JAX has no derivative; XLA's exchange on CPUs would drop NaN."""
+
+    def found(x):
+        best = lax.p{name}(x, axes)
+        if not keep_nan:
+            return best
+        nan = lax.pmax(jnp.isnan(x).astype(jnp.int32), axes) > 0
+        return jnp.where(nan, jnp.nan, best).astype(x.dtype)
+
+    def along(primals, tangents):  # shared among those that have it, as with extremes on one device
+        best = found(*primals)
+        mine = (primals[0] == best).astype(x.dtype)
+        return best, lax.psum(mine * tangents[0], axes) / lax.psum(mine, axes)
+
+    extreme = jax.custom_jvp(found)
+    extreme.defjvp(along)
+    return extreme(x)
 '''
 
 CARRIED = '''
@@ -83,6 +113,7 @@ def carried_linear(x, factors, dim, axes):
 FUNCTIONS = {
     "with_neighbours": NEIGHBOURS,
     "window": WINDOW,
+    "from_owners": OWNERS,
     "from_afar": AFAR,
     "turned": TURNED,
     "own_block": OWN,

@@ -39,6 +39,7 @@ from ir.presburger.facts import bound_to, proven
 from ir.traverse import children, free_vars, has_loads, substitute_expr, with_children
 from lower.analysis.linear_forms import Linear, linear, tidy, to_expr
 from lower.distribute.grid import Axes, Cut, Placement, local_shape, tidied
+from lower.distribute.lookups import owner
 from lower.distribute.stages import NotDistributed, Stage
 from lower.distribute.views import Near, Reading, View, exchanged, joined, own, serves, span, volume
 
@@ -57,9 +58,12 @@ Assignment = Mapping[Var, Along]
 
 
 def along(
-    index: Expr, cut: Cut, stage: Stage, loops: Iterable[For], steady: frozenset[Var]
+    index: Expr, cut: Cut, stage: Stage, loops: Iterable[For], steady: frozenset[Var], *, windows: bool = False
 ) -> tuple[Var, Along] | None:
-    """The loop that goes along a cut dimension by an index of it, and which iterations are those of a device."""
+    """The loop that goes along a cut dimension by an index of it, and which iterations are those of a device.
+
+    With `windows` also one whose iterations read elements around, at most as many as a device has.
+    """
     form = linear(index)
     own_loops = {s.var for s in stage.loops}
     for loop in loops:
@@ -79,7 +83,9 @@ def along(
                 isl.Set.intersect, (pb.loop_domain(s.var, s.start, s.extent).may for s in stage.loops), pb.always()
             )
             found = span(to_expr(rest, index), known)
-            if found is not None and found.low <= found.high and found.low // scale == found.high // scale:
+            if found is None or found.low > found.high:
+                continue
+            if found.low // scale == found.high // scale or (windows and found.high - found.low <= cut.block):
                 return loop.var, Along(cut.axes, cut.block // scale, const(-(found.low // scale), index.dtype))
     return None
 
@@ -108,10 +114,11 @@ class OwnerComputes(Struct):
     known: isl.Set  # of what is around the stage
     place: Place
     partial: Partial | None = None
+    looked: tuple[Load, tuple[bool, ...]] | None = None  # who owns it in some dimensions runs an iteration
     found: list[tuple[Buffer, View]] = field(default_factory=list[tuple[Buffer, View]])
     views: list[tuple[Buffer, View]] | None = None
     private: set[Buffer] = field(default_factory=set[Buffer])
-    updated: tuple[Load, Load] | None = None  # the element that a statement stores to, and where a device has it
+    own: list[tuple[Load, Load]] = field(default_factory=list[tuple[Load, Load]])  # what a device has, and where
 
     def local(self, stage: Stage) -> Local:
         """The stage for a device.
@@ -172,6 +179,8 @@ class OwnerComputes(Struct):
             low, count = const(0, var.dtype), step
         elif isinstance(start, Const) and isinstance(extent, Const):
             low, count = start, extent
+        elif has_loads(start) or has_loads(extent):
+            start, extent = low, count = self._expr(start, known), self._expr(extent, known)
         else:
             low, count = self._box(start, extent, known)
         known = known.intersect(pb.loop_domain(var, low, count).may)
@@ -218,17 +227,51 @@ class OwnerComputes(Struct):
             places.append(place)
         if partial is None and spread:
             raise NotDistributed(f"iterations that are spread over devices store to {store.buffer.name}, which is not")
+        found: list[tuple[Load, Load]] = []
+        if partial is not None and self.looked is not None:
+            load, dims = self.looked
+            here = replace(load, indices=tuple(substitute_expr(i, values) for i in load.indices))
+            asked, mine = self._of_owner(here, dims, known)
+            guards += asked
+            found = [(here, mine)]
         for guard in guards:
             known = known.intersect(pb.condition(guard).may)
         places = [_settled(p, known) for p in places]
         buffer = self.place(store.buffer, own(placement)) if partial is None else partial.buffer
         here = self._exprs(places, known)
-        self.updated = Load(store.buffer, indices), Load(buffer, here)  # it may hold what others have stored there
+        # The element that it stores to may hold what others have stored there.
+        self.own = [(Load(store.buffer, indices), Load(buffer, here)), *found]
         new: Stmt = Store(buffer, here, self._expr(value, known))
-        self.updated = None
+        self.own = []
         for guard in reversed(guards):
             new = If(self._expr(guard, known), new, SKIP)
         return new
+
+    def _of_owner(self, load: Load, dims: tuple[bool, ...], known: isl.Set) -> tuple[list[Expr], Load]:
+        """The conditions under which this device has the element of a load, and that element of what it has."""
+        placement = self.placements[load.buffer]
+        given = tuple(None if asked else cut for asked, cut in zip(dims, placement, strict=True))
+        view = self.reading.view(load, given, known, {})
+        guards: list[Expr] = []
+        places: list[Expr] = []
+        for d, (index, cut, part) in enumerate(zip(load.indices, placement, view, strict=True)):
+            if cut is None:
+                places.append(index)
+            elif dims[d]:
+                asked = owner(load, d)
+                if asked is None:
+                    raise NotDistributed(f"the place {index} is of a narrow type")
+                place = Binary("sub", asked, self.reading.grid.first(cut, index.dtype))
+                guards += [
+                    Binary("ge", place, const(0, index.dtype)),
+                    Binary("lt", place, const(cut.block, index.dtype)),
+                ]
+                places.append(place)
+            elif part != Near(cut.axes, cut.block):
+                raise NotDistributed(f"{load.buffer.name} is looked up in a part that others have")
+            else:
+                places.append(self.reading.position(index, part))
+        return guards, Load(self.place(load.buffer, own(placement)), self._exprs(places, known))
 
     # Expressions.
 
@@ -255,8 +298,9 @@ class OwnerComputes(Struct):
     def _load(self, load: Load, known: isl.Set) -> Expr:
         if load.buffer in self.private:
             return replace(load, indices=self._exprs(load.indices, known))
-        if self.updated is not None and load.same(self.updated[0]):
-            return self.updated[1]
+        for there, mine in self.own:
+            if load.same(there):
+                return mine
         placement = self.placements[load.buffer]
         blocks: dict[Axes, set[int]] = {}
         for mine in self.assigned.values():

@@ -55,7 +55,7 @@ def _suggested(
             for index, cut in zip(places_read, places.get(source, (None,) * len(places_read)), strict=True):
                 if cut is None:
                     continue
-                found = along(index, cut, stage, loops, steady)
+                found = along(index, cut, stage, loops, steady, windows=True)
                 if found is None or {a for c in cuts if c for a in c.axes} & {*cut.axes}:
                     continue
                 for d, own in enumerate(indices):

@@ -17,6 +17,7 @@ from lower.array.reduce import COMBINERS
 from lower.array.values import dtype_code
 from lower.distribute.collectives import FUNCTIONS, REDUCTIONS
 from lower.distribute.grid import Cut, Placement
+from lower.distribute.lookups import OWN
 from lower.distribute.spmd import Spmd
 from lower.distribute.stages import NotDistributed
 from lower.distribute.steps import Carry, Combine, Exchange, Repeat, Run, Step
@@ -188,6 +189,7 @@ class _Source(Struct):
                 continue
             elif isinstance(part, Window):
                 first = self._number(Binary("sub", part.first, self.spmd.grid.first(cut, part.first.dtype)))
+                self._helper("from_owners")  # which `window` calls
                 code = call(self._helper("window"), code, d, _texts(cut.axes), first, part.width)
             elif isinstance(part, Afar):
                 parts, helper = self.spmd.grid.count(part.axes), self._helper("from_afar")
@@ -207,22 +209,37 @@ class _Source(Struct):
 
     def _combine(self, step: Combine) -> list[JaxStmt]:
         partial = Name(self.names.of(step.partial))
-        if step.op == "add" and len(step.scattered) == 1 and step.scattered[0][1] == step.axes:
+        if step.op == OWN:
+            return self._found(step, partial)
+        if step.is_scattered:
             ((d, axes),) = step.scattered
             whole = call("lax.psum_scatter", partial, _texts(axes), scatter_dimension=d, tiled=True)
         else:
-            whole = self._reduced(step, partial)
-            for d, axes in step.scattered:
-                size = linear(step.target.shape[d]).const
-                whole = call(self._helper("own_block"), whole, d, _texts(axes), size)
+            whole = self._scattered(step, self._reduced(step, partial))
         target = self.names.of(step.target)
         self.report.append(f"devices combine parts of {step.target.name} by {step.op}")
         return [*self._define(step.target), assign(target, call(COMBINERS[step.op], target, whole))]
 
+    def _scattered(self, step: Combine, whole: JaxExpr) -> JaxExpr:
+        for d, axes in step.scattered:
+            whole = call(self._helper("own_block"), whole, d, _texts(axes), linear(step.target.shape[d]).const)
+        return whole
+
+    def _found(self, step: Combine, partial: JaxExpr) -> list[JaxStmt]:
+        """What owners have looked up."""
+        self.defined.add(step.target.name)
+        self.report.append(f"devices look up {step.target.name} in what they have, and exchange that")
+        code: JaxExpr = call(self._helper("from_owners"), partial, _texts(step.axes))
+        if step.is_scattered:
+            code = call("from_owners", partial, _texts(step.axes), step.scattered[0][0])
+        else:
+            code = self._scattered(step, code)
+        return [assign(self.names.of(step.target), code)]
+
     def _reduced(self, step: Combine, partial: JaxExpr) -> JaxExpr:
         axes = _texts(step.axes)
-        if step.op in ("max", "min") and self.keep_nan and step.target.dtype.is_float:
-            return call(self._helper(f"all_{step.op}"), partial, axes)
+        if step.op in ("max", "min") and step.target.dtype.is_float:
+            return call(self._helper(f"all_{step.op}"), partial, axes, self.keep_nan)
         if step.op in REDUCTIONS:
             return call(REDUCTIONS[step.op], partial, axes)
         parts = call("list", call("lax.all_gather", partial, axes))

@@ -35,9 +35,10 @@ from ir.program.edit import names_in, with_unique_names
 from ir.traverse import all_exprs, buffers_written, free_vars, loads, walk
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import linear
-from lower.distribute.choices import PARTIAL, Chooser
+from lower.distribute.choices import PARTIAL, Choice, Chooser
 from lower.distribute.grid import Axes, Cut, Grid, Placement, tidied
 from lower.distribute.local_buffers import with_locals
+from lower.distribute.lookups import LOOKUP, OWN, apart, looked_up
 from lower.distribute.owner_computes import Local, along, filled
 from lower.distribute.placements import completed
 from lower.distribute.recurrences import going, gone_along, with_recurrences
@@ -203,11 +204,39 @@ class _Spmd:
         if carried is not None:
             self._recurrence(stage, *carried, block, known)
             return
-        choice = self._chooser().best(stage, known)
+        for part, choice in self._plan(stage, known):
+            self._run(part, choice, block)
+
+    def _plan(self, stage: Stage, known: isl.Set) -> list[tuple[Stage, Choice]]:
+        """A stage as devices run it, behind others that look up elements where that is cheaper."""
+        plan = [(stage, self._chooser().best(stage, known))]
+        tried: list[Load] = []
+        while self.policy.takes(LOOKUP):
+            *before, (rest, whole) = plan
+            loads = looked_up(rest, self.placements, known)
+            load = next((e for e in loads if not any(e.same(t) for t in tried)), None)
+            if load is None:
+                break
+            tried.append(load)
+            lookup = apart(rest, load, self._fresh)
+            if lookup is None:
+                continue
+            self.placements = completed((lookup.rest,), dict(self.placements), [lookup.target], self.grid)
+            try:
+                found = self._chooser().found(lookup, known)
+                left = self._chooser().best(lookup.rest, known)
+            except NotDistributed:
+                continue
+            if found.price + left.price < whole.price:
+                plan = [*before, (lookup.stage, found), (lookup.rest, left)]
+        return plan
+
+    def _run(self, stage: Stage, choice: Choice, block: _Block) -> None:
         self._prepare(choice.local, block)
         if choice.partial is not None:
             assert choice.combine is not None
-            zero = neutral(choice.combine.op, choice.partial.buffer.dtype)
+            op = choice.combine.op
+            zero = 0 if op == OWN else neutral(op, choice.partial.buffer.dtype)
             assert zero is not None
             block.pending.append(filled(choice.partial, const(zero, choice.partial.buffer.dtype)))
         block.pending.append(choice.local.stmt)
@@ -297,8 +326,8 @@ class _Spmd:
             elif self._spread_recurrence(inner) is not None:
                 local = None
             else:
-                choice = self._chooser().best(inner, known)
-                local = choice.local if choice.combine is None else None
+                plan = self._plan(inner, known)
+                local = plan[0][1].local if len(plan) == 1 and plan[0][1].combine is None else None
             if local is None:
                 return None
             free = {v for _, view in local.needs for v in variables_in(view)}

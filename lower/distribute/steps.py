@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from ir.nodes import Buffer, Expr, PrimFunc, Var
 from lower.distribute.grid import Axes, Placement
+from lower.distribute.lookups import OWN
 from lower.distribute.views import View
 
 
@@ -25,13 +26,21 @@ class Exchange(Struct, frozen=True):
 
 
 class Combine(Struct, frozen=True):
-    """Combine partial results along mesh axes with what a device had; `scattered` dimensions were whole in them."""
+    """Combine partial results along mesh axes with what a device had; `scattered` dimensions were whole in them.
+
+    Those of `own` have each element on one device and zero on others, and are what it has afterwards.
+    """
 
     op: str
     target: Buffer
     partial: Buffer
     axes: Axes
     scattered: tuple[tuple[int, Axes], ...] = ()
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether it is one sum of which each device has its part."""
+        return self.op in ("add", OWN) and len(self.scattered) == 1 and self.scattered[0][1] == self.axes
 
 
 class Carry(Struct, frozen=True):

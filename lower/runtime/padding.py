@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from math import isinf
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from egraph_rules import Floats, transforms
+from egraph_rules.modules.pads import reduction_steps, wanted_in
 from egraph_rules.search.erase import erase
-from ir.dtypes import DType
 from ir.naming import fresh
 from ir.nodes import (
     SKIP,
@@ -30,16 +30,15 @@ from ir.nodes import (
     PrimFunc,
     Stmt,
     Store,
-    Unary,
     Undef,
     Var,
     const,
     seq,
 )
-from ir.operators import combines, neutral, number
+from ir.operators import neutral
 from ir.printing.printer import to_script
 from ir.program.edit import names_in, nest
-from ir.traverse import all_exprs, buffers_written, children, free_vars, map_stmt, stores_in, walk
+from ir.traverse import all_exprs, buffers_written, free_vars, loads, map_stmt, stores_in, walk
 from lower.runtime.padded_extents import Dim, Extended, extended
 
 Value = bool | int | float
@@ -105,6 +104,9 @@ class _Search(Struct):
     wide: Extended
     unread: frozenset[str]
     count: int = 0
+    tried: dict[tuple[Floats, tuple[tuple[str, Value], ...]], _Attempt] = field(
+        default_factory=dict[tuple[Floats, tuple[tuple[str, Value], ...]], _Attempt]
+    )
 
     def best(self) -> _Attempt:
         """The attempt with fewest guards, of those the one with fewest demands on values."""
@@ -115,14 +117,16 @@ class _Search(Struct):
         return finite if finite.rank < strict.rank else strict
 
     def _with(self, floats: Floats) -> _Attempt:
-        buffers = list(_facts_needed(self.wide))
-        operators = _operators(self.wide.func)
-        best = self._attempt({b.name: 0 for b in buffers}, floats)
-        for op in operators:
-            best = self._better(best, {b.name: _neutral(op, b.dtype) for b in buffers})
-        for buffer in buffers:
-            for value in dict.fromkeys(_neutral(op, buffer.dtype) for op in (None, *operators)):
-                best = self._better(best, best.values | {buffer.name: value})
+        zeros: Values = {b.name: 0 for b in _facts_needed(self.wide)}
+        proposed = {name: values for name, values in _proposed(self.wide.func).items() if name in zeros}
+        best = self._attempt(zeros, floats)
+        for k in range(max(map(len, proposed.values()), default=0)):
+            best = self._better(
+                best, zeros | {name: values[min(k, len(values) - 1)] for name, values in proposed.items()}
+            )
+        for name, values in proposed.items():
+            for value in values:
+                best = self._better(best, best.values | {name: value})
         return best
 
     def _better(self, best: _Attempt, values: Values) -> _Attempt:
@@ -134,22 +138,30 @@ class _Search(Struct):
         return new if new.rank < best.rank else best
 
     def _attempt(self, values: Values, floats: Floats) -> _Attempt:
+        key = floats, tuple(values.items())
+        if key not in self.tried:
+            self.tried[key] = self._found(values, floats)
+        return self.tried[key]
+
+    def _found(self, values: Values, floats: Floats) -> _Attempt:
         self.count += 1
         step = transforms.remove_branching_through_overcompute(floats=floats)
         found = step(_with_facts(self.wide, self.unread, values), verify=False)
         return _Attempt(found, values, tuple(_guards(self.wide, found)), floats)
 
 
-def _neutral(op: str | None, dtype: DType) -> Value:
-    """The number that changes nothing under an operator, as far as a dtype has one; else, and for None, zero."""
-    found = None if op is None else neutral(op, dtype)
-    return found if found is not None else False if dtype is DType.BOOL else number("zero", dtype)
-
-
-def _operators(func: PrimFunc) -> list[str]:
-    """Operators and functions that combine values, in the order of their first occurrence."""
-    found = (e for e in all_exprs(func.body) if isinstance(e, (Binary, Unary)))
-    return list(dict.fromkeys(e.op for e in found if combines(e.op, children(e)[0].dtype)))
+def _proposed(func: PrimFunc) -> dict[str, list[Value]]:
+    """What the padding of buffers might hold: values that reductions want, and what is neutral in these."""
+    found: dict[str, list[Value]] = {}
+    for buffer, values in wanted_in(func).items():
+        found[buffer.name] = [v.value for v in values if v.value == v.value]
+    for store in stores_in(func.body):
+        for op, term in reduction_steps(store):
+            for load in loads(term):
+                value = neutral(op, load.buffer.dtype)
+                if value is not None:
+                    found.setdefault(load.buffer.name, []).append(value)
+    return {name: list(dict.fromkeys(values)) for name, values in found.items() if values}
 
 
 def _guards(wide: Extended, found: PrimFunc) -> Iterator[_Guard]:

@@ -145,10 +145,8 @@ class Sharded(Struct, frozen=True):
         `donated` names parameters whose arrays the call may take; those that the padded program only hands on stay.
         """
         on_devices = self._on_devices(function if self.spmd is not None else self._whole(function))
-        cut = [self.layout.sharding(b.name, _shape(b)) for b in results_of(self.padded.func)]
-        whole = NamedSharding(self.layout.mesh, PartitionSpec())
         names = [self.emitted.names[b.name] for b in results_of(self.padded.func) if b.name in donated]
-        return jax.jit(on_devices, out_shardings=(*cut, *[whole] * self.checks), donate_argnames=names)
+        return jax.jit(on_devices, donate_argnames=names)
 
     def _on_devices(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function that each device runs on its own parts, as one of whole arrays."""

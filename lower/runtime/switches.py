@@ -19,6 +19,7 @@ from lower.analysis.updates import EXTREMES, UPDATES
 from lower.array.domain_extension import EXTENSION
 from lower.array.finiteness import MASKED
 from lower.distribute.choices import PARTIAL
+from lower.distribute.lookups import LOOKUP
 from lower.distribute.spmd import DISTRIBUTION
 from lower.instructions.argmax import SEARCHES
 from lower.instructions.cholesky import FACTORS
@@ -90,7 +91,7 @@ INSTRUCTIONS = (
 )  # fmt: skip
 VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)
 
-MESH = (DISTRIBUTION, PARTIAL)
+MESH = (DISTRIBUTION, PARTIAL, LOOKUP)
 
 FORMS = (*STRUCTURE, *INSTRUCTIONS, *MESH, *VALUES)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jax.sharding import AxisType, Mesh, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from compare import TOLERANCE
 from ir import PrimFunc, interpret, parse
@@ -239,6 +239,30 @@ def f(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
     for i in T.serial(100):
         B[i] = A[{index}]
 """
+SMOOTHED_SUM = """
+def f(A: T.Buffer((61,), "float32"), B: T.Buffer((1,), "float32")):
+    H = T.alloc_buffer((59,), "float32")
+    for i in range(59):
+        H[i] = 0.0
+        for k in range(3):
+            H[i] += A[i + k]
+    B[0] = 0.0
+    for i in range(59):
+        B[0] += H[i] * H[i]
+"""
+LENGTHS_FROM_DATA = """
+def f(A: T.Buffer((13, 9), "float32"), I: T.Buffer((13,), "int32"), B: T.Buffer((13,), "float32")):
+    for i in range(13):
+        for k in range(I[i]):
+            B[i] = T.max(B[i], A[i, k])
+"""
+LOOKUP = """
+def f(A: T.Buffer((403, 6), "float32"), I: T.Buffer((13, 2), "int32"), B: T.Buffer((13, 6), "float32")):
+    for i, j in T.grid(13, 6):
+        {statement}
+"""
+LOOKED_UP = LOOKUP.format(statement="B[i, j] = 2.0 * A[I[i, 0], j]")
+BAG = LOOKUP.format(statement="for k in range(2):\n            B[i, j] += T.exp(A[I[i, k], j])")
 BOTH = {"A": P("x"), "B": P("x")}
 PERMUTE, REDUCE, GATHER = "collective-permute", "all-reduce", "all-gather"
 EXCHANGED = {
@@ -255,6 +279,11 @@ EXCHANGED = {
     "rotation": (REVERSAL.format(index="(i + 45) % 100"), BOTH, [(PERMUTE, f"f32[{n}]") for n in (10, 3, 6, 7)]),
     "locals of rows": (LARGEST_OF_ROWS, {**BOTH, "C": P("x")}, []),
     "elimination": (ELIMINATION, {"A": P("x")}, [(REDUCE, "u32[1,16]")] * 2),
+    "windows into a local": (SMOOTHED_SUM, {"A": P("x")}, [(REDUCE, "f32[1]"), (PERMUTE, "f32[2]")]),
+    "lengths from data": (LENGTHS_FROM_DATA, {**BOTH, "I": P("x")}, []),
+    "lookup": (LOOKED_UP, BOTH, [("reduce-scatter", "u32[2,6]")]),
+    "lookup in all rows": (LOOKED_UP, {"A": P("x")}, [(REDUCE, "u32[13,6]")]),
+    "sums of what is looked up": (BAG, {**BOTH, "I": P("x")}, [(GATHER, "s32[16,2]"), ("reduce-scatter", "f32[2,6]")]),
 }
 
 
@@ -267,6 +296,69 @@ def test_devices_exchange_borders_and_partial_results(name: str, line: Mesh) -> 
     found = exchanges(kernel, *(given[p.name] for p in func.params))
     shapes = [(kind, re.sub(r"\{[\d,]*\}", "", shape)) for kind, shape in found]
     assert shapes == expected
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "B[i, j] = A[I[I[i, 0] % 13, 1], j] + B[i, j]",
+        "B[i, j] = T.if_then_else(i > 0, A[I[T.max(i - 1, 0), 0], j] * B[i, j], A[I[i, 1], I[i, 0] % 6])",
+        "B[i, j] = T.if_then_else(i > 0, A[I[i - 1, 0], j], B[i, j])",
+        "for k in range(2):\n            if I[i, k] > 9:\n                B[i, j] = T.max(B[i, j], A[I[i, k], j])",
+        "for k in range(2):\n            B[i, j] += A[I[i, k], j] * A[I[i, 0], j]",
+    ],
+)
+@pytest.mark.parametrize("shardings", [{**BOTH, "I": P("x")}, {"A": P("x", "y"), "B": P("y")}, {"A": P("y", "x")}])
+def test_who_has_an_element_looks_it_up(statement: str, shardings: dict, plane: Mesh) -> None:
+    check(func_of(LOOKUP.format(statement=statement)), plane, shardings)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float64"])
+def test_elements_of_any_dtype_are_looked_up(dtype: str, line: Mesh) -> None:
+    text = LOOKED_UP.replace("2.0 * ", "").replace("float32", dtype)
+    assert any("look up" in text for text in check(func_of(text), line, BOTH).report)
+    off = check(func_of(text), line, BOTH, without=("mesh.lookups",))
+    assert not any("look up" in text for text in off.report)
+
+
+SMOOTHED = """
+def f(A: T.Buffer((13, 9), "float32"), B: T.Buffer((13, 9), "float32")):
+    for i in range(13):
+        m = T.alloc_buffer((1,), "float32")
+        m[0] = A[i, 0]
+        for j in range(9):
+            m[0] = T.max(m[0], A[i, j])
+        for j in range(9):
+            B[i, j] = T.exp(A[i, j] - m[0])
+"""
+DIFFERENTIABLE = {
+    "extremes over devices": (SMOOTHED, {"A": P(None, "x"), "B": P(None, "x")}),
+    "windows": (SMOOTHED.replace("A[i, j] - m[0]", "A[7, j]"), BOTH),
+    **{name: (text, how) for name, (text, how, _) in EXCHANGED.items() if "float" in text and name != "elimination"},
+}
+ALWAYS, OTHERS = list(DIFFERENTIABLE)[:2], list(DIFFERENTIABLE)[2:]
+
+
+@pytest.mark.parametrize("name", [*ALWAYS, *some(OTHERS, 5)])
+def test_derivatives_are_those_of_one_device(name: str) -> None:
+    mesh = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))
+    text, shardings = DIFFERENTIABLE[name]
+    func = func_of(text)
+    inputs = random_inputs(func, np.random.default_rng(0))
+    floats = [p.name for p in func.buffers if p.dtype.is_float]
+
+    def slopes(kernel: Kernel) -> list[np.ndarray]:
+        def total(given: dict[str, jax.Array]) -> jax.Array:
+            found = kernel(**(inputs | given))
+            weights = (jax.numpy.cos(jax.numpy.arange(f.size).reshape(f.shape)) for f in found)
+            return sum((f * w).sum() for f, w in zip(found, weights, strict=True))
+
+        given = {name: jax.numpy.asarray(inputs[name]) for name in floats}
+        found = jax.grad(total)(jax.device_put(given, NamedSharding(mesh, P())))
+        return [np.asarray(found[name]) for name in floats]
+
+    for want, have in zip(slopes(compile(func)), slopes(compile(func, mesh=mesh, shardings=shardings)), strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("n", [13, 16])
