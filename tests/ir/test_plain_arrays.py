@@ -350,7 +350,7 @@ def another_shape(v):
     return v
 
 
-@refused("unsupported", "an array, with a number for each key", V)
+@refused("unsupported", "look its keys up", V)
 def keys(v):
     d = {}
     return d

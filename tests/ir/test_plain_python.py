@@ -444,10 +444,10 @@ def known_to_raise(x):
     return x
 
 
-def filled_later(x):
+def named_by_text(x):
     counts = {}
-    counts[0] = x[0]
-    return counts[0]
+    counts["a"] = x[0]
+    return counts["a"]
 
 
 def no_such_key(x):
@@ -492,7 +492,7 @@ def none_that_changes(x):
 REFUSED = [
     (none_by_data, "None in some cases"), (appended_outside, "return what is to be kept"),
     (none_that_changes, "keep in a truth"),
-    (filled_later, "a number for each key"), (no_such_key, "its keys are 'a'"), (new_key, "all of its keys"),
+    (named_by_text, "pass its bytes"), (no_such_key, "its keys are 'a'"), (new_key, "all of its keys"),
     (keys_far_apart, "less than 256 above"), (texts_by_data, "all keys must be integers"),
     (one_of_two_lists, "copy it first"), (grown_behind_a_choice, "copy it first"), (tuples_sorted, "sort the places"),
     (stored_to_outside, "np.array(x)"), (stored_to_a_row_of_outside, "np.array(x)"), (columns_by_truths, "A.T[truths]"),

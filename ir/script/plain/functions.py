@@ -20,6 +20,7 @@ from ir.script.plain.syntax.absent import with_truths
 from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counters import with_counters
 from ir.script.plain.syntax.desugared import desugared
+from ir.script.plain.syntax.keyed import with_lists
 from ir.script.plain.syntax.lists import with_arrays
 from ir.script.plain.syntax.shorthand import without_shorthand
 from ir.script.reading import definition_of
@@ -76,7 +77,8 @@ def _reading(
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
     node = without_shorthand(node, lambda name: outer(ast.Name(name, ast.Load())) is getattr(builtins, name))
-    node = with_counters(node, source, counted)
+    node, lists = with_lists(node, source, outer)
+    node = with_counters(node, source, counted | lists)
     node = desugared(with_truths(with_arrays(node), source), source)
     whole = structured(node, source, lambda name: outer(name) is library.bound, captured_in(node))
     body = whole.body

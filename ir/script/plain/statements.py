@@ -18,7 +18,7 @@ from ir.script.plain.arrays import Array, Elementwise, Selection, View, same
 from ir.script.plain.calls import arguments_of, call, put_in_place
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.expressions import Evaluator
-from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Maybe, Named, Value, in_both, shown
+from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Growing, Maybe, Named, Value, in_both, shown
 from ir.script.plain.functions import Function, frame_of, inner_function
 from ir.script.plain.functions import named as name_of
 from ir.script.plain.library import names as library
@@ -37,6 +37,7 @@ from ir.script.plain.loops.growing import (
     list_changed,
     opened,
     popped,
+    stored_before,
 )
 from ir.script.plain.loops.iterables import Iterables
 from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy
@@ -386,6 +387,8 @@ class Body(Struct, dict=True):
         array = self.read.value(owner)
         if (keyed := dictionary_of(array)) is not None:
             return stored_at(self.read, keyed, index, node)
+        if isinstance(owner, ast.Name) and isinstance(growing := self.frame.bindings.get(owner.id), Growing):
+            stored_before(self, growing, node)
         part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
         if not isinstance(part, View):
             hint = "make an array of it, as in np.array([...])" if isinstance(array, tuple) else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ir.nodes import Expr
@@ -71,9 +72,41 @@ def _array(value: Value) -> Array:
     return value
 
 
-def place_of(read: Evaluator, owner: Value, name: str, item: Value, node: ast.Call) -> Value:
-    """`x.index(item)` and `x.count(item)` of a list or tuple of numbers."""
-    return read.caller.of_library(f"list.{name}", [owner, item], node)
+def is_searched(read: Evaluator, owner: Value) -> bool:
+    """Whether a value is a list or tuple of numbers, or a list of tuples of numbers."""
+    numbers = isinstance(owner, tuple) and all(map(is_number, owner))
+    return numbers or is_list(read, owner) or (stands_for_list(read, owner) and len(_array(owner).shape) == 2)
+
+
+def place_of(read: Evaluator, owner: Value, name: str, node: ast.Call) -> Value:
+    """`x.index(item)` and `x.count(item)`."""
+    item = read.value(arguments(read, node, name, 1, 1)[0])
+    same = same_items(read, item, owner, node) if isinstance(item, tuple) else None
+    if same is not None:
+        return read.caller.of_library(f"list.{name}", [same, True], node)
+    return read.caller.of_library(f"list.{name}", [owner, read.as_number(item, node)], node)
+
+
+def same_items(read: Evaluator, item: Value, owner: Value, node: ast.AST) -> Elementwise | None:
+    """Which elements of an array are a number, or which items of a list of tuples are a tuple; None for others."""
+    if not isinstance(owner, (View, Elementwise)):
+        return None
+    if is_number(item):
+        found = read.lifted(lambda v: read.numbers.binary("eq", v[0], v[1], node), [item, owner], node)
+        assert isinstance(found, Elementwise)
+        return found
+    if not (isinstance(item, tuple) and item and all(map(is_number, item)) and lists_in(read, owner)):
+        return None
+    if len(owner.shape) != 2 or owner.shape[1] != len(item):
+        return None
+    wanted = [read.as_number(v, node) for v in item]
+
+    def agree(indices: Indices) -> Number:
+        same = [read.numbers.binary("eq", read.element(owner, (*indices, k), node), v, node)
+                for k, v in enumerate(wanted)]  # fmt: skip
+        return reduce(lambda a, b: read.numbers.binary("bitand", a, b, node), same)
+
+    return Elementwise(owner.shape[:1], agree)
 
 
 def is_list(read: Evaluator, value: Value) -> bool:

@@ -238,7 +238,7 @@ class _Counters:
                 return [append(item) for item in items]
             case ast.ListComp(elt=item, generators=parts):
                 names = {n.id for g in parts for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-                own = _Renamed({n: self.fresh(n) for n in sorted(names)})
+                own = Renamed({n: self.fresh(n) for n in sorted(names)})
                 inner: list[ast.stmt] = [append(own.visit(item))]
                 for k, part in reversed([*enumerate(parts)]):
                     for test in reversed(part.ifs):
@@ -359,7 +359,7 @@ class _Counters:
             return []
         names = {self._popped(n) for n in pops}
         inside = {owner for n in pops for owner in ast.walk(n)}
-        conditional = {n for part in ast.walk(node) for late in _late(part) for n in ast.walk(late)}
+        conditional = {n for part in ast.walk(node) for late in late_parts(part) for n in ast.walk(late)}
         for other in ast.walk(node):
             if isinstance(other, ast.Name) and other.id in names and other not in inside:
                 raise self._refused(next(p for p in pops if self._popped(p) == other.id))
@@ -435,7 +435,7 @@ class _Lengths(ast.NodeTransformer):
                 return node
 
 
-class _Renamed(ast.NodeTransformer):
+class Renamed(ast.NodeTransformer):
     """Gives names others."""
 
     def __init__(self, names: dict[str, str]) -> None:
@@ -465,7 +465,7 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
     yield node
 
 
-def _late(node: ast.AST) -> list[ast.AST]:
+def late_parts(node: ast.AST) -> list[ast.AST]:
     """Parts that are evaluated under a condition, or several times."""
     match node:
         case ast.BoolOp(values=[_, *later]) | ast.Compare(comparators=[_, *later]):

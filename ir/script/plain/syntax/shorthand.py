@@ -1,5 +1,5 @@
 """Python that says in other words what the language has: `raise` as `assert`, `map` and `filter` as comprehensions,
-`del` of names, and declarations without a value. Owns syntax alone.
+`del` of names, and declarations. Owns syntax alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def raised(node: ast.Raise) -> ast.stmt:
 
 def _is_shorthand(node: ast.AST) -> bool:
     match node:
-        case ast.Raise() | ast.Delete() | ast.AnnAssign(value=None):
+        case ast.Raise() | ast.Delete() | ast.AnnAssign(target=ast.Name()):
             return True
         case ast.Call(func=ast.Name(id="map" | "filter")):
             return True
@@ -79,10 +79,10 @@ class _Shorthand(ast.NodeTransformer):
         return at_place(ast.Pass(), node) if all(isinstance(t, ast.Name) for t in node.targets) else node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        if node.value is None and isinstance(node.target, ast.Name):
-            return at_place(ast.Pass(), node)
         self.generic_visit(node)
-        return node
+        if not isinstance(node.target, ast.Name):
+            return node
+        return at_place(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
 
     # Calls -----------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,344 @@
+"""Sets, and dictionaries that are filled later, in plain functions; and tuples in lists."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopsat
+from plain_runs import Programs, check, check_refused, keeper
+
+PROGRAMS: Programs = []
+program = keeper(PROGRAMS)
+
+
+@program(lambda r: (r.integers(0, 10, 10),))
+def seen_set(nums):
+    seen = set()
+    for x in nums:
+        if x in seen:
+            return x
+        seen.add(x)
+    return -1
+
+
+@program(lambda r: (r.integers(0, 10, 12),))
+def counter_dict(nums):
+    counts = {}
+    for x in nums:
+        counts[x] = counts.get(x, 0) + 1
+    best, bc = -1, 0
+    for k, c in counts.items():
+        if c > bc:
+            best, bc = k, c
+    return best, bc
+
+
+@program(lambda r: (r.integers(0, 10, 12),))
+def counted_if(nums):
+    counts = {}
+    for x in nums:
+        if x in counts:
+            counts[x] += 1
+        else:
+            counts[x] = 1
+    return max(counts, key=counts.get), max(counts.values()), len(counts)
+
+
+@program(lambda r: (r.integers(0, 10, 12),))
+def default_dict(nums):
+    d = defaultdict(int)
+    for i, x in enumerate(nums):
+        d[x] += i
+    total = 0
+    for k in d:
+        total += k * d[k]
+    return total, sum(d.values())
+
+
+@program(lambda r: (r.integers(0, 10, 12),))
+def counter_lib(nums):
+    c = Counter(nums)
+    odd = 0
+    for k, v in c.items():
+        odd += v % 2
+    return odd, c[3]
+
+
+@program(lambda r: (r.integers(1, 50, 12), 40))
+def two_sum(nums, target):
+    where = {}
+    for i, x in enumerate(nums):
+        if target - x in where:
+            return where[target - x], i
+        where[x] = i
+    return -1, -1
+
+
+@program(lambda r: (r.integers(0, 4, (20, 2)),))
+def positions(moves):
+    visited = {(0, 0)}
+    x = y = 0
+    for dx, dy in moves:
+        x += dx - 2
+        y += dy - 1
+        visited.add((x, y))
+    return len(visited)
+
+
+@program(lambda r: (r.integers(0, 9, 10), r.integers(0, 9, 10)))
+def set_ops(a, b):
+    s = set(a)
+    t = set(b)
+    u = s & t
+    v = s | t
+    w = s - t
+    return len(u), sum(v), max(w) if w else -1, len(s ^ t), s <= t
+
+
+@program(lambda r: (r.integers(0, 9, 10),))
+def distinct(a):
+    return len(set(a)) == len(a), len(set(a))
+
+
+@program(lambda r: (r.integers(0, 9, 10),))
+def sorted_set(a):
+    n = 0
+    for x in sorted(set(a)):
+        n = n * 10 + x
+    return n
+
+
+@program(lambda r: (r.integers(1, 30, 12),))
+def consecutive(nums):
+    s = set(nums)
+    best = 0
+    for x in nums:
+        if x - 1 not in s:
+            n = 1
+            while x + n in s:
+                n += 1
+            best = max(best, n)
+    return best
+
+
+@program(lambda r: (np.array([19]),))
+def happy(a):
+    n = a[0]
+    seen = set()
+    while n != 1 and n not in seen:
+        loopsat.assume(len(seen) <= 60)
+        seen.add(n)
+        t = 0
+        while n > 0:
+            t += (n % 10) ** 2
+            n //= 10
+        n = t
+    return n == 1
+
+
+@program(lambda r: (r.integers(0, 6, 9),))
+def normalized(a):
+    w = {}
+    for x in a:
+        w[x] = w.get(x, 0.0) + 1.0
+    total = sum(w.values())
+    for k in w:
+        w[k] /= total
+    for k in w:
+        w[k] = w[k] * 2
+    s = 0.0
+    for k, v in w.items():
+        s += k * v
+    return s
+
+
+@program(lambda r: (r.integers(0, 6, 9),))
+def removed(a):
+    s = set(range(6))
+    for x in a:
+        s.discard(x)
+    d = {x: x * x for x in a}
+    d.pop(a[0])
+    if a[1] in d:
+        del d[a[1]]
+    return len(s), len(d)
+
+
+@program(lambda r: (r.integers(0, 6, 9),))
+def inplace_ops(a):
+    s = {1, 2}
+    s |= {3, 4}
+    s.update(a)
+    s = s - {1}
+    s &= {2, 3, 4, 5}
+    return sum(s), 3 in s, {1, 2} == {2, 1}
+
+
+@program(lambda r: (r.integers(0, 9, (9, 9)),))
+def valid_sudoku(board):
+    for i in range(9):
+        row = set()
+        col = set()
+        for j in range(9):
+            v = board[i, j]
+            if v:
+                if v in row:
+                    return False
+                row.add(v)
+            w = board[j, i]
+            if w and w in col:
+                return False
+            col.add(w)
+    return True
+
+
+@program(lambda r: (r.integers(97, 107, 20),))
+def longest_unique(s):
+    last = {}
+    start = best = 0
+    for i, ch in enumerate(s):
+        if ch in last and last[ch] >= start:
+            start = last[ch] + 1
+        last[ch] = i
+        best = max(best, i - start + 1)
+    return best
+
+
+@program(lambda r: (r.integers(0, 5, 12),))
+def subarray_sum(nums):
+    k = 7
+    seen = {0: 1}
+    total = res = 0
+    for x in nums:
+        total += x
+        res += seen.get(total - k, 0)
+        seen[total] = seen.get(total, 0) + 1
+    return res
+
+
+@program(lambda r: (r.integers(0, 20, 6), r.integers(0, 20, 6)))
+def intersect(a, b):
+    common = {x for x in a if x in b}
+    return sum(x for x in common), len(common)
+
+
+@program(lambda r: (r.integers(0, 6, 8),))
+def setdefaults(a):
+    first = {}
+    for i, x in enumerate(a):
+        first.setdefault(x, i)
+    t = 0
+    for k in sorted(first):
+        t = t * 10 + first[k]
+    return t
+
+
+@program(lambda r: (r.integers(0, 5, 9),))
+def annotated(a):
+    seen: set[int] = set()
+    stack: list[int] = []
+    n: int
+    n = 0
+    for x in a:
+        if x in seen:
+            stack.append(x)
+        seen.add(x)
+    while stack:
+        n += stack.pop()
+    return n
+
+
+@program(lambda r: (r.integers(0, 6, 9),))
+def names_of_comprehensions(a):
+    x = 5
+    squares = {x: x * x for x in a if x > 1}
+    members = {x + y for x in a for y in range(3)}
+    for k in squares:
+        k = a[0] + 2
+        squares[k] = 7
+        break
+    return x, sum(squares.values()), len(members)
+
+
+@program(lambda r: (r.integers(0, 3, (9, 2)),))
+def tuples_in_lists(pairs):
+    found = []
+    again = 0
+    for a, b in pairs:
+        if (a, b) in found:
+            again += found.index((a, b))
+        else:
+            found.append((a, b))
+    return again, len(found), found.count((0, 1))
+
+
+@program(lambda r: (r.integers(0, 6, 9),))
+def stored_before_appended(x):
+    found = []
+    times = []
+    for v in x:
+        if v in found:
+            times[found.index(v)] += 1
+        else:
+            found.append(v)
+            times.append(1)
+    most = 0
+    for n in times:
+        most = max(most, n)
+    return most
+
+
+@pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
+def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
+    check(function, arguments)
+
+
+def in_no_order(x):
+    s = set(x)
+    t = 0.0
+    for v in s:
+        t = 2 * t + v
+    return t
+
+
+def by_two_names(x):
+    s = set(x)
+    t = s
+    t.add(1.0)
+    return len(s)
+
+
+def lists_by_key(x):
+    groups = defaultdict(list)
+    groups[0].append(x[0])
+    return len(groups[0])
+
+
+def handed_on(x):
+    s = set()
+    _mark(s, x[0])
+    return len(s)
+
+
+def _mark(s, v):
+    s.add(v)
+
+
+def keys_by_text(x):
+    counts = Counter("hello")
+    return counts["l"] + x[0]
+
+
+REFUSED = [
+    (in_no_order, "loop over sorted(s)"), (by_two_names, "s.copy()"), (lists_by_key, "as in defaultdict(int)"),
+    (handed_on, "tested by `in`"), (keys_by_text, "pass its bytes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "text"), REFUSED, ids=[f.__name__ for f, _ in REFUSED])
+def test_what_is_refused_says_what_to_write(function: Any, text: str) -> None:
+    check_refused(function, text)
