@@ -258,9 +258,7 @@ def names_of_comprehensions(a):
     squares = {x: x * x for x in a if x > 1}
     members = {x + y for x in a for y in range(3)}
     for k in squares:
-        k = a[0] + 2
-        squares[k] = 7
-        break
+        squares[k] += k
     return x, sum(squares.values()), len(members)
 
 
