@@ -422,7 +422,7 @@ def too_few_for_a_star(v):
 def tuple_that_changes(v):
     pair, other = (0, 1), 2
     for x in v:
-        pair = (*pair[1:], x)
+        pair = (*pair, x)
     return pair[0] + other
 
 

@@ -32,7 +32,7 @@ class Again(Exception):
 
 
 class Recount(Again):
-    """Data decide how long a list becomes, so that its items must be counted: the function must be read again."""
+    """Data decide how long a list becomes, or a name of a tuple changes: the function must be read again."""
 
 
 class NeedsValue(Again):
@@ -82,6 +82,14 @@ class Grant(Struct, frozen=True):
     loops: Loops
 
 
+class Reading(Struct, frozen=True):
+    """What has been found out that functions must be read again for."""
+
+    counted: frozenset[str] = frozenset()  # lists of which data say how long they become
+    parted: tuple[tuple[str, str, int], ...] = ()  # a function, and its names of tuples that change, of so many items
+    arrays: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that arrays must stand for
+
+
 class Learned(Struct):
     """What one translation finds out and the next one uses: the types of cells, and which names of arrays stand for a
     new array after each step of a loop.
@@ -93,7 +101,7 @@ class Learned(Struct):
         default_factory=lambda: dict[Key, tuple[tuple[Number, ...], DType]]()
     )  # of names that loops and branches give some first
     grown: dict[Key, Grown] = field(default_factory=lambda: dict[Key, Grown]())
-    counted: set[str] = field(default_factory=lambda: set[str]())  # lists of which data say how long they become
+    reading: Reading = field(default_factory=lambda: Reading())
     counters: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())  # with the most that they reach
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0

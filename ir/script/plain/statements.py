@@ -145,7 +145,7 @@ class Body(Struct, dict=True):
             hint = "write a loop instead"
             raise self.read.error("recursion", f"{name_of(function)} calls itself", node, hint)
         path = (*self.frame.path, node.lineno * 1000 + node.col_offset)
-        opened = frame_of(function, path, self.frame.numbers.exact, self.program.learned.counted, self.home)
+        opened = frame_of(function, path, self.frame.numbers.exact, self.program.learned.reading, self.home)
         given = arguments_of(self.read, function, opened, args, named, node)
         short = len(opened.body) == 1 and isinstance(opened.body[0], ast.Return)
         inner = Body(opened.frame, self.program, self.sizes, (*self.callers, function), len(self.program.sharing.born))
@@ -239,9 +239,9 @@ class Body(Struct, dict=True):
         """A part of a list, which is a list of its own."""
         return self.arrays.kept("part", array, node)
 
-    def as_list(self, parts: Sequence[Array], node: ast.AST) -> View:
+    def as_list(self, parts: Sequence[Array], node: ast.AST, depth: int = 1) -> View:
         """A list of the items of arrays, one array after the other."""
-        return self.comprehensions.as_list(parts, node)
+        return self.comprehensions.as_list(parts, node, depth)
 
     def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None:
         """The sum of arrays that a comprehension gives; None if they are numbers."""

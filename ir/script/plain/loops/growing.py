@@ -210,9 +210,10 @@ def _count(body: Body, growing: Growing, message: str, node: ast.AST) -> None:
         ParseError: that has been tried.
     """
     name = growing.key[1].removeprefix("list ")
-    if name in body.program.learned.counted:
+    learned = body.program.learned
+    if name in learned.reading.counted:
         raise body.read.error("shape", message, node, hints.SIZED)
-    body.program.learned.counted.add(name)
+    learned.reading = replace(learned.reading, counted=learned.reading.counted | {name})
     raise Recount
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 
 from ir.naming import unused
 from ir.script.plain.loops.counting import at_place
-from ir.script.plain.syntax.cells import names_of
+from ir.script.plain.syntax.cells import all_names, names_of
 from ir.script.scope import Source
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -18,8 +19,10 @@ _ELSEWHERE = "assign the name in a statement of its own"
 _VALUES = "write `if` and `elif`; a `match` here compares with numbers and text"
 
 
-def desugared(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
+def desugared(node: ast.FunctionDef, source: Source, parted: Sequence[tuple[str, int]] = ()) -> ast.FunctionDef:
     """A function whose names are assigned by statements only, and which branches by `if`.
+
+    Names that are `parted` are those of tuples of so many items, each of which gets a name of its own.
 
     Raises:
         ParseError: an assignment within an expression that may not run, or that is read before it; another pattern.
@@ -27,8 +30,44 @@ def desugared(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
     if any(isinstance(n, (ast.NamedExpr, ast.Match)) for n in ast.walk(node)):
         node = copy.copy(node)
         node.body = _Desugared(source).list(node.body)
-    lengths = _changing_tuples(node)
-    return _Parts(node, lengths).visit(copy.deepcopy(node)) if lengths else node
+    for name, length in [*_changing_tuples(node).items(), *parted]:  # items of which may be parted, too
+        node = _with_parts(node, name, length)
+    return node
+
+
+def _with_parts(node: ast.FunctionDef, name: str, length: int) -> ast.FunctionDef:
+    """A function with a name for each item of a tuple, if all that binds the tuple may bind its items."""
+    if any(_binds_whole(part, name, node) for part in ast.walk(node)):
+        return node
+    node = copy.deepcopy(node)
+    parts = _Parts(node, name, length)
+    body: list[ast.stmt] = [parts.visit(stmt) for stmt in node.body]
+    if any(a.arg == name for a in ast.walk(node.args) if isinstance(a, ast.arg)):
+        given = ast.Assign([parts.visit(ast.Name(name, ast.Store()))], ast.Name(name, ast.Load()))
+        body = [at_place(given, node.body[0]), *body]
+    node.body = body
+    return node
+
+
+def _binds_whole(part: ast.AST, name: str, function: ast.FunctionDef) -> bool:
+    """Whether a part of a function binds a name that may not be taken apart there, or another of that name."""
+    match part:
+        case ast.AugAssign(target=ast.Name(id=target)) | ast.Name(id=target, ctx=ast.Del()):
+            return target == name
+        case ast.Starred(value=ast.Name(id=target, ctx=ast.Store())):
+            return target == name
+        case ast.FunctionDef(name=target) if part is not function:
+            return target == name
+        case ast.comprehension(target=target):
+            return name in names_of(target)
+        case _:
+            return False
+
+
+def _is_own(node: ast.FunctionDef | ast.Lambda, name: str) -> bool:
+    """Whether a name is one of a function within another."""
+    bound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return name in bound or any(a.arg == name for a in ast.walk(node.args) if isinstance(a, ast.arg))
 
 
 def _changing_tuples(node: ast.FunctionDef) -> dict[str, int]:
@@ -61,25 +100,21 @@ def _starred(items: list[ast.expr]) -> bool:
 class _Parts(ast.NodeTransformer):
     """Gives each item of a tuple that changes a name of its own."""
 
-    def __init__(self, node: ast.FunctionDef, lengths: dict[str, int]) -> None:
-        taken = names_of(node)
-        self.names = {name: [unused(f"{name}_{k}", taken) for k in range(n)] for name, n in lengths.items()}
+    def __init__(self, node: ast.FunctionDef, name: str, length: int) -> None:
+        taken = all_names(node)
+        self.name, self.names = name, [unused(f"{name}_{k}", taken) for k in range(length)]
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        node.value = self.visit(node.value)
-        target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Name) and target.id in self.names:
-            node.targets = [self._tuple(target, ast.Store())]
-        else:
-            node.targets = [self.visit(t) for t in node.targets]
-        return node
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node if _is_own(node, self.name) else self.generic_visit(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node if _is_own(node, self.name) else self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self._tuple(node, ast.Load()) if node.id in self.names else node
-
-    def _tuple(self, node: ast.Name, context: ast.expr_context) -> ast.Tuple:
-        items: list[ast.expr] = [ast.copy_location(ast.Name(n, context), node) for n in self.names[node.id]]
-        return ast.copy_location(ast.Tuple(items, context), node)
+        if node.id != self.name:
+            return node
+        items: list[ast.expr] = [ast.copy_location(ast.Name(n, node.ctx), node) for n in self.names]
+        return ast.copy_location(ast.Tuple(items, node.ctx), node)
 
 
 class _Desugared(Struct, frozen=True):

@@ -34,8 +34,9 @@ class Listed(ast.expr):
         def __init__(self, value: ast.expr) -> None: ...
 
 
-def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
-    """A function with arrays for lists that names stand for whose items change, or are looked up anywhere."""
+def with_arrays(node: ast.FunctionDef, wanted: Collection[str] = ()) -> ast.FunctionDef:
+    """A function with arrays for lists that names stand for whose items change, or are looked up anywhere, and for
+    those with names that are `wanted`."""
     names = _names(node)
     for part in ast.walk(node):
         match part:
@@ -48,13 +49,15 @@ def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
         for n, k in names.items()
         if k.appended and not (k.otherwise or k.extended or k.shared) and _written_out(k.values)
     }
-    found = {**_groups(names), **grown}
+    found = {**{n: n for n in wanted}, **_groups(names), **grown}
     if not found:
         return node
     node = copy.deepcopy(node)
     for part in ast.walk(node):
         match part:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in found and not _is_name(value):
+                if name in wanted and not is_list(value):
+                    continue
                 part.value = ast.copy_location(Listed(value), value)
                 part.value.group = found[name]
                 part.value.grows = name in grown
