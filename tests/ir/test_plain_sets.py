@@ -1,7 +1,8 @@
-"""Sets, and dictionaries that are filled later, in plain functions; and tuples in lists."""
+"""Sets, dictionaries that are filled later, and lists of lists that grow, in plain functions; and tuples in lists."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -290,6 +291,154 @@ def stored_before_appended(x):
     return most
 
 
+# Lists of lists that grow ----------------------------------------------------------------------------------------
+
+
+@program(lambda r: (r.integers(0, 6, (9, 2)),))
+def bfs(edges):
+    adj = [[] for _ in range(6)]
+    for a, b in edges:
+        adj[a].append(b)
+        adj[b].append(a)
+    seen = [False] * 6
+    order = 0
+    q = [0]
+    seen[0] = True
+    while q:
+        u = q.pop(0)
+        order = order * 7 + u
+        for v in adj[u]:
+            if not seen[v]:
+                seen[v] = True
+                q.append(v)
+    return order
+
+
+@program(lambda r: (r.integers(0, 6, (9, 2)),))
+def degrees(edges):
+    n = 6
+    adj = [[] for i in range(n)]
+    for a, b in edges:
+        adj[a].append(b)
+    out = np.zeros(n, np.int64)
+    for u in range(n):
+        out[u] = len(adj[u]) * 100 + sum(v for v in adj[u])
+        if 3 in adj[u]:
+            out[u] += 10000
+        if not adj[u]:
+            out[u] = -1
+    return out
+
+
+@program(lambda r: (r.integers(0, 6, (12, 2)), r.random(12)))
+def bellman_queue(edges, w):
+    n = 6
+    graph = [[] for _ in range(n)]
+    for (a, b), x in zip(edges, w):
+        graph[a].append((b, x))
+        graph[b].append((a, x))
+    dist = [math.inf] * n
+    dist[0] = 0.0
+    done = [False] * n
+    for _ in range(n):
+        u = -1
+        for k in range(n):
+            if not done[k] and (u < 0 or dist[k] < dist[u]):
+                u = k
+        done[u] = True
+        for v, x in graph[u]:
+            if dist[u] + x < dist[v]:
+                dist[v] = dist[u] + x
+    return min(d for d in dist), sum(d for d in dist if d < 100)
+
+
+@program(lambda r: (r.integers(0, 5, 20),))
+def bucket_sort(a):
+    buckets = [[] for _ in range(5)]
+    for i, x in enumerate(a):
+        buckets[x].append(i)
+    out = np.empty_like(a)
+    k = 0
+    for b in range(5):
+        for i in buckets[b]:
+            out[k] = i
+            k += 1
+    return out
+
+
+@program(lambda r: (r.integers(0, 6, (9, 2)),))
+def topo(edges):
+    n = 6
+    adj = [[] for _ in range(n)]
+    indeg = [0] * n
+    for a, b in edges:
+        if a < b:
+            adj[a].append(b)
+            indeg[b] += 1
+    queue = [u for u in range(n) if indeg[u] == 0]
+    order = []
+    while queue:
+        u = queue.pop()
+        order.append(u)
+        for v in adj[u]:
+            indeg[v] -= 1
+            if indeg[v] == 0:
+                queue.append(v)
+    t = 0
+    for u in order:
+        t = t * 6 + u
+    return t, len(order) == n
+
+
+@program(lambda r: (r.integers(0, 6, (9, 2)),))
+def pagerank(edges):
+    n = 6
+    out = [[] for _ in range(n)]
+    for a, b in edges:
+        out[a].append(b)
+    r = np.ones(n) / n
+    for it in range(10):
+        s = np.zeros(n)
+        for u in range(n):
+            for v in out[u]:
+                s[v] += r[u] / len(out[u])
+        r = 0.15 / n + 0.85 * s
+    return r
+
+
+@program(lambda r: (r.integers(0, 6, (9, 2)),))
+def colors(edges):
+    n = 6
+    adj = [[] for _ in range(n)]
+    for a, b in edges:
+        adj[a].append(b)
+        adj[b].append(a)
+    color = [-1] * n
+    for u in range(n):
+        used = {color[v] for v in adj[u]}
+        c = 0
+        while c in used:
+            c += 1
+        color[u] = c
+    return color
+
+
+@program(lambda r: (r.integers(0, 6, (9, 2)),))
+def dfs_depth(edges):
+    n = 6
+    children = [[] for _ in range(n)]
+    for a, b in edges:
+        if a < b and b not in children[a]:
+            children[a].append(b)
+    depth = [0] * n
+    for u in range(n - 1, -1, -1):
+        for v in children[u]:
+            depth[u] = max(depth[u], depth[v] + 1)
+            if depth[u] > 2:
+                break
+    return depth
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -331,7 +480,22 @@ def keys_by_text(x):
     return counts["l"] + x[0]
 
 
+def rows_handed_on(x):
+    rows = [[] for _ in range(3)]
+    rows[0].append(x[0])
+    return max(rows[0])
+
+
+def changed_in_its_loop(x):
+    rows = [[] for _ in range(3)]
+    rows[0].append(x[0])
+    for v in rows[0]:
+        rows[1].append(v)
+    return len(rows[1])
+
+
 REFUSED = [
+    (rows_handed_on, "are appended to rows[k]"), (changed_in_its_loop, "that changes in it"),
     (in_no_order, "loop over sorted(s)"), (by_two_names, "s.copy()"), (lists_by_key, "as in defaultdict(int)"),
     (handed_on, "tested by `in`"), (keys_by_text, "pass its bytes"),
 ]  # fmt: skip

@@ -22,6 +22,7 @@ from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counters import with_counters
 from ir.script.plain.syntax.desugared import desugared
 from ir.script.plain.syntax.keyed import with_lists
+from ir.script.plain.syntax.linked import with_linked_lists
 from ir.script.plain.syntax.lists import with_arrays
 from ir.script.plain.syntax.shorthand import without_shorthand
 from ir.script.reading import definition_of
@@ -84,8 +85,9 @@ def _reading(
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
     node = without_shorthand(node, lambda name: outer(ast.Name(name, ast.Load())) is getattr(builtins, name))
+    node, linked = with_linked_lists(node, source)
     node, lists = with_lists(node, source, outer)
-    node = with_counters(node, source, reading.counted | lists)
+    node = with_counters(node, source, reading.counted | lists | linked)
     arrays = {name for function, name in reading.arrays if function == named}
     parted = [(name, items) for function, name, items in reading.parted if function == named]
     node = desugared(with_truths(with_arrays(node, arrays), source), source, parted)

@@ -437,13 +437,7 @@ class _Lists:
         return self._parsed("NAME = VALUE", value, NAME=name, VALUE=value), ast.Name(name, ast.Load())
 
     def _parsed(self, text: str, node: ast.AST, **parts: str | ast.expr) -> list[ast.stmt]:
-        """Statements of a text with places to fill."""
-        nodes = ast.parse(text).body
-        for part in (n for p in nodes for n in ast.walk(p)):
-            for field in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
-                part.__dict__.pop(field, None)
-        filled = [_Filled(parts).visit(n) for n in nodes]
-        return [at_place(n, node) for n in filled]
+        return Filled(parts).statements(text, node)
 
     def written(self, text: str, node: ast.AST, **parts: str | ast.expr) -> ast.expr:
         """An expression of a text with places to fill."""
@@ -656,11 +650,19 @@ class _Reads(ast.NodeTransformer):
         return ast.copy_location(ast.Name(self.found[node.id].keys, ast.Load()), node)
 
 
-class _Filled(ast.NodeTransformer):
+class Filled(ast.NodeTransformer):
     """Puts names and expressions in the places of a text."""
 
     def __init__(self, parts: dict[str, str | ast.expr]) -> None:
         self.parts = parts
+
+    def statements(self, text: str, node: ast.AST) -> list[ast.stmt]:
+        """The statements of a text, which stand where `node` does."""
+        nodes = ast.parse(text).body
+        for part in (n for p in nodes for n in ast.walk(p)):
+            for field in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+                part.__dict__.pop(field, None)
+        return [at_place(self.visit(n), node) for n in nodes]
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         part = self.parts.get(node.id)
