@@ -439,6 +439,39 @@ def dfs_depth(edges):
     return depth
 
 
+# Others of lists and None --------------------------------------------------------------------------------------
+
+
+@program(lambda r: (np.frombuffer(b"((a)[b]{c})]", np.uint8),))
+def popped_behind_or(s):
+    stack = []
+    good = True
+    for ch in s:
+        if ch == ord("(") or ch == ord("["):
+            stack.append(ch)
+        elif ch == ord(")"):
+            if not stack or stack.pop() != ord("("):
+                good = False
+        elif ch == ord("]") and (not stack or stack.pop() != ord("[")):
+            return len(stack), good, ch
+        if stack and stack.pop() == ord("["):
+            stack.append(ord("["))
+            stack.append(ord("("))
+    return len(stack), good, s[0]
+
+
+@program(lambda r: (r.random((6, 4)),))
+def stored_if_any(x):
+    out = np.zeros(len(x), np.int64)
+    for i in range(len(x)):
+        best = None
+        for j in range(x.shape[1]):
+            if best is None or x[i, j] > x[i, best]:
+                best = j
+        out[i] = best
+    return out
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
