@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from typing import Any
 
 import numpy as np
@@ -472,6 +473,132 @@ def stored_if_any(x):
     return out
 
 
+# Queues, loops of itertools, and other words -----------------------------------------------------------------------
+
+
+@program(lambda r: (r.integers(0, 5, (5, 6)),))
+def grid_by_queue(grid):
+    n, m = grid.shape
+    dist = np.zeros((n, m), dtype=int)
+    seen = np.zeros((n, m), dtype=bool)
+    seen[0, 0] = True
+    q = deque([(0, 0)])
+    while q:
+        r, c = q.popleft()
+        for dr, dc in [(0, 1), (1, 0), (0, -1), (-1, 0)]:
+            nr, nc = r + dr, c + dc
+            if 0 <= nr < n and 0 <= nc < m and grid[nr, nc] != 0 and not seen[nr, nc]:
+                seen[nr, nc] = True
+                dist[nr, nc] = dist[r, c] + 1
+                q.append((nr, nc))
+    return dist
+
+
+@program(lambda r: (r.random(8),))
+def moving_maximum(x):
+    q = deque()
+    out = np.zeros(len(x))
+    for i, v in enumerate(x):
+        while q and x[q[-1]] <= v:
+            q.pop()
+        q.append(i)
+        if q[0] <= i - 3:
+            q.popleft()
+        out[i] = x[q[0]]
+    q.appendleft(7)
+    return out, q[0], len(q)
+
+
+@program(lambda r: (r.random(6),))
+def nests_of_itertools(x):
+    t = np.zeros(5)
+    for i, j in itertools.combinations(range(6), 2):
+        if i == 1:
+            continue
+        t[0] += x[i] * x[j]
+    for i, j in itertools.product(range(3), range(2)):
+        t[1] += x[i] - 2 * x[j]
+    for i, j, k in itertools.product(range(2), repeat=3):
+        t[2] += i * 4 + j * 2 + k
+    for a, b in itertools.pairwise(x):
+        t[3] += abs(a - b)
+    t[4] = sum(x[i] * x[j] * x[k] for i, j, k in itertools.combinations(range(6), 3) if i + j > 2)
+    return t
+
+
+@program(lambda r: (r.integers(-9, 99, 8),))
+def ones_by_text(a):
+    out = np.zeros(8, np.int64)
+    for i in range(8):
+        out[i] = bin(a[i]).count("1") + bin(i).count("1")
+    return out
+
+
+@program(lambda r: (r.integers(0, 9, 12),))
+def pairs_matched(a):
+    out = np.zeros(12, np.int64)
+    for i in range(12):
+        match a[i] % 3, a[i] % 2:
+            case 0, 0:
+                out[i] = 1
+            case 0, _:
+                out[i] = 2
+            case (1 | 2, 1) if a[i] > 4:
+                out[i] = 3
+            case _:
+                out[i] = 4
+    return out
+
+
+@program(lambda r: (r.random(6),))
+def floats_in_steps(x):
+    return np.arange(6.0) + x, np.arange(0, 1, 0.1), np.arange(0.3, 2.0), np.arange(1, 0, -0.3), np.arange(2.0, 1.0)
+
+
+@program(lambda r: (r.integers(0, 3, 5), r.integers(0, 3, 6)))
+def rows_joined_and_named(a, b):
+    n = len(b)
+    prev = list(range(n + 1))
+    for i in range(1, len(a) + 1):
+        cur = [i] + [0] * n
+        for j in range(1, n + 1):
+            cur[j] = min(prev[j] + 1, cur[j - 1] + 1, prev[j - 1] + (a[i - 1] != b[j - 1]))
+        prev = cur
+    return prev[n]
+
+
+@program(lambda r: (np.sort(r.integers(0, 9, 6)), np.sort(r.integers(0, 9, 5))))
+def merged(a, b):
+    out = []
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if a[i] <= b[j]:
+            out.append(a[i])
+            i += 1
+        else:
+            out.append(b[j])
+            j += 1
+    while i < len(a):
+        out.append(a[i])
+        i += 1
+    while j < len(b):
+        out.append(b[j])
+        j += 1
+    t = 0
+    for v in out:
+        t = t * 3 + v
+    return t
+
+
+@program(lambda r: (r.random((6, 3)) - 0.3,))
+def rows_changed_by_name(x):
+    for row in x:
+        n = row.sum()
+        if n > 0:
+            row /= n
+    return x
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -496,6 +623,15 @@ def lists_by_key(x):
     groups = defaultdict(list)
     groups[0].append(x[0])
     return len(groups[0])
+
+
+def nest_that_is_left(x):
+    t = 0.0
+    for i, j in itertools.product(range(3), range(3)):
+        if x[i] > x[j]:
+            break
+        t += x[i]
+    return t
 
 
 def handed_on(x):
@@ -530,7 +666,7 @@ def changed_in_its_loop(x):
 REFUSED = [
     (rows_handed_on, "are appended to rows[k]"), (changed_in_its_loop, "that changes in it"),
     (in_no_order, "loop over sorted(s)"), (by_two_names, "s.copy()"), (lists_by_key, "as in defaultdict(int)"),
-    (handed_on, "tested by `in`"), (keys_by_text, "pass its bytes"),
+    (nest_that_is_left, "write one loop for each"), (handed_on, "tested by `in`"), (keys_by_text, "pass its bytes"),
 ]  # fmt: skip
 
 

@@ -247,6 +247,10 @@ class Comprehensions(Struct, frozen=True):
         """The items of a list that is written out, repeated or copied."""
         read = self.read
         match value:
+            case ast.BinOp(op=ast.Add(), left=left, right=right):
+                parts = [self._items(side) for side in (left, right)]
+                arrays = [read.caller.table(p, None, value) if isinstance(p, tuple) else p for p in parts]
+                return read.caller.as_list(arrays, value)
             case ast.BinOp(left=left, right=right):
                 items, times = (left, right) if isinstance(left, ast.List) else (right, left)
                 if isinstance(items, ast.List) and any(map(is_list, items.elts)):

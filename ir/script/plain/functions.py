@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import FunctionType
@@ -20,7 +19,7 @@ from ir.script.plain.promotion import Numbers
 from ir.script.plain.syntax.absent import with_truths
 from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counters import with_counters
-from ir.script.plain.syntax.desugared import desugared
+from ir.script.plain.syntax.desugared import desugared, with_named_rows
 from ir.script.plain.syntax.keyed import with_lists
 from ir.script.plain.syntax.linked import with_linked_lists
 from ir.script.plain.syntax.lists import with_arrays
@@ -84,7 +83,8 @@ def _reading(
         if isinstance(inner, (ast.With, ast.Try)):
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
-    node = without_shorthand(node, lambda name: outer(ast.Name(name, ast.Load())) is getattr(builtins, name))
+    node = without_shorthand(node, outer)
+    node = with_named_rows(node, {name for function, name in reading.rows if function == named})
     node, linked = with_linked_lists(node, source)
     node, lists = with_lists(node, source, outer)
     node = with_counters(node, source, reading.counted | lists | linked)

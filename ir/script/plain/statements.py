@@ -43,7 +43,7 @@ from ir.script.plain.loops.iterables import Iterables
 from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.loops.written import written
-from ir.script.plain.program import Again, Key, Program, Stands
+from ir.script.plain.program import Again, Key, Program, Recount, Stands
 from ir.script.plain.promotion import Number, expr_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
@@ -327,6 +327,7 @@ class Body(Struct, dict=True):
             self.frame.assigned |= self.frame.late & {name}
             return
         if array is not None and isinstance(cell, Cell) and not cell.start and self._is_first(name, cell, array, node):
+            self._name_rows(name, node)
             self.program.learned.arrays[cell.key] = array.shape, self.read.dtype_of(array, node)
             raise Again
         if not isinstance(cell, Cell) or not plain:
@@ -345,6 +346,18 @@ class Body(Struct, dict=True):
         self.frame.assigned |= {name}
         self.frame.stored.add(name)
         self.frame.hold(cell.key, number)
+
+    def _name_rows(self, name: str, node: ast.AST) -> None:
+        """Have the rows that a loop runs over named in its steps, where that has not been tried.
+
+        Raises:
+            Recount: the function must be read again for that.
+        """
+        learned, row = self.program.learned, (self.frame.function.__qualname__, name)
+        loops = (loop.target for loop in self.frame.order if isinstance(loop, ast.For))
+        if self.frame.enclosing is None and row not in learned.reading.rows and any(node is t for t in loops):
+            learned.reading = replace(learned.reading, rows=learned.reading.rows | {row})
+            raise Recount
 
     def _is_first(self, name: str, cell: Cell, array: View | Elementwise, node: ast.AST) -> bool:
         """Whether what branches and loops give a name first are arrays, of one size throughout a call."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 
-from ir.naming import unused
+from ir.naming import fresh, unused
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of
 from ir.script.scope import Source
@@ -29,9 +29,24 @@ def desugared(node: ast.FunctionDef, source: Source, parted: Sequence[tuple[str,
     """
     if any(isinstance(n, (ast.NamedExpr, ast.Match)) for n in ast.walk(node)):
         node = copy.copy(node)
-        node.body = _Desugared(source).list(node.body)
+        node.body = _Desugared(source, all_names(node)).list(node.body)
     for name, length in [*_changing_tuples(node).items(), *parted]:  # items of which may be parted, too
         node = _with_parts(node, name, length)
+    return node
+
+
+def with_named_rows(node: ast.FunctionDef, names: Collection[str]) -> ast.FunctionDef:
+    """A function that gives rows which loops run over their names in the steps: `for r in A: row = r`."""
+    if not names:
+        return node
+    node = copy.deepcopy(node)
+    taken = all_names(node)
+    for loop in (n for n in ast.walk(node) if isinstance(n, ast.For)):
+        if isinstance(loop.target, ast.Name) and loop.target.id in names:
+            row = fresh(loop.target.id, taken)
+            given = at_place(ast.Assign([loop.target], ast.Name(row, ast.Load())), loop.target)
+            loop.body.insert(0, given)
+            loop.target = at_place(ast.Name(row, ast.Store()), loop.target)
     return node
 
 
@@ -119,6 +134,7 @@ class _Parts(ast.NodeTransformer):
 
 class _Desugared(Struct, frozen=True):
     source: Source
+    taken: set[str]
 
     def list(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
         """Statements in place of a list of them."""
@@ -178,16 +194,26 @@ class _Desugared(Struct, frozen=True):
 
     def _matched(self, node: ast.Match) -> list[ast.stmt]:
         """Branches that compare with values in turn."""
+        if isinstance(node.subject, ast.Tuple):
+            names = [ast.Name(fresh("subject", self.taken), ast.Load()) for _ in node.subject.elts]
+            given = [at_place(ast.Assign([ast.Name(n.id, ast.Store())], item), item)
+                     for n, item in zip(names, node.subject.elts, strict=True)]  # fmt: skip
+            node.subject = at_place(ast.Tuple([*names], ast.Load()), node.subject)
+            return [*given, *self._cases(node, node.subject)]
         if not isinstance(node.subject, ast.Name):
             message = "`match` of an expression"
             raise self.source.error("unsupported", message, node.subject, help="give it a name first")
+        return self._cases(node, node.subject)
+
+    def _cases(self, node: ast.Match, subject: ast.Name | ast.Tuple) -> list[ast.stmt]:
+        """Branches on what a name is, or the names of a tuple."""
         found: list[ast.stmt] = []
         for case in reversed(node.cases):
             name, pattern = _captured(case.pattern)
-            test = None if pattern is None else self._pattern(pattern, node.subject)
+            test = None if pattern is None else self._pattern(pattern, subject)
             body, caught = self.list(case.body), list[ast.stmt]()
-            if name and name != node.subject.id:
-                caught = [at_place(ast.Assign([ast.Name(name, ast.Store())], node.subject), case.pattern)]
+            if name and name != getattr(subject, "id", ""):
+                caught = [at_place(ast.Assign([ast.Name(name, ast.Store())], subject), case.pattern)]
                 if test is not None:
                     body, caught = [*caught, *body], []
                     if case.guard is not None:
@@ -199,9 +225,15 @@ class _Desugared(Struct, frozen=True):
             found = [*caught, *(body if test is None else [at_place(ast.If(test, body, found), case.pattern)])]
         return found
 
-    def _pattern(self, pattern: ast.pattern, subject: ast.Name) -> ast.expr | None:
-        """Whether a name is what a pattern says; None for all that there is."""
+    def _pattern(self, pattern: ast.pattern, subject: ast.expr) -> ast.expr | None:
+        """Whether a name, or those of a tuple, are what a pattern says; None for all that there is."""
         match pattern:
+            case ast.MatchSequence(patterns=patterns) if isinstance(subject, ast.Tuple) and len(patterns) == len(
+                subject.elts
+            ):
+                tests = [self._pattern(p, s) for p, s in zip(patterns, subject.elts, strict=True)]
+                asked = [t for t in tests if t is not None]
+                return at_place(_joined(asked), pattern) if asked else None
             case ast.MatchValue(value=value):
                 return at_place(ast.Compare(subject, [ast.Eq()], [value]), value)
             case ast.MatchSingleton(value=value):

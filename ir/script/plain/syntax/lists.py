@@ -194,7 +194,7 @@ def depth(value: ast.expr) -> int:
     match value:
         case ast.ListComp(elt=item) | ast.List(elts=[item, *_]):
             return 1 + depth(item)
-        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+        case ast.BinOp(op=ast.Mult() | ast.Add(), left=left, right=right):
             return max(depth(left), depth(right))
         case ast.Call(func=ast.Name(id="list")):
             return 1
@@ -211,6 +211,8 @@ def is_list(value: ast.expr, lists: Collection[str] = ()) -> bool:
             return bool(items)
         case ast.BinOp(op=ast.Mult(), left=left, right=right):
             return any(isinstance(side, ast.List) and bool(side.elts) for side in (left, right))
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return is_list(left, lists) and is_list(right, lists)
         case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy"), args=[]):
             return name in lists
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
