@@ -599,6 +599,11 @@ def rows_changed_by_name(x):
     return x
 
 
+@program(lambda r: (np.array([-0.5, 0.0, -2.0, 1.0, 3e200]), np.array([-1.0, -1.0, 2.0, -0.0, 4e200])))
+def angles(y, x):
+    return np.arctan2(y, x), np.hypot(y, x), math.atan2(y[0], x[0]), math.hypot(y[4], x[4])
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
