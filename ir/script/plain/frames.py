@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from ir.dtypes import DType
 from ir.nodes import Buffer, Const, const
 from ir.script.plain.arrays import Array, Selection, View
-from ir.script.plain.program import Key, Stands
+from ir.script.plain.program import Key, Stands, identity_of
 from ir.script.plain.promotion import Number, Numbers, expr_of
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
@@ -133,6 +133,10 @@ class Frame(Struct):
     def has(self, name: str) -> bool:
         """Whether a name that changes holds something here, whatever path was taken."""
         return name in self.assigned or name in self.results
+
+    def identity(self) -> str:
+        """What the function is known by."""
+        return identity_of(self.function)  # pyright: ignore[reportArgumentType] - no method, but a field
 
     def outer(self, name: str) -> object:
         """What a name that the function does not assign means to it; `KeyError` if nothing."""

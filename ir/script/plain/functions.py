@@ -14,7 +14,7 @@ from ir.script.plain import hints
 from ir.script.plain.frames import Frame, Value, outer_name
 from ir.script.plain.library import names as library
 from ir.script.plain.loops.exits import structured
-from ir.script.plain.program import Reading
+from ir.script.plain.program import Reading, identity_of
 from ir.script.plain.promotion import Numbers
 from ir.script.plain.syntax.absent import with_truths
 from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
@@ -62,7 +62,7 @@ Function = FunctionType | Inner
 def _read(function: FunctionType, reading: Reading = _FIRST) -> _Read:
     node, source = definition_of(function, "loopsat.jit")
     source = replace(source, contains=hints.CONTAINS)
-    return _reading(node, source, lambda name: _outer(function, name), reading, function.__qualname__)
+    return _reading(node, source, lambda name: _outer(function, name), reading, identity_of(function))
 
 
 def _reading(

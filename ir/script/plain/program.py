@@ -6,6 +6,7 @@ import ast
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import product
+from types import FunctionType
 
 import islpy as isl
 from msgspec import Struct, field
@@ -80,6 +81,12 @@ class Grant(Struct, frozen=True):
     most: int
     items: int  # appended before that place, in the same loops
     loops: Loops
+
+
+def identity_of(function: FunctionType) -> str:
+    """What a function is known by: others may have its name."""
+    code = function.__code__
+    return f"{function.__qualname__} at {code.co_filename}:{code.co_firstlineno}"
 
 
 class Reading(Struct, frozen=True):

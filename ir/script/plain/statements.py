@@ -353,7 +353,7 @@ class Body(Struct, dict=True):
         Raises:
             Recount: the function must be read again for that.
         """
-        learned, row = self.program.learned, (self.frame.function.__qualname__, name)
+        learned, row = self.program.learned, (self.frame.identity(), name)
         loops = (loop.target for loop in self.frame.order if isinstance(loop, ast.For))
         if self.frame.enclosing is None and row not in learned.reading.rows and any(node is t for t in loops):
             learned.reading = replace(learned.reading, rows=learned.reading.rows | {row})

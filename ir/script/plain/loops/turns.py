@@ -92,7 +92,7 @@ def part(body: Body, name: str, one: Binding, other: Binding) -> None:
     """
     if not isinstance(one, tuple) or body.frame.enclosing is not None:
         return
-    learned, function = body.program.learned, body.frame.function.__qualname__
+    learned, function = body.program.learned, body.frame.identity()
     reading = learned.reading
     if isinstance(other, tuple) and len(other) == len(one) and (function, name, len(one)) not in reading.parted:
         learned.reading = replace(reading, parted=(*reading.parted, (function, name, len(one))))
