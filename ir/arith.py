@@ -134,6 +134,9 @@ def _float_function(op: str, dtype: DType) -> Callable[[Scalar, Scalar], Scalar]
         return lambda a, b: rounded(_quotient(float(a), float(b)), dtype)
     if op == "pow":
         return lambda a, b: rounded(_real_power(float(a), float(b)), dtype)
+    if op in _OF_POINTS:
+        function = _OF_POINTS[op]
+        return lambda a, b: rounded(float(function(np.float64(a), np.float64(b))), dtype)
     raise ValueError(f"{op} is not an operator of floats")
 
 
@@ -142,6 +145,9 @@ _EXACT_FLOAT: dict[str, Callable[[float, float], float]] = {
     "sub": operator.sub,
     "mul": operator.mul,
 }
+
+
+_OF_POINTS: dict[str, Callable[[np.float64, np.float64], np.float64]] = {"atan2": np.arctan2, "hypot": np.hypot}
 
 
 def _quotient(a: float, b: float) -> float:

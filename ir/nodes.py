@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ir.errors import Span
     from ir.sections import Section
 
-Arith = Literal["add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max", "pow"]
+FloatBinary = Literal["div", "atan2", "hypot"]  # of floats only
+Arith = Literal["add", "sub", "mul", FloatBinary, "floordiv", "floormod", "truncdiv", "truncmod", "min", "max", "pow"]
 Bitwise = Literal["bitand", "bitor", "bitxor", "shl", "shr"]
 Compare = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 Logical = Literal["and", "or"]
@@ -51,9 +52,8 @@ NEGATED: dict[str, Compare] = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "
 BITWISE_OPS: tuple[str, ...] = get_args(Bitwise)
 INTEGER_ONLY_OPS = ("floordiv", "floormod", "truncdiv", "truncmod", *BITWISE_OPS)
 FLOAT_FUNCTIONS: tuple[FloatFunction, ...] = get_args(FloatFunction)
-ROUNDING_OPS: tuple[Rounding, ...] = get_args(Rounding)
 BIT_COUNTS: tuple[BitCount, ...] = get_args(BitCount)
-FLOAT_UNARY_OPS: tuple[UnaryOp, ...] = (*FLOAT_FUNCTIONS, *ROUNDING_OPS)
+FLOAT_UNARY_OPS: tuple[UnaryOp, ...] = (*FLOAT_FUNCTIONS, *get_args(Rounding))
 
 
 class Expr(Node):

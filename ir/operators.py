@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
-from typing import Literal, assert_never
+from typing import Literal, assert_never, get_args
 
 from msgspec import Struct
 
 from ir.arith import Scalar
 from ir.dtypes import DType, Kind, float_max
 from ir.floats import Floats
-from ir.nodes import FLOAT_FUNCTIONS, BinaryOp
+from ir.nodes import FLOAT_FUNCTIONS, BinaryOp, FloatBinary
 
 Named = Literal["zero", "one", "false", "true", "ones", "least", "greatest", "lowest", "highest"]
 OWN: tuple[Named, ...] = ("ones", "least", "greatest")  # numbers that differ from dtype to dtype
@@ -220,8 +220,10 @@ DISTRIBUTIVE: tuple[Distributive, ...] = (
 # Functions that vanish, by the number at which they do so: a sum of them starts where its operand holds this number.
 VANISHES: dict[str, Named] = {"exp": "lowest"}
 
+FLOAT_ONLY_OPS: tuple[str, ...] = get_args(FloatBinary)
+
 # Functions whose results may differ from the interpreter's in the last bit, wherever they are computed.
-LIBRARY = frozenset((*FLOAT_FUNCTIONS, "pow"))
+LIBRARY = frozenset((*FLOAT_FUNCTIONS, "pow", "atan2", "hypot"))
 
 
 # Operators and functions without a finite result for some operands, or for some that are no larger than 100.

@@ -133,9 +133,13 @@ def _where(mask: Array, value: Array) -> Array:
     return np.where(mask != 0, value, 0.0)
 
 
+def _number(value: Array) -> Array:
+    return np.where(np.isfinite(value), value, 0.0)
+
+
 _ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Neg": np.negative,
-    "Where": _where, "Flag": np.abs, "Number": lambda value: _where(np.isfinite(value), value),
+    "Where": _where, "Flag": np.abs, "Number": _number,
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ _SPECIAL = frozenset(
         "erf_inv", "erfc", "logistic", "pow", "asin", "acos", "atan", "atan2", "sinh", "cosh", "lgamma", "digamma",
     )
 )  # fmt: skip
-_SLOW = SLOW | {"atan2", "pow", "cbrt"}
+_SLOW = SLOW | {"pow", "cbrt"}
 _DIVISION = frozenset(("div", "rem"))
 _REDUCTIONS = frozenset(
     (

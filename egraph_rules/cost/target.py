@@ -306,7 +306,7 @@ SEARCH_PRICES = (
     "reduction_mask", "reduction_slice", "store_slice", "select", "guarded", "loop", "kernel",
 )  # fmt: skip
 
-SLOW = frozenset(("sin", "cos", "tan", "asin", "acos", "atan"))  # computed for one element after the other
+SLOW = frozenset(("sin", "cos", "tan", "asin", "acos", "atan", "atan2"))  # computed for one element after the other
 DIVISION = frozenset(("floordiv", "floormod", "truncdiv", "truncmod", "div"))
 
 

@@ -268,7 +268,7 @@ def _unary(op: UnaryOp) -> Callable[[Operand], Expr]:
 
 
 floordiv, floormod, truncdiv, truncmod = map(_binary, ("floordiv", "floormod", "truncdiv", "truncmod"))
-min, max, pow = map(_binary, ("min", "max", "pow"))
+min, max, pow, atan2, hypot = map(_binary, ("min", "max", "pow", "atan2", "hypot"))
 And, Or = _binary("and"), _binary("or")
 bitwise_and, bitwise_or, bitwise_xor = map(_binary, ("bitand", "bitor", "bitxor"))
 shift_left, shift_right = _binary("shl"), _binary("shr")

@@ -42,6 +42,7 @@ COMPARE: dict[type[ast.cmpop], BinaryOp] = {
 _BINARY_CALLS: dict[str, BinaryOp] = {
     "floordiv": "floordiv", "floormod": "floormod", "indexdiv": "floordiv", "indexmod": "floormod",
     "truncdiv": "truncdiv", "truncmod": "truncmod", "min": "min", "max": "max", "pow": "pow", "power": "pow",
+    "atan2": "atan2", "hypot": "hypot",
     "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor", "shift_left": "shl",
     "shift_right": "shr", "And": "and", "Or": "or", "add": "add", "subtract": "sub", "multiply": "mul",
     "FloorDiv": "floordiv", "FloorMod": "floormod", "EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt",

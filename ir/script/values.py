@@ -33,6 +33,7 @@ from ir.nodes import (
     Undef,
     const,
 )
+from ir.operators import FLOAT_ONLY_OPS
 from ir.script.scope import Source
 
 
@@ -195,8 +196,13 @@ class Typer(Struct):
     def _check_operands(self, op: BinaryOp, dtype: DType, node: ast.AST) -> None:
         if op in LOGICAL_OPS:
             good, wanted, hint = dtype is DType.BOOL, "bool", "compare the operands first, as in `x != 0`"
-        elif op == "div":
-            good, wanted, hint = dtype.is_float, "floats", "write // for the floor of an integer quotient"
+        elif op in FLOAT_ONLY_OPS:
+            hint = (
+                "write // for the floor of an integer quotient"
+                if op == "div"
+                else 'convert it with T.cast(..., "float32")'
+            )
+            good, wanted = dtype.is_float, "floats"
         elif op in INTEGER_ONLY_OPS:
             good, wanted, hint = dtype.is_integer, "integers", ""
         elif op in ("eq", "ne"):

@@ -56,6 +56,7 @@ from ir.nodes import (
     Var,
     WrittenStmt,
 )
+from ir.operators import FLOAT_ONLY_OPS
 from ir.presburger.facts import facts_at
 from ir.presburger.sets import exclusive
 from ir.printing.printer import to_script
@@ -499,7 +500,7 @@ class _WellFormed:
             self._fail("dtype-mismatch", message, expr.span, f'convert one of them, as in T.cast(..., "{dtype}")')
         if op in LOGICAL_OPS:
             good, wanted = dtype is DType.BOOL, "bools"
-        elif op == "div":
+        elif op in FLOAT_ONLY_OPS:
             good, wanted = dtype.is_float, "floats"
         elif op in INTEGER_ONLY_OPS:
             good, wanted = dtype.is_integer, "integers"

@@ -19,7 +19,7 @@ def dtypes(*, floats: bool = True, unsigned: bool = True, bools: bool = True) ->
 
 _DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
 _INT_OPS = ("add", "sub", "mul", "min", "max", "bitand", "bitor", "bitxor", "shl", "shr", *_DIVISIONS)
-_FLOAT_OPS = ("add", "sub", "mul", "div", "min", "max")
+_FLOAT_OPS = ("add", "sub", "mul", "div", "min", "max", "atan2", "hypot")
 _FLOAT_FUNCTIONS = ("neg", "abs", "exp", "tanh", "sigmoid", "floor", "ceil", "sqrt", "erf")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 

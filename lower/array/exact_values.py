@@ -10,11 +10,13 @@ float32, which has more than twice as many bits (Figueroa, "When is double round
 
 from __future__ import annotations
 
+from typing import get_args
+
 from msgspec.structs import replace
 
 from ir.arith import fold_binary, fold_unary
 from ir.dtypes import DType
-from ir.nodes import ROUNDING_OPS, Binary, Const, Expr, Unary
+from ir.nodes import Binary, Const, Expr, Rounding, Unary
 from ir.traverse import has_loads
 from lower.array.values import Translator, Value, aligned, literal, typed, union
 from lower.program.build import call, method
@@ -106,7 +108,7 @@ _NARROW = {DType.BFLOAT16: "as_bfloat16", DType.FLOAT16: "as_float16"}
 _ARITHMETIC = frozenset(("add", "sub", "mul", "div"))
 _LATE = {"add": "added", "sub": "subtracted", "mul": "multiplied", "div": "divided"}
 _EXTREMES = {"min": "lesser", "max": "greater"}
-_WITHOUT_ROUNDING = frozenset(("neg", "abs", *ROUNDING_OPS))
+_WITHOUT_ROUNDING = frozenset(("neg", "abs", *get_args(Rounding)))
 
 
 class ExactTranslator(Translator):
@@ -133,7 +135,7 @@ class ExactTranslator(Translator):
             return Value(call(_EXTREMES[op], *(aligned(typed(v, dtype), axes).code for v in (a, b))), axes)
         if op in _ARITHMETIC:
             return self._operation(op, a, b, dtype, a.static or b.static)
-        if op == "pow":
+        if op in ("pow", "atan2", "hypot"):
             a, b = (self._wide(typed(v, dtype), dtype) for v in (a, b))
             return self._rounded(super().binary(op, a, b, dtype), dtype)
         return super().binary(op, a, b, dtype)

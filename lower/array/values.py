@@ -65,6 +65,8 @@ _CALLS: dict[str, str] = {
     "max": "jnp.maximum",
     "truncdiv": "truncdiv",
     "truncmod": "jnp.fmod",
+    "atan2": "jnp.arctan2",
+    "hypot": "jnp.hypot",
     "abs": "jnp.abs",
     "popcount": "lax.population_count",
     "clz": "lax.clz",
@@ -283,8 +285,8 @@ class Translator:
                 return in_order(self.load(load), self.order)
             case Unary(op=op, operand=a):
                 return self._unary(op, self._harmless(a, _STEEP[op]) if op in _STEEP else self.expr(a), expr.dtype)
-            case Binary(op="div", lhs=a, rhs=b):
-                return self.binary("div", self.expr(a), self._harmless(b), a.dtype)
+            case Binary(op="div" | "atan2" | "hypot" as op, lhs=a, rhs=b):
+                return self.binary(op, self.expr(a), self._harmless(b), a.dtype)
             case Binary(op="pow", lhs=a, rhs=b) if not _is_count(b):
                 return self.binary("pow", self._harmless(a), self.expr(b), a.dtype)
             case Binary(op="floordiv" | "floormod" as op, lhs=a, rhs=b):

@@ -69,6 +69,7 @@ _UNARY: dict[str, Callable[[Array], Array]] = {
 _BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": lax.add, "sub": lax.sub, "mul": lax.mul, "div": lax.div, "floordiv": jnp.floor_divide,
     "floormod": jnp.remainder, "truncdiv": lax.div, "truncmod": lax.rem, "min": jnp.minimum, "max": jnp.maximum,
+    "atan2": jnp.arctan2, "hypot": jnp.hypot,
     "pow": jnp.power, "bitand": jnp.bitwise_and, "bitor": jnp.bitwise_or, "bitxor": jnp.bitwise_xor,
     "shl": jnp.left_shift, "shr": jnp.right_shift, "eq": lax.eq, "ne": lax.ne, "lt": lax.lt, "le": lax.le,
     "gt": lax.gt, "ge": lax.ge, "and": jnp.logical_and, "or": jnp.logical_or,

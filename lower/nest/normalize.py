@@ -521,8 +521,8 @@ def _split_lifetimes(program: Program) -> None:
         for part in _parts([s for s in program.statements if buffer in s.buffers()], depth):
             if not lives or not reads_before_writing(part, buffer, depth, steady):
                 lives.append(part)
-            elif not reads_before_writing(lives[-1] + part, buffer, depth, steady):
-                lives[-1] += part
+            elif len(lives) == 1 or not reads_before_writing(lives[-1] + part, buffer, depth, steady):
+                lives[-1] += part  # of one life alone nothing needs to be asked: it is all that was before
             else:  # it may read what any part before it wrote
                 lives = [[s for life in lives for s in life] + part]
         for k, life in enumerate(lives[1:], 2):

@@ -199,7 +199,7 @@ def _spoils(e: Expr, undefined: Collection[Buffer] | None, floats: Floats) -> bo
     match e:
         case Binary(op="div", rhs=divisor):
             decide: tuple[Expr, ...] = (divisor,)
-        case Binary(op="pow") | Call() if e.dtype.is_float:
+        case Binary(op="pow" | "atan2" | "hypot") | Call() if e.dtype.is_float:
             decide = children(e)
         case Unary(op=op) if e.dtype.is_float and op not in _TAME:
             decide = children(e)

@@ -17,8 +17,8 @@ import numpy as np
 Array = Any  # an array of NumPy, or a Python number where static
 _PLAIN = (
     "minimum", "maximum", "abs", "exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "tanh", "sin", "cos", "tan",
-    "sinh", "cosh", "arcsin", "arccos", "arctan", "floor", "ceil", "round", "trunc", "fmod", "add", "multiply",
-    "logical_and", "logical_or",
+    "sinh", "cosh", "arcsin", "arccos", "arctan", "arctan2", "hypot", "floor", "ceil", "round", "trunc", "fmod", "add",
+    "multiply", "logical_and", "logical_or",
 )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ INTEGER_OPS: tuple[BinaryOp, ...] = (
     "add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max", "pow", "bitand", "bitor",
     "bitxor", "shl", "shr",
 )  # fmt: skip
-FLOAT_OPS: tuple[BinaryOp, ...] = ("add", "sub", "mul", "div", "min", "max", "pow")
+FLOAT_OPS: tuple[BinaryOp, ...] = ("add", "sub", "mul", "div", "min", "max", "pow", "atan2", "hypot")
 FUNCTIONS: tuple[UnaryOp, ...] = ("neg", "abs", "exp", "log", "sqrt", "tanh", "cos", "floor", "ceil", "rsqrt")
 FLOATS = (0.0, 1.0, -1.0, 0.5, -2.25, 3.0, math.inf, -math.inf, 57344.0)
 

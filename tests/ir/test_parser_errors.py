@@ -69,6 +69,7 @@ BODIES = [
     ("dtype-mismatch", ["y = «n and c»"], "and of int32 and bool"),
     ("dtype-mismatch", ["y = «not n»"], "compare the operand"),
     ("dtype-mismatch", ["y = «T.exp(n)»"], "exp needs a float, found int32"),
+    ("dtype-mismatch", ["y = «T.atan2(n, n)»"], "atan2 needs floats, found int32"),
     ("dtype-mismatch", ["y = «~x»"], "bitnot needs an integer"),
     ("dtype-mismatch", ["y = «T.popcount(x)»"], "popcount needs an integer"),
     ("dtype-mismatch", ["y = «-c»"], "neg needs a number, found bool"),

@@ -540,7 +540,7 @@ def some_paths(A):
 @refused("unsupported", A)
 def dictionary(A):
     d = {}
-    return A[0]
+    return d
 
 
 @refused("unsupported", A)

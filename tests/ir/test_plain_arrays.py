@@ -289,6 +289,17 @@ def first_least(m):
 PLACES = {"argmax": first_greatest, "argmin": first_least}
 
 
+def test_angles_of_strict_floats_heed_the_sign_of_zero() -> None:
+    y, x = np.array([-0.0, 0.0, -0.0, 0.0]), np.array([-1.0, -1.0, 2.0, -0.0])
+    found = loopsat.jit(angles, floats="strict")(y, x)
+    np.testing.assert_allclose(found, np.arctan2(y, x), rtol=1e-12)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(y))
+
+
+def angles(y, x):
+    return np.arctan2(y, x)
+
+
 def test_strict_floats_find_what_is_no_number() -> None:
     array = np.array([[1.0, np.nan, 3.0], [np.nan, 1.0, np.nan]], np.float32)
     for function in PLACES.values():
@@ -350,7 +361,7 @@ def another_shape(v):
     return v
 
 
-@refused("unsupported", "an array, with a number for each key", V)
+@refused("unsupported", "look its keys up", V)
 def keys(v):
     d = {}
     return d
@@ -422,7 +433,7 @@ def too_few_for_a_star(v):
 def tuple_that_changes(v):
     pair, other = (0, 1), 2
     for x in v:
-        pair = (*pair[1:], x)
+        pair = (*pair, x)
     return pair[0] + other
 
 

@@ -512,6 +512,100 @@ def test_what_is_refused_says_where_and_what_to_write(function: Any, text: str) 
     check_refused(function, text)
 
 
+# Names of tuples that change -------------------------------------------------------------------------------------------
+
+
+@program(lambda r: (0.5, 2.0))
+def state_by_a_tuple(x0, v0):
+    def deriv(state, t):
+        x, v = state
+        return v, -x - 0.1 * v + math.cos(t)
+
+    state = (x0, v0)
+    h = 0.05
+    t = 0.0
+    for _ in range(20):
+        k1 = deriv(state, t)
+        k2 = deriv((state[0] + h / 2 * k1[0], state[1] + h / 2 * k1[1]), t + h / 2)
+        state = tuple(s + h * k for s, k in zip(state, k2))
+        t += h
+    return state
+
+
+def lorenz_step(s, h):
+    x, y, z = s
+    return x + h * 10 * (y - x), y + h * (x * (28 - z) - y), z + h * (x * y - 8 / 3 * z)
+
+
+@program(lambda r: (20,))
+def lorenz(n):
+    s = (1.0, 1.0, 1.0)
+    out = np.zeros((n, 3))
+    for i in range(n):
+        s = lorenz_step(s, 0.01)
+        out[i] = s
+    return out
+
+
+@program(lambda r: (r.integers(0, 9, 6),))
+def best_by_tuple(x):
+    best = (0, -1)
+    for i in range(len(x)):
+        c = (x[i], i)
+        if c > best:
+            best = c
+    return best
+
+
+@program(lambda r: (np.array([13]),))
+def power_of_a_matrix(a):
+    n = a[0]
+    base = [[1, 1], [1, 0]]
+    result = [[1, 0], [0, 1]]
+
+    def mul(a, b):
+        return [[sum(a[i][k] * b[k][j] for k in range(2)) for j in range(2)] for i in range(2)]
+
+    while n:
+        if n & 1:
+            result = mul(result, base)
+        base = mul(base, base)
+        n >>= 1
+    return result[0][1]
+
+
+@program(lambda r: (r.random(4),))
+def tuple_until(x):
+    def upd(s):
+        a, b = s
+        return b, a + b
+
+    s = x[0], x[1]
+    k = 0
+    while s[0] < 30.0 and k < 50:
+        s = upd(s)
+        k += 1
+    return s, k
+
+
+@program(lambda r: (r.random((5, 2)),))
+def arrays_in_a_tuple(x):
+    p = (np.zeros(2), np.ones(2))
+    for i in range(5):
+        p = (p[1] + x[i], p[0] * 0.5)
+    q = p
+    for i in range(3):
+        q = tuple(v * 2 for v in q)
+    return q[0], q[1], p[0]
+
+
+@program(lambda r: (r.random(6), (0.1, 0.2)))
+def tuple_given(x, s):
+    for v in x:
+        s = tuple(a * 0.5 + v for a in s)
+    return s[0] + s[1]
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)

@@ -368,6 +368,79 @@ def numbers_of_python(x, y, n):
     return x[0].item(), y.item(), x.item(2), x[1].item() * np.float32(2), pow(n, 45, 7), round(x[1], 2), round(35, -1)
 
 
+# Orders of tuples ----------------------------------------------------------------------------------------------------
+
+
+@program(lambda r: (r.integers(0, 9, 8),))
+def tuples_in_order(a):
+    pairs = sorted([(v, i) for i, v in enumerate(a)])
+    return [i for v, i in pairs]
+
+
+@program(lambda r: (r.integers(0, 4, (8, 2)),))
+def intervals_joined(a):
+    items = sorted([(x, x + y) for x, y in a])
+    n = 0
+    end = -1
+    for s, e in items:
+        if s > end:
+            n += 1
+            end = e
+        else:
+            end = max(end, e)
+    return n, end
+
+
+@program(lambda r: (r.integers(0, 4, (8, 2)),))
+def rows_by_two_columns(a):
+    out = np.zeros(8, np.int64)
+    for k, r in enumerate(sorted(a, key=lambda r: (r[0], -r[1]))):
+        out[k] = r[0] * 10 + r[1]
+    return out
+
+
+@program(lambda r: (r.integers(0, 4, 8), r.random(8)))
+def two_lists_in_order(a, b):
+    t = 0.0
+    for k, (x, y) in enumerate(sorted(zip(a, b))):
+        t += k * x * y
+    return t
+
+
+@program(lambda r: (r.integers(0, 4, 8),))
+def places_in_falling_order(a):
+    t = 0
+    for i, v in sorted(enumerate(a), key=lambda p: p[1], reverse=True):
+        t = t * 3 + i
+    return t
+
+
+@program(lambda r: (r.integers(0, 4, 8), r.integers(0, 5, 8)))
+def lexsorted(a, b):
+    return np.lexsort((a, b))
+
+
+@program(lambda r: (r.integers(0, 4, 8),))
+def most_frequent_first(a):
+    c = {}
+    for x in a:
+        c[x] = c.get(x, 0) + 1
+    t = 0
+    for k, v in sorted(c.items(), key=lambda kv: (-kv[1], kv[0])):
+        t = t * 7 + k
+    return t
+
+
+@program(lambda r: (r.integers(0, 4, (8, 2)),))
+def tuples_sorted_in_place(a):
+    pts = [(x, y) for x, y in a]
+    pts.sort(key=lambda q: (q[1], q[0]), reverse=True)
+    t = 0
+    for x, y in pts:
+        t = t * 5 + x * 2 + y
+    return t
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -418,8 +491,8 @@ def grown_behind_a_choice(x):
     return np.array(c)
 
 
-def tuples_sorted(x):
-    return sorted((v, v) for v in x)[0][0]
+def rows_sorted(x):
+    return sorted(x.reshape(2, 3))[0]
 
 
 def stored_to_outside(x):
@@ -444,10 +517,10 @@ def known_to_raise(x):
     return x
 
 
-def filled_later(x):
+def named_by_text(x):
     counts = {}
-    counts[0] = x[0]
-    return counts[0]
+    counts["a"] = x[0]
+    return counts["a"]
 
 
 def no_such_key(x):
@@ -492,9 +565,9 @@ def none_that_changes(x):
 REFUSED = [
     (none_by_data, "None in some cases"), (appended_outside, "return what is to be kept"),
     (none_that_changes, "keep in a truth"),
-    (filled_later, "a number for each key"), (no_such_key, "its keys are 'a'"), (new_key, "all of its keys"),
+    (named_by_text, "pass its bytes"), (no_such_key, "its keys are 'a'"), (new_key, "all of its keys"),
     (keys_far_apart, "less than 256 above"), (texts_by_data, "all keys must be integers"),
-    (one_of_two_lists, "copy it first"), (grown_behind_a_choice, "copy it first"), (tuples_sorted, "sort the places"),
+    (one_of_two_lists, "copy it first"), (grown_behind_a_choice, "copy it first"), (rows_sorted, "sort the places"),
     (stored_to_outside, "np.array(x)"), (stored_to_a_row_of_outside, "np.array(x)"), (columns_by_truths, "A.T[truths]"),
     (known_to_raise, "ValueError: too short"),
 ]  # fmt: skip

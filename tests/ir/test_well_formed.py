@@ -102,6 +102,7 @@ MALFORMED = {
     "bitnot of a bool": (Evaluate(Unary("bitnot", TRUE)), "dtype-mismatch"),
     "ones of a bool": (Evaluate(Unary("popcount", TRUE)), "dtype-mismatch"),
     "exp of an integer": (Evaluate(Unary("exp", N)), "dtype-mismatch"),
+    "hypotenuse of integers": (Evaluate(Binary("hypot", N, N)), "dtype-mismatch"),
     "negated bool": (Evaluate(Unary("neg", TRUE)), "dtype-mismatch"),
     "arms that differ": (Evaluate(Select(TRUE, N, ZERO)), "dtype-mismatch"),
     "condition of integers": (If(N, SKIP, SKIP), "dtype-mismatch"),

@@ -3,6 +3,8 @@
 # ruff: noqa: E501, C408
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -34,6 +36,12 @@ for dtype in ("int8", "int32", "int64", "uint8", "uint64"):
         f"bits_{dtype}",
         f'A: T.Buffer((16,),"{dtype}"),B: T.Buffer((16,),"{dtype}")',
         "for i in T.serial(16):\n    B[i] = T.popcount(A[i]) * 2 + T.clz(A[i] // 2)",
+    )
+for dtype in ("float16", "float32", "float64"):
+    case(
+        f"points_{dtype}",
+        f'A: T.Buffer((16,),"{dtype}"),B: T.Buffer((16,),"{dtype}"),D: T.Buffer((16,),"{dtype}")',
+        "for i in T.serial(16):\n    D[i] = T.atan2(A[i], B[i]) + T.hypot(A[i], B[15 - i])",
     )
 case("start", A1 + "," + B1, "for i in T.serial(2, 9):\n    B[i] = A[i-2] + 1.0")
 case("data_guard", A1 + "," + B1, "for i in T.serial(16):\n    if A[i] > 0.0:\n        B[i] = A[i]")
@@ -460,6 +468,28 @@ def test_checks_name_the_source_line() -> None:
 def test_wrong_arguments_are_named(arguments: tuple[object, ...], named: dict[str, object], message: str) -> None:
     with pytest.raises(LowerError, match=message):
         compile(parse(CHECKED).funcs[0])(*arguments, **named)
+
+
+def test_points_have_derivatives_also_where_a_guard_leaves_one_out() -> None:
+    func = parse(
+        """
+@T.prim_func
+def f(X: T.Buffer((4,), "float64"), Y: T.Buffer((4,), "float64"), A: T.Buffer((4,), "float64"), H: T.Buffer((4,), "float64")):
+    for i in T.serial(4):
+        if X[i] != 0.0 or Y[i] != 0.0:
+            A[i] = T.atan2(Y[i], X[i])
+            H[i] = T.hypot(X[i], Y[i])
+        else:
+            A[i] = X[i]
+            H[i] = 0.0
+"""
+    ).funcs[0]
+    kernel, x, y = compile(func), np.array([0.0, -2.0, 1.0, -0.5]), np.array([0.0, 0.0, -3.0, 0.25])
+    with jax.enable_x64(True):
+        by_x, by_y = jax.grad(lambda x, y: sum(r.sum() for r in kernel(x, y)), (0, 1))(jnp.asarray(x), jnp.asarray(y))
+    r = np.where(x * x + y * y == 0, 1, np.hypot(x, y))
+    np.testing.assert_allclose(by_x, np.where(x * x + y * y == 0, 1, -y / r**2 + x / r), rtol=1e-6)
+    np.testing.assert_allclose(by_y, x / r**2 + y / r, rtol=1e-6)
 
 
 def test_exports_for_all_platforms() -> None:

@@ -221,7 +221,7 @@ def test_divisors_that_a_caller_has_as_constants() -> None:
 ULPS = {
     "exp": 2, "log": 2, "tanh": 8, "sin": 2, "cos": 2, "erf": 4, "sigmoid": 4, "rsqrt": 2, "pow": 2, "exp2": 24,
     "log2": 2, "log10": 3, "log1p": 2, "tan": 2, "sinh": 16, "cosh": 16, "asin": 2, "acos": 2, "atan": 2, "round": 0,
-    "trunc": 0,
+    "trunc": 0, "atan2": 2, "hypot": 2,
 }  # fmt: skip
 
 
@@ -231,7 +231,7 @@ def test_library_functions_are_within_some_units_in_the_last_place(dtype: str) -
     positive, within_one = ("log", "log2", "log10", "log1p", "rsqrt"), ("asin", "acos")
     given_to = {**dict.fromkeys(positive, "T.abs(A[i])"), **dict.fromkeys(within_one, "A[i] * 0.03125")}
     values = {f: f"T.{f}({given_to.get(f, 'A[i]')})" for f in ULPS}
-    values["pow"] = "T.pow(T.abs(A[i]), B[i])"
+    values |= {"pow": "T.pow(T.abs(A[i]), B[i])", "atan2": "T.atan2(A[i], B[i])", "hypot": "T.hypot(A[i], B[i])"}
     results = ", ".join(f'{f}_of: T.Buffer(({count},), "{dtype}")' for f in ULPS)
     stores = "\n    ".join(f"{f}_of[i] = {value}" for f, value in values.items())
     params = f'A: T.Buffer(({count},), "{dtype}"), B: T.Buffer(({count},), "{dtype}"), {results}'

@@ -24,7 +24,7 @@ from ir.script.plain.library.arranged import ARRANGED, extents_of, flattened, si
 from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE, PUT_IN_PLACE
 from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.library.dictionaries import called, dictionary_of
-from ir.script.plain.library.ordered import is_list, ordered, place_of
+from ir.script.plain.library.ordered import is_searched, ordered, place_of
 from ir.script.plain.library.rounding import rounded
 from ir.script.plain.promotion import Number, Weak
 from ir.script.plain.tuples import stands_for_list
@@ -45,10 +45,8 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
         owner = read.value(node.func.value)
         if (keyed := dictionary_of(owner)) is not None:
             return called(read, keyed, node, node.func.attr)
-        numbers = is_list(read, owner) or (isinstance(owner, tuple) and all(map(is_number, owner)))
-        if node.func.attr in ("index", "count") and numbers:
-            (item,) = arguments(read, node, node.func.attr, 1, 1)
-            return place_of(read, owner, node.func.attr, read.number(item), node)
+        if node.func.attr in ("index", "count") and is_searched(read, owner):
+            return place_of(read, owner, node.func.attr, node)
         if isinstance(owner, (View, Elementwise)):
             return _method(read, owner, node.func.attr, node)
         if isinstance(owner, Selection):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from ir.nodes import Binary, BinaryOp, Expr
 from ir.script.expressions import COMPARE
-from ir.script.plain.arrays import Elementwise, View, is_number
+from ir.script.plain.arrays import View, is_number
 from ir.script.plain.frames import Maybe, Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.library.dictionaries import dictionary_of, is_key
-from ir.script.plain.library.ordered import equal
+from ir.script.plain.library.ordered import equal, same_items
 from ir.script.plain.promotion import Number
 from ir.script.plain.tuples import check_no_list
 
@@ -138,9 +138,10 @@ def _membership(read: Evaluator, a: Value, b: Value, wanted: bool, node: ast.exp
     if (keyed := dictionary_of(b)) is not None:
         known = is_key(read, a, keyed, node)
         return known if wanted else _negated(read, known, node)
-    if isinstance(b, (View, Elementwise)) and is_number(a):
-        equal = read.lifted(lambda v: read.numbers.binary("eq", v[0], v[1], node), [a, b], node)
-        assert isinstance(equal, Elementwise)
+    if isinstance(b, View) and b.shape and b.shape[0] == 0:
+        return not wanted
+    equal = same_items(read, a, b, node)
+    if equal is not None:
         there: Number = read.as_number(read.caller.reduce("any", equal, None, node), node)
         return there if wanted else _negated(read, there, node)
     if isinstance(a, Named) and isinstance(b, Named) and isinstance(a.value, str) and isinstance(b.value, str):

@@ -223,7 +223,7 @@ class Comprehensions(Struct, frozen=True):
         self.arrays.store(view, array, value)
         return view
 
-    def as_list(self, parts: Sequence[Array], node: ast.AST) -> View:
+    def as_list(self, parts: Sequence[Array], node: ast.AST, depth: int = 1) -> View:
         """A list of the items of arrays, one array after the other."""
         key, read, numbers = self.key("list", node), self.read, self.read.numbers
         kinds = [self.learn(key, read.element(a, tuple(0 for _ in a.shape), node), node) for a in parts]
@@ -234,7 +234,7 @@ class Comprehensions(Struct, frozen=True):
             size = numbers.binary("add", size, array.shape[0], node)
         shape = (size, *parts[0].shape[1:])
         buffer = self.arrays.allocate("items", shape, kept_in(kinds[-1]), node)
-        read.program.listed[buffer] = Stands(key, 1)
+        read.program.listed[buffer] = Stands(key, depth)
         with read.program.guarded(read.source.span(node)):
             for first, array in zip(places, parts, strict=True):
                 self.arrays.store(View(buffer, array.shape, lambda i, k=first: self._after(k, i, node)), array, node)
@@ -247,6 +247,10 @@ class Comprehensions(Struct, frozen=True):
         """The items of a list that is written out, repeated or copied."""
         read = self.read
         match value:
+            case ast.BinOp(op=ast.Add(), left=left, right=right):
+                parts = [self._items(side) for side in (left, right)]
+                arrays = [read.caller.table(p, None, value) if isinstance(p, tuple) else p for p in parts]
+                return read.caller.as_list(arrays, value)
             case ast.BinOp(left=left, right=right):
                 items, times = (left, right) if isinstance(left, ast.List) else (right, left)
                 if isinstance(items, ast.List) and any(map(is_list, items.elts)):
@@ -297,8 +301,11 @@ class Comprehensions(Struct, frozen=True):
         if stands is not None:
             program.listed[buffer] = stands
 
+        sizes: list[Number] = []  # as they are known here: those of before may have names that went nowhere
+
         def item(places: Sequence[_Place]) -> None:
             value = self._item(node.elt, stands)
+            sizes.append(places[0][1])
             index = places[0][0]
             for k, count in places[1:]:
                 index = numbers.binary("add", numbers.binary("mul", index, count, node), k, node)
@@ -312,7 +319,7 @@ class Comprehensions(Struct, frozen=True):
 
         with program.guarded(self.read.source.span(node)):
             self._over(node.generators, (), item)
-        return whole(buffer, shapes[0])
+        return whole(buffer, (sizes[0], *shapes[0][1:]) if len(node.generators) == 1 else shapes[0])
 
     def _item(self, node: ast.expr, stands: Stands | None) -> Array | Number:
         if isinstance(node, ast.ListComp):

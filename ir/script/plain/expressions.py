@@ -86,6 +86,7 @@ class Evaluator(Struct):
             return value.value.value
         what = "an array" if isinstance(value, (View, Elementwise, Selection)) else "no number"
         hint = "take an element, as in A[i]" if what == "an array" else ""
+        hint = hints.of_text(value.value) if isinstance(value, Named) else hint
         hint = selected.HINT if isinstance(value, Selection) else hint
         raise self.error("dtype-mismatch", f"`{shown(node)}` is {what}, where a number is needed", node, hint)
 

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from ir.dtypes import DType
 from ir.nodes import Buffer, Const, const
 from ir.script.plain.arrays import Array, Selection, View
-from ir.script.plain.program import Key, Stands
+from ir.script.plain.program import Key, Stands, identity_of
 from ir.script.plain.promotion import Number, Numbers, expr_of
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
@@ -86,7 +86,7 @@ class Caller(Protocol):
         self, name: str, node: Comprehension, place: ast.AST, start: Number | None = None, default: Number | None = None
     ) -> Number: ...
     def best_by(self, name: str, rank: ast.expr | None, node: Comprehension, place: ast.AST) -> Value: ...
-    def as_list(self, parts: Sequence[Array], node: ast.AST) -> View: ...
+    def as_list(self, parts: Sequence[Array], node: ast.AST, depth: int = 1) -> View: ...
     def listed(self, node: ast.ListComp | Listed) -> Value: ...
     def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None: ...
     def copied(self, array: Array, node: ast.AST) -> Array: ...
@@ -133,6 +133,10 @@ class Frame(Struct):
     def has(self, name: str) -> bool:
         """Whether a name that changes holds something here, whatever path was taken."""
         return name in self.assigned or name in self.results
+
+    def identity(self) -> str:
+        """What the function is known by."""
+        return identity_of(self.function)  # pyright: ignore[reportArgumentType] - no method, but a field
 
     def outer(self, name: str) -> object:
         """What a name that the function does not assign means to it; `KeyError` if nothing."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import builtins
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import FunctionType
 
@@ -15,15 +14,20 @@ from ir.script.plain import hints
 from ir.script.plain.frames import Frame, Value, outer_name
 from ir.script.plain.library import names as library
 from ir.script.plain.loops.exits import structured
+from ir.script.plain.program import Reading, identity_of
 from ir.script.plain.promotion import Numbers
 from ir.script.plain.syntax.absent import with_truths
 from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counters import with_counters
-from ir.script.plain.syntax.desugared import desugared
+from ir.script.plain.syntax.desugared import desugared, with_named_rows
+from ir.script.plain.syntax.keyed import with_lists
+from ir.script.plain.syntax.linked import with_linked_lists
 from ir.script.plain.syntax.lists import with_arrays
 from ir.script.plain.syntax.shorthand import without_shorthand
 from ir.script.reading import definition_of
 from ir.script.scope import Source
+
+_FIRST = Reading()
 
 
 class _Read(Struct, frozen=True):
@@ -55,16 +59,20 @@ Function = FunctionType | Inner
 
 
 @lru_cache(maxsize=256)
-def _read(function: FunctionType, counted: frozenset[str] = frozenset()) -> _Read:
+def _read(function: FunctionType, reading: Reading = _FIRST) -> _Read:
     node, source = definition_of(function, "loopsat.jit")
     source = replace(source, contains=hints.CONTAINS)
-    return _reading(node, source, lambda name: _outer(function, name), counted)
+    return _reading(node, source, lambda name: _outer(function, name), reading, identity_of(function))
 
 
 def _reading(
-    node: ast.FunctionDef, source: Source, outer: Callable[[ast.expr], object], counted: frozenset[str] = frozenset()
+    node: ast.FunctionDef,
+    source: Source,
+    outer: Callable[[ast.expr], object],
+    reading: Reading = _FIRST,
+    named: str = "",
 ) -> _Read:
-    """A function as it is put in place; `outer` is what a name means outside of it."""
+    """A function as it is put in place; `outer` is what a name means outside of it, and `named` its own name."""
     args = node.args
     if args.kwarg:
         message = f"{node.name} takes any arguments by name"
@@ -75,9 +83,14 @@ def _reading(
         if isinstance(inner, (ast.With, ast.Try)):
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
-    node = without_shorthand(node, lambda name: outer(ast.Name(name, ast.Load())) is getattr(builtins, name))
-    node = with_counters(node, source, counted)
-    node = desugared(with_truths(with_arrays(node), source), source)
+    node = without_shorthand(node, outer)
+    node = with_named_rows(node, {name for function, name in reading.rows if function == named})
+    node, linked = with_linked_lists(node, source)
+    node, lists = with_lists(node, source, outer)
+    node = with_counters(node, source, reading.counted | lists | linked)
+    arrays = {name for function, name in reading.arrays if function == named}
+    parted = [(name, items) for function, name, items in reading.parted if function == named]
+    node = desugared(with_truths(with_arrays(node, arrays), source), source, parted)
     whole = structured(node, source, lambda name: outer(name) is library.bound, captured_in(node))
     body = whole.body
     while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
@@ -159,15 +172,12 @@ def frame_of(
     function: Function,
     path: tuple[int, ...],
     exact: bool,
-    counted: Collection[str],
+    reading: Reading,
     within: FunctionType | None = None,
 ) -> Opened:
-    """A function to be put in place; one that is defined `within` another has the outer names of that one.
-
-    Lists with names that are `counted` may become of any length.
-    """
+    """A function to be put in place; one that is defined `within` another has the outer names of that one."""
     inner = isinstance(function, Inner)
-    read = function.read if inner else _read(function, frozenset(counted))
+    read = function.read if inner else _read(function, reading)
     home = within if inner else function
     assert home is not None
     frame = Frame(home, read.source, Numbers(read.source, exact), path, read.locals, read.cells, results=read.results,

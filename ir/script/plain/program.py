@@ -6,6 +6,7 @@ import ast
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import product
+from types import FunctionType
 
 import islpy as isl
 from msgspec import Struct, field
@@ -32,7 +33,7 @@ class Again(Exception):
 
 
 class Recount(Again):
-    """Data decide how long a list becomes, so that its items must be counted: the function must be read again."""
+    """Data decide how long a list becomes, or a name of a tuple changes: the function must be read again."""
 
 
 class NeedsValue(Again):
@@ -82,6 +83,21 @@ class Grant(Struct, frozen=True):
     loops: Loops
 
 
+def identity_of(function: FunctionType) -> str:
+    """What a function is known by: others may have its name."""
+    code = function.__code__
+    return f"{function.__qualname__} at {code.co_filename}:{code.co_firstlineno}"
+
+
+class Reading(Struct, frozen=True):
+    """What has been found out that functions must be read again for."""
+
+    counted: frozenset[str] = frozenset()  # lists of which data say how long they become
+    parted: tuple[tuple[str, str, int], ...] = ()  # a function, and its names of tuples that change, of so many items
+    arrays: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that arrays must stand for
+    rows: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of rows that loops run over, and change
+
+
 class Learned(Struct):
     """What one translation finds out and the next one uses: the types of cells, and which names of arrays stand for a
     new array after each step of a loop.
@@ -93,7 +109,7 @@ class Learned(Struct):
         default_factory=lambda: dict[Key, tuple[tuple[Number, ...], DType]]()
     )  # of names that loops and branches give some first
     grown: dict[Key, Grown] = field(default_factory=lambda: dict[Key, Grown]())
-    counted: set[str] = field(default_factory=lambda: set[str]())  # lists of which data say how long they become
+    reading: Reading = field(default_factory=lambda: Reading())
     counters: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())  # with the most that they reach
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0

@@ -428,6 +428,16 @@ def interval_after(op: str, a: Interval, b: Interval) -> Interval:
             return (None if al is None or bh is None else al - bh), (None if ah is None or bl is None else ah - bl)
         if op == "mul" and al is not None and bl is not None and al >= 0 and bl >= 0:
             return al * bl, None
+        if op == "max":
+            return max((n for n in (al, bl) if n is not None), default=None), None if ah is None or bh is None else max(
+                ah, bh
+            )
+        if op == "min":
+            return None if al is None or bl is None else min(al, bl), min(
+                (n for n in (ah, bh) if n is not None), default=None
+            )
+        if op == "floordiv" and al is not None and bl is not None and al >= 0 and bl > 0:
+            return 0, ah
         if op == "bitand":
             natural = [high for low, high in (a, b) if low is not None and low >= 0 and high is not None]
             return (0, min(natural)) if natural else (None, None)

@@ -18,7 +18,7 @@ from ir.script.plain.arrays import Array, Elementwise, Selection, View, same
 from ir.script.plain.calls import arguments_of, call, put_in_place
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.expressions import Evaluator
-from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Maybe, Named, Value, in_both, shown
+from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Growing, Maybe, Named, Value, in_both, shown
 from ir.script.plain.functions import Function, frame_of, inner_function
 from ir.script.plain.functions import named as name_of
 from ir.script.plain.library import names as library
@@ -37,12 +37,13 @@ from ir.script.plain.loops.growing import (
     list_changed,
     opened,
     popped,
+    stored_before,
 )
 from ir.script.plain.loops.iterables import Iterables
 from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.loops.written import written
-from ir.script.plain.program import Again, Key, Program, Stands
+from ir.script.plain.program import Again, Key, Program, Recount, Stands
 from ir.script.plain.promotion import Number, expr_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
@@ -144,7 +145,7 @@ class Body(Struct, dict=True):
             hint = "write a loop instead"
             raise self.read.error("recursion", f"{name_of(function)} calls itself", node, hint)
         path = (*self.frame.path, node.lineno * 1000 + node.col_offset)
-        opened = frame_of(function, path, self.frame.numbers.exact, self.program.learned.counted, self.home)
+        opened = frame_of(function, path, self.frame.numbers.exact, self.program.learned.reading, self.home)
         given = arguments_of(self.read, function, opened, args, named, node)
         short = len(opened.body) == 1 and isinstance(opened.body[0], ast.Return)
         inner = Body(opened.frame, self.program, self.sizes, (*self.callers, function), len(self.program.sharing.born))
@@ -238,9 +239,9 @@ class Body(Struct, dict=True):
         """A part of a list, which is a list of its own."""
         return self.arrays.kept("part", array, node)
 
-    def as_list(self, parts: Sequence[Array], node: ast.AST) -> View:
+    def as_list(self, parts: Sequence[Array], node: ast.AST, depth: int = 1) -> View:
         """A list of the items of arrays, one array after the other."""
-        return self.comprehensions.as_list(parts, node)
+        return self.comprehensions.as_list(parts, node, depth)
 
     def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None:
         """The sum of arrays that a comprehension gives; None if they are numbers."""
@@ -326,6 +327,7 @@ class Body(Struct, dict=True):
             self.frame.assigned |= self.frame.late & {name}
             return
         if array is not None and isinstance(cell, Cell) and not cell.start and self._is_first(name, cell, array, node):
+            self._name_rows(name, node)
             self.program.learned.arrays[cell.key] = array.shape, self.read.dtype_of(array, node)
             raise Again
         if not isinstance(cell, Cell) or not plain:
@@ -344,6 +346,18 @@ class Body(Struct, dict=True):
         self.frame.assigned |= {name}
         self.frame.stored.add(name)
         self.frame.hold(cell.key, number)
+
+    def _name_rows(self, name: str, node: ast.AST) -> None:
+        """Have the rows that a loop runs over named in its steps, where that has not been tried.
+
+        Raises:
+            Recount: the function must be read again for that.
+        """
+        learned, row = self.program.learned, (self.frame.identity(), name)
+        loops = (loop.target for loop in self.frame.order if isinstance(loop, ast.For))
+        if self.frame.enclosing is None and row not in learned.reading.rows and any(node is t for t in loops):
+            learned.reading = replace(learned.reading, rows=learned.reading.rows | {row})
+            raise Recount
 
     def _is_first(self, name: str, cell: Cell, array: View | Elementwise, node: ast.AST) -> bool:
         """Whether what branches and loops give a name first are arrays, of one size throughout a call."""
@@ -386,6 +400,8 @@ class Body(Struct, dict=True):
         array = self.read.value(owner)
         if (keyed := dictionary_of(array)) is not None:
             return stored_at(self.read, keyed, index, node)
+        if isinstance(owner, ast.Name) and isinstance(growing := self.frame.bindings.get(owner.id), Growing):
+            stored_before(self, growing, node)
         part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
         if not isinstance(part, View):
             hint = "make an array of it, as in np.array([...])" if isinstance(array, tuple) else ""

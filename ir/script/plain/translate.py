@@ -77,7 +77,7 @@ def translate(
         except (NeedsValue, NeedsRange):
             raise
         except Recount:
-            learned = Learned(counted=learned.counted)
+            learned = Learned(reading=learned.reading)
             continue
         except Again:
             continue
@@ -92,7 +92,7 @@ def translate(
 def _once(
     function: FunctionType, types: Mapping[str, ArgumentType], given: frozenset[str], exact: bool, learned: Learned
 ) -> Plain:
-    opened = frame_of(function, (), exact, learned.counted)
+    opened = frame_of(function, (), exact, learned.reading)
     frame, nodes, params = opened.frame, opened.body, opened.params
     if opened.rest:
         message = f"{function.__name__} takes any number of arguments"

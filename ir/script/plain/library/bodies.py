@@ -52,6 +52,21 @@ def falling_order(a: Any) -> Any:
     return order
 
 
+def lexsort(keys: Any) -> Any:
+    """The order by the last key; of equal ones by the key before, and so on, since each order keeps that of equals."""
+    order = argsort(keys[0])
+    for key in keys[1:]:
+        order = order[argsort(key[order])]
+    return order
+
+
+def falling_lexsort(keys: Any) -> Any:
+    order = falling_order(keys[0])
+    for key in keys[1:]:
+        order = order[falling_order(key[order])]
+    return order
+
+
 def sorted_items(iterable: Any, reverse: Any = False) -> Any:
     rising = sort(np.asarray(iterable))
     return rising[::-1] if reverse else rising
@@ -394,16 +409,17 @@ def nanmean(a: Any, axis: Any = None) -> Any:
 
 BODIES: dict[str, Callable[..., Any]] = {
     **{f"np.{f.__name__}": f for f in (
-        sort, argsort, median, quantile, percentile, bincount, histogram, searchsorted, digitize, interp, convolve,
-        correlate, cross, inner, vdot, polyval, count_nonzero, ptp, average, cov, corrcoef, trapezoid, gradient,
+        sort, argsort, lexsort, median, quantile, percentile, bincount, histogram, searchsorted, digitize, interp,
+        convolve, correlate, cross, inner, vdot, polyval, count_nonzero, ptp, average, cov, corrcoef, trapezoid,
+        gradient,
         isclose, allclose, array_equal, nan_to_num, nansum, nanprod, nanmax, nanmin, nanmean,
         *ELEMENTS, *SHAPES, *STORING,
     )},
     "np.linalg.norm": norm, "sorted": sorted_items, **OF_MATH, **OF_UFUNCS, **UPDATES,
 }  # fmt: skip
-PUT_IN_PLACE = {**BODIES, **OWN, "sorted.reverse": falling_order}
+PUT_IN_PLACE = {**BODIES, **OWN, "sorted.reverse": falling_order, "sorted.rows": falling_lexsort}
 FINITE = (
-    "sorted", "sorted.reverse", "np.sort", "np.argsort",
+    "sorted", "sorted.reverse", "sorted.rows", "np.sort", "np.argsort", "np.lexsort",
     "np.median", "np.quantile", "np.percentile", "np.searchsorted", "np.digitize",
     "np.interp", "np.fmax", "np.fmin",
 )  # fmt: skip

@@ -47,28 +47,24 @@ class Operations(Struct, frozen=True):
         kind = dtype if dtype.is_float else DType.FLOAT64
         return [self.numbers.convert(v, kind, self.node) for v in values]
 
-    def greater_and_ratio(self, x: Number, y: Number) -> tuple[Number, Number]:
-        """The greater of two sizes, and the other one divided by it: nothing in between can overflow."""
-        a, b = self.size(x), self.size(y)
-        most = self.two("max", a, b)
-        divisor = self.select(self.two("eq", most, 0.0), 1.0, most)
-        return most, self.two("div", self.two("min", a, b), divisor)
-
 
 def _hypot(on: Operations, x: Number, y: Number) -> Number:
-    """sqrt(x² + y²) = m sqrt(1 + r²), where r is at most 1."""
     x, y = on.floats([x, y])
-    most, ratio = on.greater_and_ratio(x, y)
-    return on.two("mul", most, on.of("sqrt", on.two("add", 1.0, on.two("mul", ratio, ratio))))
+    return on.two("hypot", x, y)
 
 
 def _arctan2(on: Operations, y: Number, x: Number) -> Number:
-    """The angle of a point: that within its octant, mirrored at the diagonal and at both axes."""
+    """The angle of a point: that within its octant, mirrored at the diagonal and at both axes.
+
+    XLA:CPU takes 2.5 times as long for its own, which heeds the signs of zeros and infinities.
+    """
     y, x = on.floats([y, x])
-    _, ratio = on.greater_and_ratio(x, y)
-    octant = on.of("atan", ratio)
-    steep = on.two("gt", on.size(y), on.size(x))
-    quadrant = on.select(steep, on.two("sub", math.pi / 2, octant), octant)
+    if on.numbers.exact:
+        return on.two("atan2", y, x)
+    a, b = on.size(x), on.size(y)
+    most = on.two("max", a, b)
+    octant = on.of("atan", on.two("div", on.two("min", a, b), on.select(on.two("eq", most, 0.0), 1.0, most)))
+    quadrant = on.select(on.two("gt", b, a), on.two("sub", math.pi / 2, octant), octant)
     half = on.select(on.two("lt", x, 0.0), on.two("sub", math.pi, quadrant), quadrant)
     return on.select(on.two("lt", y, 0.0), on.two("sub", 0.0, half), half)
 

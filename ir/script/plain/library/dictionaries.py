@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 METHODS = ("keys", "values", "items", "get")
 _WIDEST = 256  # from the least to the greatest integer key, where data say which one is looked up
-_UNKNOWN = "keys are numbers, text or tuples of them that are known; store into an array, with a number for each key"
+_UNKNOWN = "keys are numbers, text or tuples of them that are known; begin with a name for {} where data say which"
 
 
 class Dictionary(Struct, frozen=True, eq=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -100,8 +101,7 @@ def _range(read: Evaluator, args: list[Number], dtype: DType | None, node: ast.C
     """`np.arange` of whole numbers."""
     numbers = read.numbers
     if any(numbers.dtype_of(a).is_float for a in args):
-        hint = "write np.linspace, or number * np.arange(count)"
-        raise read.error("unsupported", "np.arange is of whole numbers here", node, hint)
+        return _float_range(read, args, dtype, node)
     start, stop = (0, args[0]) if len(args) == 1 else args[:2]
     step = args[2] if len(args) == 3 else 1
     if not isinstance(step, int) or step == 0:
@@ -122,6 +122,28 @@ def _range(read: Evaluator, args: list[Number], dtype: DType | None, node: ast.C
         return numbers.convert(value, kind, node)
 
     return Elementwise((count,), element)
+
+
+def _float_range(read: Evaluator, args: list[Number], dtype: DType | None, node: ast.Call) -> Array:
+    """`np.arange` of floats that are known: as many as there are before the end, by the distance of the first two."""
+    numbers = read.numbers
+    for bound in args:
+        read.needs_value(bound)
+    known = [float(a) for a in args if isinstance(a, (int, float))]
+    if len(known) < len(args):
+        hint = "write np.linspace, or number * np.arange(count)"
+        raise read.error("unsupported", "np.arange of floats that are not known", node, hint)
+    start, stop = (0.0, known[0]) if len(known) == 1 else known[:2]
+    step = known[2] if len(known) == 3 else 1.0
+    if not step:
+        raise read.error("unsupported", "the step of np.arange must be a number other than zero", node)
+    by, kind = start + step - start, DType.FLOAT64 if dtype is None else dtype
+
+    def element(indices: Indices) -> Number:
+        value = numbers.binary("add", start, numbers.binary("mul", indices[0], by, node), node)
+        return numbers.convert(value, kind, node)
+
+    return Elementwise((max(math.ceil((stop - start) / step), 0),), element)
 
 
 def _spaced(read: Evaluator, args: list[Number], dtype: DType, closed: bool, node: ast.Call) -> Array:

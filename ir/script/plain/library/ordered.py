@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ir.nodes import Expr
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, is_number
-from ir.script.plain.frames import Value, shown
+from ir.script.plain.frames import Value
 from ir.script.plain.library.arguments import arguments, keyword
 from ir.script.plain.promotion import Number
 from ir.script.plain.tuples import Items, lists_in, stands_for_list
@@ -27,33 +28,46 @@ def ordered(read: Evaluator, call: ast.Call, node: ast.Call) -> Value:
     falls = reverse is not None and read.condition(reverse)
     if not isinstance(falls, bool):
         raise read.error("unsupported", "whether the order is reversed depends on data", node, "write `if` and `else`")
-    items = _items(read, given, node)
-    if rank is None:
-        if len(items.shape) != 1:
-            raise read.error("unsupported", "the order of rows or tuples", node, f"give a key, or {_PLACES}")
+    items, of_tuples = _items(read, given, node)
+    if rank is None and len(items.shape) == 1:
         return read.caller.as_list([_array(read.caller.of_library("sorted", [items, falls], node))], node)
-    ranks = _listed(read, ast.Call(rank, [ast.Name(_ITEM, ast.Load())], []), given, rank)
-    if len(ranks.shape) != 1:
-        hint = "make one number of it, or sort by the last one first, since equal items keep their order"
-        raise read.error("unsupported", "a key that is no number", rank, hint)
-    order = _array(read.caller.of_library("sorted.reverse" if falls else "np.argsort", [ranks], node))
+    if rank is None and not (of_tuples and len(items.shape) == 2):
+        raise read.error("unsupported", "the order of rows", node, f"give a key, or {_PLACES}")
+    ranks = items
+    if rank is not None:
+        ranks = _listed(read, ast.Call(rank, [ast.Name(_ITEM, ast.Load())], []), given, rank)
+    order = _array(_order(read, ranks, falls, node))
 
     def element(indices: Indices) -> Number:
         return read.element(items, (read.element(order, indices[:1], node), *indices[1:]), node)
 
-    return read.caller.as_list([Elementwise(items.shape, element)], node)
+    return read.caller.as_list([Elementwise(items.shape, element)], node, depth=1 + of_tuples)
 
 
-def _items(read: Evaluator, given: ast.expr, node: ast.AST) -> Array:
-    """What is to be sorted, as an array."""
+def _order(read: Evaluator, ranks: Array, falls: bool, node: ast.Call) -> Value:
+    """The order of items by numbers, or by tuples of numbers."""
+    if len(ranks.shape) == 1:
+        return read.caller.of_library("sorted.reverse" if falls else "np.argsort", [ranks], node)
+    count = ranks.shape[1]
+    assert len(ranks.shape) == 2 and isinstance(count, int)
+
+    def column(k: int) -> Elementwise:
+        return Elementwise(ranks.shape[:1], lambda i: read.element(ranks, (*i, k), node))
+
+    keys = tuple(column(k) for k in reversed(range(count)))
+    return read.caller.of_library("sorted.rows" if falls else "np.lexsort", [keys], node)
+
+
+def _items(read: Evaluator, given: ast.expr, node: ast.AST) -> tuple[Array, bool]:
+    """What is to be sorted, as an array, and whether items are tuples, each of which is a row."""
     tuples = isinstance(given, ast.ListComp) and isinstance(given.elt, ast.Tuple)
     called = given.func.id if isinstance(given, ast.Call) and isinstance(given.func, ast.Name) else None
-    if tuples or called in _TUPLES:
-        raise read.error("unsupported", f"the order of tuples in `{shown(given)}`", given, _PLACES)
     if called is not None or isinstance(given, ast.ListComp):
-        return _listed(read, ast.Name(_ITEM, ast.Load()), given, given)
+        return _listed(read, ast.Name(_ITEM, ast.Load()), given, given), tuples or called in _TUPLES
     found = read.value(given)
-    return read.caller.table(found, None, node) if isinstance(found, tuple) else read.array(given)
+    if isinstance(found, tuple):
+        return read.caller.table(found, None, node), all(isinstance(v, tuple) for v in found)
+    return read.array(given), lists_in(read, found)
 
 
 def _listed(read: Evaluator, item: ast.expr, over: ast.expr, node: ast.AST) -> Array:
@@ -71,9 +85,41 @@ def _array(value: Value) -> Array:
     return value
 
 
-def place_of(read: Evaluator, owner: Value, name: str, item: Value, node: ast.Call) -> Value:
-    """`x.index(item)` and `x.count(item)` of a list or tuple of numbers."""
-    return read.caller.of_library(f"list.{name}", [owner, item], node)
+def is_searched(read: Evaluator, owner: Value) -> bool:
+    """Whether a value is a list or tuple of numbers, or a list of tuples of numbers."""
+    numbers = isinstance(owner, tuple) and all(map(is_number, owner))
+    return numbers or is_list(read, owner) or (stands_for_list(read, owner) and len(_array(owner).shape) == 2)
+
+
+def place_of(read: Evaluator, owner: Value, name: str, node: ast.Call) -> Value:
+    """`x.index(item)` and `x.count(item)`."""
+    item = read.value(arguments(read, node, name, 1, 1)[0])
+    same = same_items(read, item, owner, node) if isinstance(item, tuple) else None
+    if same is not None:
+        return read.caller.of_library(f"list.{name}", [same, True], node)
+    return read.caller.of_library(f"list.{name}", [owner, read.as_number(item, node)], node)
+
+
+def same_items(read: Evaluator, item: Value, owner: Value, node: ast.AST) -> Elementwise | None:
+    """Which elements of an array are a number, or which items of a list of tuples are a tuple; None for others."""
+    if not isinstance(owner, (View, Elementwise)):
+        return None
+    if is_number(item):
+        found = read.lifted(lambda v: read.numbers.binary("eq", v[0], v[1], node), [item, owner], node)
+        assert isinstance(found, Elementwise)
+        return found
+    if not (isinstance(item, tuple) and item and all(map(is_number, item)) and lists_in(read, owner)):
+        return None
+    if len(owner.shape) != 2 or owner.shape[1] != len(item):
+        return None
+    wanted = [read.as_number(v, node) for v in item]
+
+    def agree(indices: Indices) -> Number:
+        same = [read.numbers.binary("eq", read.element(owner, (*indices, k), node), v, node)
+                for k, v in enumerate(wanted)]  # fmt: skip
+        return reduce(lambda a, b: read.numbers.binary("bitand", a, b, node), same)
+
+    return Elementwise(owner.shape[:1], agree)
 
 
 def is_list(read: Evaluator, value: Value) -> bool:

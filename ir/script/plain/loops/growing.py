@@ -113,6 +113,12 @@ def _new_item(body: Body, growing: Growing, node: ast.expr) -> Value:
     raise body.read.error("unsupported", "an array that changes later would change in the list too", node, hint)
 
 
+def stored_before(body: Body, growing: Growing, node: ast.AST) -> None:
+    """An item of a list is stored to, which is counted where this stands before all that append to it."""
+    if growing.buffer is None and not growing.counter:
+        _count(body, growing, "items of the list are stored to before there are any", node)
+
+
 def appended(body: Body, node: ast.Call) -> bool:
     """Whether a statement appends an item to a list that grows, which is then done."""
     match node:
@@ -204,9 +210,10 @@ def _count(body: Body, growing: Growing, message: str, node: ast.AST) -> None:
         ParseError: that has been tried.
     """
     name = growing.key[1].removeprefix("list ")
-    if name in body.program.learned.counted:
+    learned = body.program.learned
+    if name in learned.reading.counted:
         raise body.read.error("shape", message, node, hints.SIZED)
-    body.program.learned.counted.add(name)
+    learned.reading = replace(learned.reading, counted=learned.reading.counted | {name})
     raise Recount
 
 

@@ -105,6 +105,9 @@ class Marking(Struct, frozen=True):
             case Var():
                 values = [s.value for s in walk(self.step) if isinstance(s, Let) and s.var == expr]
                 return self._reach(values[0], array, least) if values else _ANY
+            case Unary(op="neg", operand=inner) if expr.dtype.is_signed:
+                low, high = self._reach(inner, array, least)
+                return None if high is None else -high, None if low is None else -low
             case Binary(op=op, lhs=a, rhs=b) if expr.dtype.is_signed and op in ("add", "sub", "mul", "min", "max"):
                 return interval_after(op, self._reach(a, array, least), self._reach(b, array, least))
             case Select(then=a, other=b):

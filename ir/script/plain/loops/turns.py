@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import For, Stmt, const, seq
 from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
 from ir.script.plain.frames import Binding, Named, Value
 from ir.script.plain.loops.iterables import Items
-from ir.script.plain.program import Again
+from ir.script.plain.program import Again, Recount
 from ir.script.plain.promotion import Number, Weak
+from ir.script.plain.tuples import Items as WrittenOut
 
 if TYPE_CHECKING:
     from ir.script.plain.statements import Body
@@ -64,6 +66,7 @@ def states_of(
                 continue
             if turns and any(array is other for other in there) and len(states) < MAX_STATES:
                 continue
+            part(body, name, start, array)
             if isinstance(start, (tuple, Named)):
                 message = f"`{name}` is another {'tuple' if isinstance(start, tuple) else 'object'} after each step"
                 hint = f"give each item a name, or assign it alone everywhere, as in {name} = (a, b)"
@@ -80,6 +83,25 @@ def states_of(
     return Cycle(found, len(states) - found)
 
 
+def part(body: Body, name: str, one: Binding, other: Binding) -> None:
+    """Have a name that stands for one tuple, and then for another one, taken apart where it is assigned; and an array
+    for a list that is written out, where the name is that of an array later.
+
+    Raises:
+        Recount: the function must be read again for that.
+    """
+    if not isinstance(one, tuple) or body.frame.enclosing is not None:
+        return
+    learned, function = body.program.learned, body.frame.identity()
+    reading = learned.reading
+    if isinstance(other, tuple) and len(other) == len(one) and (function, name, len(one)) not in reading.parted:
+        learned.reading = replace(reading, parted=(*reading.parted, (function, name, len(one))))
+        raise Recount
+    if isinstance(one, WrittenOut) and isinstance(other, View) and (function, name) not in reading.arrays:
+        learned.reading = replace(reading, arrays=reading.arrays | {(function, name)})
+        raise Recount
+
+
 def changed(body: Body, node: ast.If, given: Mapping[str, Binding]) -> None:
     """What names of arrays stand for after a branch, where they stood for `given` before it.
 
@@ -91,6 +113,7 @@ def changed(body: Body, node: ast.If, given: Mapping[str, Binding]) -> None:
     for name, start in given.items():
         if body.frame.bindings[name] is start or name in carried:
             continue
+        part(body, name, start, body.frame.bindings[name])
         if not isinstance(start, (View, Elementwise)):
             hint = "give each item a name of its own"
             raise body.read.error("rebinding", f"`{name}` is another object after a branch", node, hint)

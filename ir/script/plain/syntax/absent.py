@@ -1,7 +1,7 @@
 """Names that are `None` until they are given a number: a truth beside each says whether it has one.
 
-Where such a name is read as a number, Python would fail without one, so that any number will do. What is returned must
-be one, which `checks=True` tests. Owns syntax alone.
+Where such a name is read as a number, Python would fail without one, so that any number will do. What is returned, or
+stored to an array, must be one, which `checks=True` tests. Owns syntax alone.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ class _Truths(ast.NodeTransformer):
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.truths:
                 return self._assigned(node, name, value)
             case ast.Assign(targets=targets):
-                node.value = self._read(node.value)
+                stored = all(isinstance(t, ast.Subscript) for t in targets)
+                parts, given = self._given(node.value) if stored else ([], [])
+                node.value = self._read(node.value, safe=parts)
                 names = [
                     n.id
                     for t in targets
@@ -112,10 +114,10 @@ class _Truths(ast.NodeTransformer):
                     if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
                 ]
                 node.targets = [self._read(t) for t in targets]
-                return [node, *(self._set(name, True, node) for name in names if name in self.truths)]
+                now = (self._set(name, True, node) for name in names if name in self.truths)
+                return [*(self._insist(name, node) for name in given), node, *now]
             case ast.Return(value=ast.expr() as value):
-                parts = value.elts if isinstance(value, ast.Tuple) else [value]
-                given = [p.id for p in parts if isinstance(p, ast.Name) and p.id in self.truths]
+                parts, given = self._given(value)
                 node.value = self._read(value, safe=parts)
                 return [*(self._insist(name, node) for name in given), node]
             case ast.If() | ast.While():
@@ -129,6 +131,11 @@ class _Truths(ast.NodeTransformer):
                     if isinstance(value, ast.expr):
                         setattr(node, name, self._read(value))
         return [node]
+
+    def _given(self, value: ast.expr) -> tuple[list[ast.expr], list[str]]:
+        """The items of a value, and those that may be None: they must be given by then."""
+        parts = value.elts if isinstance(value, ast.Tuple) else [value]
+        return parts, [p.id for p in parts if isinstance(p, ast.Name) and p.id in self.truths]
 
     def _assigned(self, node: ast.Assign, name: str, value: ast.expr) -> list[ast.stmt]:
         if is_none(value):

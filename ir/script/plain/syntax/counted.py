@@ -28,6 +28,7 @@ def lists_of(node: ast.FunctionDef, wanted: Collection[str]) -> Lists:
     names = _lists(names_of_lists(node))
     counted = {n for group in _groups(names) if group & {*wanted} or _changes(node, group, names) for n in group}
     joined = {n for n in names if any(isinstance(v, ast.BinOp) and isinstance(v.op, ast.Add) for v in names[n])}
+    joined = {n for n in joined if n in counted or any(_grows(part, n) for part in ast.walk(node))}
     items = {name: _items_of(node, name) for name in counted}
     for _ in counted:  # of copies, and of lists that are chosen from others
         for name in counted:
@@ -72,6 +73,11 @@ def apart(node: ast.FunctionDef) -> ast.FunctionDef:
                             found.append(stmt)  # pyright: ignore[reportUnknownArgumentType]
                 setattr(part, field, found)
     return node
+
+
+def _grows(node: ast.AST, name: str) -> bool:
+    """Whether a node changes how long a list is, so that it is not made by its operators alone."""
+    return bool(method(node, name)) or (isinstance(node, ast.AugAssign) and getattr(node.target, "id", "") == name)
 
 
 def _groups(names: dict[str, list[ast.expr]]) -> list[set[str]]:

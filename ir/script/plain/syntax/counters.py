@@ -142,6 +142,8 @@ class _Counters:
                 return [node]
             case ast.For(iter=ast.Name(id=name), target=target) if name in self.sizes and self._mutates(node, name):
                 return self.statements(self._in_turn(node, name, target))
+            case ast.If(test=ast.BoolOp(values=[_, *later])) if any(self._first_pop(v) for v in later):
+                return self.statements(self._stepwise(node))
             case ast.For() | ast.While() | ast.If():
                 node.body, node.orelse = self.statements(node.body), self.statements(node.orelse)
                 before = self._of_head(node)
@@ -164,6 +166,22 @@ class _Counters:
             case _:
                 before = self._hoisted(node)
                 return [*before, self._read(node)]
+
+    def _stepwise(self, node: ast.If) -> list[ast.stmt]:
+        """A branch on `a or b`, or `a and b`, that looks at `b` in a branch of its own."""
+        assert isinstance(node.test, ast.BoolOp)
+        first, *later = node.test.values
+        either = isinstance(node.test.op, ast.Or)
+        holds = self.fresh("holds")
+
+        def found(value: bool) -> ast.stmt:
+            return at_place(ast.Assign([ast.Name(holds, ast.Store())], ast.Constant(value)), node.test)
+
+        rest = later[0] if len(later) == 1 else at_place(ast.BoolOp(node.test.op, later), later[0])
+        then = at_place(ast.If(rest, [ast.Pass()] if either else [found(True)], [found(False)] if either else []), rest)
+        test: ast.expr = ast.UnaryOp(ast.Not(), first) if either else first
+        node.test = at_place(ast.Name(holds, ast.Load()), node.test)
+        return [found(either), at_place(ast.If(test, [then], []), first), node]
 
     def _of_head(self, node: ast.For | ast.While | ast.If) -> list[ast.stmt]:
         head: ast.expr = node.iter if isinstance(node, ast.For) else node.test
@@ -238,7 +256,7 @@ class _Counters:
                 return [append(item) for item in items]
             case ast.ListComp(elt=item, generators=parts):
                 names = {n.id for g in parts for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-                own = _Renamed({n: self.fresh(n) for n in sorted(names)})
+                own = Renamed({n: self.fresh(n) for n in sorted(names)})
                 inner: list[ast.stmt] = [append(own.visit(item))]
                 for k, part in reversed([*enumerate(parts)]):
                     for test in reversed(part.ifs):
@@ -359,7 +377,7 @@ class _Counters:
             return []
         names = {self._popped(n) for n in pops}
         inside = {owner for n in pops for owner in ast.walk(n)}
-        conditional = {n for part in ast.walk(node) for late in _late(part) for n in ast.walk(late)}
+        conditional = {n for part in ast.walk(node) for late in late_parts(part) for n in ast.walk(late)}
         for other in ast.walk(node):
             if isinstance(other, ast.Name) and other.id in names and other not in inside:
                 raise self._refused(next(p for p in pops if self._popped(p) == other.id))
@@ -435,7 +453,7 @@ class _Lengths(ast.NodeTransformer):
                 return node
 
 
-class _Renamed(ast.NodeTransformer):
+class Renamed(ast.NodeTransformer):
     """Gives names others."""
 
     def __init__(self, names: dict[str, str]) -> None:
@@ -465,7 +483,7 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
     yield node
 
 
-def _late(node: ast.AST) -> list[ast.AST]:
+def late_parts(node: ast.AST) -> list[ast.AST]:
     """Parts that are evaluated under a condition, or several times."""
     match node:
         case ast.BoolOp(values=[_, *later]) | ast.Compare(comparators=[_, *later]):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 
-from ir.naming import unused
+from ir.naming import fresh, unused
 from ir.script.plain.loops.counting import at_place
-from ir.script.plain.syntax.cells import names_of
+from ir.script.plain.syntax.cells import all_names, names_of
 from ir.script.scope import Source
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -18,17 +19,70 @@ _ELSEWHERE = "assign the name in a statement of its own"
 _VALUES = "write `if` and `elif`; a `match` here compares with numbers and text"
 
 
-def desugared(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
+def desugared(node: ast.FunctionDef, source: Source, parted: Sequence[tuple[str, int]] = ()) -> ast.FunctionDef:
     """A function whose names are assigned by statements only, and which branches by `if`.
+
+    Names that are `parted` are those of tuples of so many items, each of which gets a name of its own.
 
     Raises:
         ParseError: an assignment within an expression that may not run, or that is read before it; another pattern.
     """
     if any(isinstance(n, (ast.NamedExpr, ast.Match)) for n in ast.walk(node)):
         node = copy.copy(node)
-        node.body = _Desugared(source).list(node.body)
-    lengths = _changing_tuples(node)
-    return _Parts(node, lengths).visit(copy.deepcopy(node)) if lengths else node
+        node.body = _Desugared(source, all_names(node)).list(node.body)
+    for name, length in [*_changing_tuples(node).items(), *parted]:  # items of which may be parted, too
+        node = _with_parts(node, name, length)
+    return node
+
+
+def with_named_rows(node: ast.FunctionDef, names: Collection[str]) -> ast.FunctionDef:
+    """A function that gives rows which loops run over their names in the steps: `for r in A: row = r`."""
+    if not names:
+        return node
+    node = copy.deepcopy(node)
+    taken = all_names(node)
+    for loop in (n for n in ast.walk(node) if isinstance(n, ast.For)):
+        if isinstance(loop.target, ast.Name) and loop.target.id in names:
+            row = fresh(loop.target.id, taken)
+            given = at_place(ast.Assign([loop.target], ast.Name(row, ast.Load())), loop.target)
+            loop.body.insert(0, given)
+            loop.target = at_place(ast.Name(row, ast.Store()), loop.target)
+    return node
+
+
+def _with_parts(node: ast.FunctionDef, name: str, length: int) -> ast.FunctionDef:
+    """A function with a name for each item of a tuple, if all that binds the tuple may bind its items."""
+    if any(_binds_whole(part, name, node) for part in ast.walk(node)):
+        return node
+    node = copy.deepcopy(node)
+    parts = _Parts(node, name, length)
+    body: list[ast.stmt] = [parts.visit(stmt) for stmt in node.body]
+    if any(a.arg == name for a in ast.walk(node.args) if isinstance(a, ast.arg)):
+        given = ast.Assign([parts.visit(ast.Name(name, ast.Store()))], ast.Name(name, ast.Load()))
+        body = [at_place(given, node.body[0]), *body]
+    node.body = body
+    return node
+
+
+def _binds_whole(part: ast.AST, name: str, function: ast.FunctionDef) -> bool:
+    """Whether a part of a function binds a name that may not be taken apart there, or another of that name."""
+    match part:
+        case ast.AugAssign(target=ast.Name(id=target)) | ast.Name(id=target, ctx=ast.Del()):
+            return target == name
+        case ast.Starred(value=ast.Name(id=target, ctx=ast.Store())):
+            return target == name
+        case ast.FunctionDef(name=target) if part is not function:
+            return target == name
+        case ast.comprehension(target=target):
+            return name in names_of(target)
+        case _:
+            return False
+
+
+def _is_own(node: ast.FunctionDef | ast.Lambda, name: str) -> bool:
+    """Whether a name is one of a function within another."""
+    bound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return name in bound or any(a.arg == name for a in ast.walk(node.args) if isinstance(a, ast.arg))
 
 
 def _changing_tuples(node: ast.FunctionDef) -> dict[str, int]:
@@ -61,29 +115,26 @@ def _starred(items: list[ast.expr]) -> bool:
 class _Parts(ast.NodeTransformer):
     """Gives each item of a tuple that changes a name of its own."""
 
-    def __init__(self, node: ast.FunctionDef, lengths: dict[str, int]) -> None:
-        taken = names_of(node)
-        self.names = {name: [unused(f"{name}_{k}", taken) for k in range(n)] for name, n in lengths.items()}
+    def __init__(self, node: ast.FunctionDef, name: str, length: int) -> None:
+        taken = all_names(node)
+        self.name, self.names = name, [unused(f"{name}_{k}", taken) for k in range(length)]
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        node.value = self.visit(node.value)
-        target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Name) and target.id in self.names:
-            node.targets = [self._tuple(target, ast.Store())]
-        else:
-            node.targets = [self.visit(t) for t in node.targets]
-        return node
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node if _is_own(node, self.name) else self.generic_visit(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node if _is_own(node, self.name) else self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self._tuple(node, ast.Load()) if node.id in self.names else node
-
-    def _tuple(self, node: ast.Name, context: ast.expr_context) -> ast.Tuple:
-        items: list[ast.expr] = [ast.copy_location(ast.Name(n, context), node) for n in self.names[node.id]]
-        return ast.copy_location(ast.Tuple(items, context), node)
+        if node.id != self.name:
+            return node
+        items: list[ast.expr] = [ast.copy_location(ast.Name(n, node.ctx), node) for n in self.names]
+        return ast.copy_location(ast.Tuple(items, node.ctx), node)
 
 
 class _Desugared(Struct, frozen=True):
     source: Source
+    taken: set[str]
 
     def list(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
         """Statements in place of a list of them."""
@@ -143,16 +194,26 @@ class _Desugared(Struct, frozen=True):
 
     def _matched(self, node: ast.Match) -> list[ast.stmt]:
         """Branches that compare with values in turn."""
+        if isinstance(node.subject, ast.Tuple):
+            names = [ast.Name(fresh("subject", self.taken), ast.Load()) for _ in node.subject.elts]
+            given = [at_place(ast.Assign([ast.Name(n.id, ast.Store())], item), item)
+                     for n, item in zip(names, node.subject.elts, strict=True)]  # fmt: skip
+            node.subject = at_place(ast.Tuple([*names], ast.Load()), node.subject)
+            return [*given, *self._cases(node, node.subject)]
         if not isinstance(node.subject, ast.Name):
             message = "`match` of an expression"
             raise self.source.error("unsupported", message, node.subject, help="give it a name first")
+        return self._cases(node, node.subject)
+
+    def _cases(self, node: ast.Match, subject: ast.Name | ast.Tuple) -> list[ast.stmt]:
+        """Branches on what a name is, or the names of a tuple."""
         found: list[ast.stmt] = []
         for case in reversed(node.cases):
             name, pattern = _captured(case.pattern)
-            test = None if pattern is None else self._pattern(pattern, node.subject)
+            test = None if pattern is None else self._pattern(pattern, subject)
             body, caught = self.list(case.body), list[ast.stmt]()
-            if name and name != node.subject.id:
-                caught = [at_place(ast.Assign([ast.Name(name, ast.Store())], node.subject), case.pattern)]
+            if name and name != getattr(subject, "id", ""):
+                caught = [at_place(ast.Assign([ast.Name(name, ast.Store())], subject), case.pattern)]
                 if test is not None:
                     body, caught = [*caught, *body], []
                     if case.guard is not None:
@@ -164,9 +225,15 @@ class _Desugared(Struct, frozen=True):
             found = [*caught, *(body if test is None else [at_place(ast.If(test, body, found), case.pattern)])]
         return found
 
-    def _pattern(self, pattern: ast.pattern, subject: ast.Name) -> ast.expr | None:
-        """Whether a name is what a pattern says; None for all that there is."""
+    def _pattern(self, pattern: ast.pattern, subject: ast.expr) -> ast.expr | None:
+        """Whether a name, or those of a tuple, are what a pattern says; None for all that there is."""
         match pattern:
+            case ast.MatchSequence(patterns=patterns) if isinstance(subject, ast.Tuple) and len(patterns) == len(
+                subject.elts
+            ):
+                tests = [self._pattern(p, s) for p, s in zip(patterns, subject.elts, strict=True)]
+                asked = [t for t in tests if t is not None]
+                return at_place(_joined(asked), pattern) if asked else None
             case ast.MatchValue(value=value):
                 return at_place(ast.Compare(subject, [ast.Eq()], [value]), value)
             case ast.MatchSingleton(value=value):

@@ -34,8 +34,9 @@ class Listed(ast.expr):
         def __init__(self, value: ast.expr) -> None: ...
 
 
-def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
-    """A function with arrays for lists that names stand for whose items change, or are looked up anywhere."""
+def with_arrays(node: ast.FunctionDef, wanted: Collection[str] = ()) -> ast.FunctionDef:
+    """A function with arrays for lists that names stand for whose items change, or are looked up anywhere, and for
+    those with names that are `wanted`."""
     names = _names(node)
     for part in ast.walk(node):
         match part:
@@ -48,13 +49,15 @@ def with_arrays(node: ast.FunctionDef) -> ast.FunctionDef:
         for n, k in names.items()
         if k.appended and not (k.otherwise or k.extended or k.shared) and _written_out(k.values)
     }
-    found = {**_groups(names), **grown}
+    found = {**{n: n for n in wanted}, **_groups(names), **grown}
     if not found:
         return node
     node = copy.deepcopy(node)
     for part in ast.walk(node):
         match part:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in found and not _is_name(value):
+                if name in wanted and not is_list(value):
+                    continue
                 part.value = ast.copy_location(Listed(value), value)
                 part.value.group = found[name]
                 part.value.grows = name in grown
@@ -191,7 +194,7 @@ def depth(value: ast.expr) -> int:
     match value:
         case ast.ListComp(elt=item) | ast.List(elts=[item, *_]):
             return 1 + depth(item)
-        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+        case ast.BinOp(op=ast.Mult() | ast.Add(), left=left, right=right):
             return max(depth(left), depth(right))
         case ast.Call(func=ast.Name(id="list")):
             return 1
@@ -208,6 +211,8 @@ def is_list(value: ast.expr, lists: Collection[str] = ()) -> bool:
             return bool(items)
         case ast.BinOp(op=ast.Mult(), left=left, right=right):
             return any(isinstance(side, ast.List) and bool(side.elts) for side in (left, right))
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return is_list(left, lists) and is_list(right, lists)
         case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy"), args=[]):
             return name in lists
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):

@@ -1,29 +1,39 @@
 """Python that says in other words what the language has: `raise` as `assert`, `map` and `filter` as comprehensions,
-`del` of names, and declarations without a value. Owns syntax alone.
+`del` of names, declarations, queues as lists, and loops of `itertools`. Owns syntax alone.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+import collections
 import copy
+import itertools
+from collections import deque
 from collections.abc import Callable
 
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
-from ir.script.plain.syntax.cells import all_names
+from ir.script.plain.syntax.cells import all_names, names_of
 
-_CALLED = ("map", "filter", "list", "range", "sorted")
-IsBuiltin = Callable[[str], bool]
+Meaning = Callable[[ast.expr], object]  # what a name, or a name in a module, means outside of a function
+_LOOPS = (itertools.product, itertools.combinations, itertools.pairwise)
 
 
-def without_shorthand(node: ast.FunctionDef, is_builtin: IsBuiltin) -> ast.FunctionDef:
-    """A function in the words of the language; `is_builtin` says whether a name of outside is Python's own."""
-    if not any(map(_is_shorthand, ast.walk(node))):
+def without_shorthand(node: ast.FunctionDef, outer: Meaning) -> ast.FunctionDef:
+    """A function in the words of the language; `outer` says what names of outside mean."""
+    own = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    own |= {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)}
+
+    def called(call: ast.Call) -> object:
+        """What a call calls: a function of outside, or of Python's own."""
+        if isinstance(call.func, ast.Name):
+            return None if call.func.id in own else outer(call.func)
+        return outer(call.func) if isinstance(call.func, ast.Attribute) else None
+
+    if not any(_is_shorthand(part, called) for part in ast.walk(node)):
         return node
-    own = all_names(node) - {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    own |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    builtins = frozenset(name for name in _CALLED if name not in own and is_builtin(name))
-    written = _Shorthand(builtins, all_names(node)).visit(copy.deepcopy(node))
+    written = _Shorthand(called, all_names(node)).visit(copy.deepcopy(node))
     assert isinstance(written, ast.FunctionDef)
     return written
 
@@ -33,14 +43,18 @@ def raised(node: ast.Raise) -> ast.stmt:
     return _asserting(ast.Constant(False), node)
 
 
-def _is_shorthand(node: ast.AST) -> bool:
+def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
     match node:
-        case ast.Raise() | ast.Delete() | ast.AnnAssign(value=None):
+        case ast.Raise() | ast.Delete() | ast.AnnAssign(target=ast.Name()):
             return True
         case ast.Call(func=ast.Name(id="map" | "filter")):
             return True
         case ast.Call(func=ast.Name(id="list" | "sorted"), args=[ast.GeneratorExp(), *_]):
             return True
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="bin")), attr="count")):
+            return True
+        case ast.Call():
+            return any(called(node) is one for one in (*_LOOPS, deque))
         case _:
             return False
 
@@ -58,8 +72,8 @@ def _asserting(test: ast.expr, node: ast.Raise) -> ast.stmt:
 
 
 class _Shorthand(ast.NodeTransformer):
-    def __init__(self, builtins: frozenset[str], taken: set[str]) -> None:
-        self.builtins, self.taken = builtins, taken
+    def __init__(self, called: Callable[[ast.Call], object], taken: set[str]) -> None:
+        self.called, self.taken = called, taken
 
     # Statements ------------------------------------------------------------------------------------------------------
 
@@ -79,28 +93,105 @@ class _Shorthand(ast.NodeTransformer):
         return at_place(ast.Pass(), node) if all(isinstance(t, ast.Name) for t in node.targets) else node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        if node.value is None and isinstance(node.target, ast.Name):
-            return at_place(ast.Pass(), node)
         self.generic_visit(node)
-        return node
+        if not isinstance(node.target, ast.Name):
+            return node
+        return at_place(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
 
     # Calls -----------------------------------------------------------------------------------------------------------
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        name = node.func.id if isinstance(node.func, ast.Name) and node.func.id in self.builtins else ""
-        match name, node.args:
-            case "map", [function, *items] if items and not node.keywords:
+        match self.called(node), node.args:
+            case builtins.map, [function, *items] if items and not node.keywords:
                 return self._mapped(node, function, items)
-            case "filter", [function, items]:
+            case builtins.filter, [function, items]:
                 return self._filtered(node, function, items)
-            case "list", [ast.GeneratorExp() as items]:
+            case builtins.list, [ast.GeneratorExp() as items]:
                 return ast.copy_location(ast.ListComp(items.elt, items.generators), node)
-            case "sorted", [ast.GeneratorExp() as items, *_]:
+            case builtins.sorted, [ast.GeneratorExp() as items, *_]:
                 node.args[0] = ast.copy_location(ast.ListComp(items.elt, items.generators), items)
                 return node
+            case collections.deque, [] if not node.keywords:
+                return ast.copy_location(ast.List([], ast.Load()), node)
+            case collections.deque, [items] if not node.keywords:
+                made = ast.Call(ast.Name("list", ast.Load()), [items], [])
+                return items if isinstance(items, ast.List) else at_place(made, node)
+            case itertools.pairwise, [ast.Name() as items]:
+                later = ast.Subscript(items, ast.Slice(ast.Constant(1)), ast.Load())
+                return at_place(ast.Call(ast.Name("zip", ast.Load()), [items, later], []), node)
             case _:
-                return node
+                return self._method(node)
+
+    def _method(self, node: ast.Call) -> ast.expr:
+        """Methods of queues, which lists have by other names, and `bin(x).count("1")`."""
+        match node:
+            case ast.Call(func=ast.Attribute(attr="popleft") as function, args=[]):
+                function.attr, node.args = "pop", [at_place(ast.Constant(0), node)]
+            case ast.Call(func=ast.Attribute(attr="appendleft") as function, args=[item]):
+                function.attr, node.args = "insert", [at_place(ast.Constant(0), node), item]
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(args=[number]) as call, attr="count"), args=[ast.Constant(value="1")]
+            ) if self.called(call) is bin:
+                whole = ast.Call(ast.Name("int", ast.Load()), [number], [])
+                return at_place(ast.Call(ast.Attribute(whole, "bit_count", ast.Load()), [], []), node)
+            case _:
+                pass
+        return node
+
+    # Loops of `itertools` --------------------------------------------------------------------------------------------
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        """A loop; one over products or combinations is a nest, where nothing leaves it."""
+        heads = self._heads(node.target, node.iter)
+        if heads is not None and not node.orelse and not _breaks(node.body) and not _changes(node.body, heads[1:]):
+            for target, over in reversed(heads[1:]):
+                node.body = [at_place(ast.For(target, over, node.body, []), node)]
+            node.target, node.iter = heads[0]
+        self.generic_visit(node)
+        return node
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+        node.generators = self._generators(node.generators)
+        self.generic_visit(node)
+        return node
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
+        node.generators = self._generators(node.generators)
+        self.generic_visit(node)
+        return node
+
+    def _generators(self, parts: list[ast.comprehension]) -> list[ast.comprehension]:
+        found: list[ast.comprehension] = []
+        for part in parts:
+            heads = self._heads(part.target, part.iter) or [(part.target, part.iter)]
+            found += [ast.comprehension(target, over, [], 0) for target, over in heads]
+            found[-1].ifs = part.ifs
+        return found
+
+    def _heads(self, target: ast.expr, over: ast.expr) -> list[tuple[ast.expr, ast.expr]] | None:
+        """The targets and iterables of the nest that a loop is; None for other loops."""
+        if not isinstance(over, ast.Call) or not isinstance(target, ast.Tuple):
+            return None
+        match self.called(over), over.args, over.keywords:
+            case itertools.product, items, []:
+                heads = [*items]
+            case itertools.product, [items], [ast.keyword(arg="repeat", value=ast.Constant(value=int() as times))]:
+                heads = [copy.deepcopy(items) for _ in range(times)]
+            case itertools.combinations, [ast.Call(func=ast.Name(id="range"), args=[count]) as items, _], []:
+                heads: list[ast.expr] = [items]
+                for one in target.elts[:-1]:
+                    after = ast.BinOp(copy.deepcopy(one), ast.Add(), ast.Constant(1))
+                    for name in (n for n in ast.walk(after) if isinstance(n, ast.Name)):
+                        name.ctx = ast.Load()
+                    heads.append(at_place(ast.Call(items.func, [after, copy.deepcopy(count)], []), over))
+                chosen = over.args[1]
+                if not (isinstance(chosen, ast.Constant) and chosen.value == len(heads)):
+                    return None
+            case _:
+                return None
+        plain = all(isinstance(t, ast.Name) for t in target.elts)
+        return [*zip(target.elts, heads, strict=True)] if plain and len(heads) == len(target.elts) else None
 
     def _mapped(self, node: ast.Call, function: ast.expr, items: list[ast.expr]) -> ast.expr:
         """`map(f, x, y)`: `(f(a, b) for a, b in zip(x, y))`."""
@@ -120,3 +211,28 @@ class _Shorthand(ast.NodeTransformer):
         test: ast.expr = item if none else ast.Call(function, [ast.Name(name, ast.Load())], [])
         head = ast.comprehension(ast.Name(name, ast.Store()), items, [test], 0)
         return at_place(ast.GeneratorExp(item, [head]), node)
+
+
+def _breaks(nodes: list[ast.stmt]) -> bool:
+    """Whether statements of a loop leave it by `break`."""
+    for node in nodes:
+        inner = (ast.For, ast.While)
+        lists = [getattr(node, "orelse", []), [] if isinstance(node, inner) else getattr(node, "body", [])]
+        if isinstance(node, ast.Break) or any(map(_breaks, lists)):
+            return True
+    return False
+
+
+def _changes(nodes: list[ast.stmt], heads: list[tuple[ast.expr, ast.expr]]) -> bool:
+    """Whether statements may change what inner loops run over, of which Python takes note before the first step."""
+    names = {n for _, over in heads for n in names_of(over)} - {n for t, _ in heads for n in names_of(t)}
+    for part in (n for s in nodes for n in ast.walk(s)):
+        if isinstance(part, ast.Name) and part.id in names and not isinstance(part.ctx, ast.Load):
+            return True
+        owner = part.value if isinstance(part, (ast.Subscript, ast.Attribute)) else None
+        while isinstance(owner, (ast.Subscript, ast.Attribute)):
+            owner = owner.value
+        stores = isinstance(part, ast.Attribute) or not isinstance(getattr(part, "ctx", None), ast.Load)
+        if isinstance(owner, ast.Name) and owner.id in names and stores:
+            return True
+    return False

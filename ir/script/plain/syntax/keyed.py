@@ -1,0 +1,681 @@
+"""Sets, and dictionaries that are filled later, as association lists: of their keys in the order in which these came,
+and of what they stand for. Owns syntax alone; how long lists may become is for `growing`.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import copy
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from ir.naming import fresh
+from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.cells import all_names, names_of
+from ir.script.plain.syntax.counters import Renamed, late_parts
+from ir.script.scope import Source
+
+Meaning = Callable[[ast.expr], object]  # what a name, or a name in a module, means outside of a function
+_ANY_ORDER = ("sum", "min", "max", "any", "all", "sorted", "len")  # for which the order of a set does not matter
+_SET_OPERATORS = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)
+_DICTIONARY = "look its keys up one by one, test them by `in`, or loop over them, over .values() or over .items()"
+_SET = "members are added, removed and tested by `in`; in their order, loop over sorted({name})"
+
+
+class _Keyed(Struct, frozen=True):
+    """A set, or a dictionary with a list of `values`; keys that are not there stand for a `default` if there is one."""
+
+    keys: str  # its own name
+    values: str = ""
+    default: ast.expr | None = None
+
+
+def with_lists(node: ast.FunctionDef, source: Source, outer: Meaning) -> tuple[ast.FunctionDef, set[str]]:
+    """A function with lists for its sets, and for dictionaries that it fills; and the names of these lists.
+
+    Raises:
+        ParseError: something else is done with one.
+    """
+    kinds = _Kinds(node, outer)
+    if not any(isinstance(n, ast.expr) and kinds.of(n) for n in ast.walk(node)):
+        return node, set()
+    node = copy.deepcopy(node)
+    lists = _Lists(node, source, _Kinds(node, outer))
+    node.body = lists.statements(node.body)
+    return node, {name for k in lists.found.values() for name in (k.keys, k.values) if name}
+
+
+class _Kinds:
+    """Which expressions are sets ("set") and dictionaries that are filled ("dict"), and names of which alone."""
+
+    def __init__(self, node: ast.FunctionDef, outer: Meaning) -> None:
+        self.outer = outer
+        self.own = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self.own |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        self.named: dict[str, str] = {}
+        self.filled = _filled_in(node)
+        values: dict[str, list[ast.expr]] = {}
+        stores: dict[str, int] = {a.arg: 1 for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        for part in ast.walk(node):
+            match part:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    values.setdefault(name, []).append(value)
+                case ast.AugAssign(target=ast.Name(id=name), op=op) if isinstance(op, _SET_OPERATORS):
+                    stores[name] = stores.get(name, 0) - 1
+                case ast.FunctionDef() | ast.Lambda() if part is not node:
+                    for inner in (n.id for n in ast.walk(part) if isinstance(n, ast.Name)):
+                        stores[inner] = stores.get(inner, 0) + 1  # which stays as it is there
+                case _:
+                    pass
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                stores[part.id] = stores.get(part.id, 0) + 1
+        alone = {n: v for n, v in values.items() if stores[n] == len(v)}
+        while more := {n: k for n, v in alone.items() if n not in self.named
+                       and (k := next(filter(None, map(self.of, v)), ""))}:  # fmt: skip
+            self.named |= more
+        while fewer := {n: k for n, k in self.named.items() if any(self.of(v) != k for v in alone[n])}:
+            self.named = {n: k for n, k in self.named.items() if n not in fewer}
+
+    def called(self, node: ast.AST) -> object:
+        """What a call calls, if it is of outside."""
+        if not isinstance(node, ast.Call) or (isinstance(node.func, ast.Name) and node.func.id in self.own):
+            return None
+        return self.outer(node.func)
+
+    def of(self, node: ast.expr) -> str:
+        """What an expression is: "set", "dict", or neither."""
+        match node:
+            case ast.Set() | ast.SetComp():
+                return "set"
+            case ast.Dict(keys=keys) if not keys or node in self.filled:
+                return "dict"
+            case ast.DictComp():
+                return "dict"
+            case ast.Name(id=name):
+                return self.named.get(name, "")
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _SET_OPERATORS):
+                return "set" if self.of(left) == self.of(right) == "set" else ""
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy")):
+                return self.named.get(name, "")
+            case ast.Call(func=ast.Attribute(value=owner, attr="fromkeys")):
+                return "dict" if self.outer(owner) is dict else ""
+            case ast.Call():
+                called = self.called(node)
+                kinds = {set: "set", frozenset: "set"} | dict.fromkeys(
+                    (dict, collections.Counter, collections.defaultdict), "dict"
+                )
+                return kinds.get(called, "") if isinstance(called, type) and not node.keywords else ""
+            case _:
+                return ""
+
+
+def _filled_in(node: ast.FunctionDef) -> set[ast.expr]:
+    """Dictionaries of numbers that are written out, and get keys later: those of which no statement says that they are
+    there, as `d[k] += 1` does."""
+    stored: set[str] = set()
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=key)]) if not _is_number(key):
+                stored.add(name)
+            case _:
+                pass
+    found: set[ast.expr] = set()
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=keys) as value) if name in stored:
+                if all(key is not None and _is_number(key) for key in keys):
+                    found.add(value)
+            case _:
+                pass
+    return found
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def _is_number(node: ast.expr) -> bool:
+    node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
+
+
+class _Lists:
+    """Writes lists in place of sets and dictionaries."""
+
+    def __init__(self, node: ast.FunctionDef, source: Source, kinds: _Kinds) -> None:
+        self.source, self.kinds, self.taken = source, kinds, all_names(node)
+        self.found: dict[str, _Keyed] = {}
+        self.running: dict[str, str] = {}  # names that run over the keys of a dictionary
+        for part in ast.walk(node):
+            match part:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in kinds.named:
+                    self._open(name, value)
+                case _:
+                    pass
+
+    def _open(self, name: str, value: ast.expr) -> _Keyed:
+        if name not in self.found:
+            values = fresh(f"{name}_values", self.taken) if self.kinds.of(value) == "dict" else ""
+            self.found[name] = _Keyed(name, values, self._default(value))
+        return self.found[name]
+
+    def _default(self, value: ast.expr) -> ast.expr | None:
+        """What keys stand for that a dictionary does not have."""
+        called = self.kinds.called(value)
+        if called is collections.Counter:
+            return ast.Constant(0)
+        if called is not collections.defaultdict or not isinstance(value, ast.Call):
+            return None
+        match value.args:
+            case [ast.Name(id="int")]:
+                return ast.Constant(0)
+            case [ast.Name(id="float")]:
+                return ast.Constant(0.0)
+            case [ast.Lambda(body=body)]:
+                return body
+            case _:
+                hint = "the items of a defaultdict are numbers here, as in defaultdict(int)"
+                raise self.source.error("unsupported", f"`{ast.unparse(value)}` is not supported", value, help=hint)
+
+    # Statements ------------------------------------------------------------------------------------------------------
+
+    def statements(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements in place of a list of them."""
+        return [new for node in nodes for new in self._statement(node)]
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.FunctionDef() | ast.ClassDef():
+                return [node]
+            case ast.For(iter=over, target=target):
+                before = self._hoisted(node, [*ast.iter_child_nodes(over)])
+                node.iter = self.over(node.iter)
+                name = self._keys_looped(over)
+                inner = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
+                stored = {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and _is_stored(n)}
+                if name and isinstance(inner, ast.Name) and inner.id not in stored:
+                    self.running[inner.id] = name
+                node.body = self.statements(node.body)
+                if isinstance(inner, ast.Name):
+                    self.running.pop(inner.id, None)
+                node.orelse = self.statements(node.orelse)
+                return [*before, node]
+            case ast.While() | ast.If():
+                before = self._hoisted(node, [node.test]) if isinstance(node, ast.If) else []
+                node.test = _Reads(self).truth(node.test)
+                node.body, node.orelse = self.statements(node.body), self.statements(node.orelse)
+                return [*before, node]
+            case _:
+                before = self._hoisted(node, [p for p in ast.iter_child_nodes(node) if isinstance(p, ast.expr)])
+                return [*before, *self._simple(node)]
+
+    def _simple(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.found:
+                return self._started(node, name, value)
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=key)], value=value) if self._values(
+                name
+            ):
+                return self._stored(node, name, key, value)
+            case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name), slice=key), op=op, value=value) if (
+                self._values(name)
+            ):
+                return self._updated(node, name, key, op, value)
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value) if name in self.found:
+                return self._simple(at_place(ast.Assign([ast.Name(name, ast.Store())], ast.BinOp(
+                    ast.Name(name, ast.Load()), op, value)), node)) if not isinstance(op, ast.BitOr) else (
+                    self._filled(node, name, value))  # fmt: skip
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=args)) if (
+                name in self.found
+            ):
+                return self._called(node, name, attr, args)
+            case ast.Assign(
+                targets=[target], value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="pop"), args=[key])
+            ) if self._values(name):
+                return self._taken(node, name, key, target)
+            case ast.Delete(targets=[ast.Subscript(value=ast.Name(id=name), slice=key)]) if self._values(name):
+                return self._taken(node, name, key, None)
+            case _:
+                return [self._reading(node)]
+
+    def _values(self, name: str) -> str:
+        return self.found[name].values if name in self.found else ""
+
+    def _started(self, node: ast.stmt, name: str, value: ast.expr) -> list[ast.stmt]:
+        """`name = ...`: no keys, and those that are there added."""
+        keyed = self.found[name]
+        names: dict[str, str | ast.expr] = {"KEYS": keyed.keys, "VALUES": keyed.values}
+        lines = ["KEYS = NEW_KEYS", "VALUES = NEW_VALUES"] if keyed.values else ["KEYS = NEW_KEYS"]
+        if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value)):  # what there is goes into a new one
+            other = fresh(f"{name}_new", self.taken)
+            new = self._open(other, value)
+            made = self._started(node, other, value)
+            return [*made, *self._parsed("\n".join(lines), node, **names, NEW_KEYS=new.keys, NEW_VALUES=new.values)]
+        nothing = ast.List([], ast.Load())
+        empty = self._parsed("\n".join(lines), node, **names, NEW_KEYS=nothing, NEW_VALUES=nothing)
+        return [*empty, *self._filled(node, name, value)]
+
+    def _filled(self, node: ast.stmt, name: str, value: ast.expr) -> list[ast.stmt]:
+        """Statements that add what is in an expression."""
+        keyed = self.found[name]
+        called = self.kinds.called(value)
+        match value:
+            case ast.Set(elts=items):
+                return [new for item in items for new in self._added(node, name, item)]
+            case ast.SetComp(elt=item, generators=parts):
+                return self._looped(parts, lambda: self._added(node, name, item))
+            case ast.DictComp(key=key, value=item, generators=parts):
+                return self._looped(parts, lambda: self._stored(node, name, key, item))
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _SET_OPERATORS):
+                return self._combined(node, name, left, op, right)
+            case ast.Call(func=ast.Attribute(attr="fromkeys"), args=[over, item]):
+                return self._each(node, self._keys_of(over), lambda key: self._stored(node, name, key, item))
+            case ast.Call(args=[over]) if called is collections.Counter:
+                one = ast.Constant(1)
+                return self._each(node, self._keys_of(over), lambda k: self._updated(node, name, k, ast.Add(), one))
+            case ast.Dict(keys=keys, values=items):
+                pairs = zip(keys, items, strict=True)
+                return [new for key, item in pairs if key for new in self._stored(node, name, key, item)]
+            case ast.Call(args=args) if called is collections.defaultdict or (called is not None and not args):
+                return []
+            case ast.Name(id=other) if other in self.found and isinstance(node, ast.Assign):
+                hint = f"copy it, as in {other}.copy()"
+                raise self.source.error("unsupported", f"another name for `{other}`", value, help=hint)
+            case ast.Call(func=ast.Attribute(value=over, attr="copy"), args=[]):
+                value = over
+            case ast.Call(args=[over]) if self.kinds.of(value):
+                value = over
+            case _:
+                pass
+        if not keyed.values:
+            return self._each(node, self._keys_of(value), lambda key: self._added(node, name, key))
+        key, item = (ast.Name(fresh(f"{name}_{role}", self.taken), ast.Load()) for role in ("key", "value"))
+        target = ast.Tuple([ast.Name(n.id, ast.Store()) for n in (key, item)], ast.Store())
+        other = self.found.get(value.id) if isinstance(value, ast.Name) else None
+        pairs = self.read(value) if other is None else self.zipped(other, value)
+        return [at_place(ast.For(target, pairs, self._stored(node, name, key, item), []), node)]
+
+    def zipped(self, keyed: _Keyed, node: ast.AST) -> ast.expr:
+        """The keys of a dictionary with what they stand for."""
+        return self.written("zip(KEYS, VALUES)", node, KEYS=keyed.keys, VALUES=keyed.values)
+
+    def _keys_of(self, over: ast.expr) -> ast.expr:
+        """What runs over the keys of a set or dictionary, or over anything else."""
+        keyed = self.found.get(over.id) if isinstance(over, ast.Name) else None
+        return self.read(over) if keyed is None else ast.copy_location(ast.Name(keyed.keys, ast.Load()), over)
+
+    def _each(self, node: ast.stmt, over: ast.expr, inner: Callable[[ast.expr], list[ast.stmt]]) -> list[ast.stmt]:
+        """A loop over keys."""
+        key = fresh("key", self.taken)
+        return [at_place(ast.For(ast.Name(key, ast.Store()), over, inner(ast.Name(key, ast.Load())), []), node)]
+
+    def _looped(self, parts: list[ast.comprehension], inner: Callable[[], list[ast.stmt]]) -> list[ast.stmt]:
+        """The loops of a comprehension, whose names are its own."""
+        nodes: list[ast.stmt] = inner()
+        for part in reversed(parts):
+            for test in reversed(part.ifs):
+                nodes = [at_place(ast.If(_Reads(self).truth(test), nodes, []), test)]
+            nodes = [at_place(ast.For(part.target, self.over(part.iter), nodes, []), part.iter)]
+        own = Renamed({n: fresh(n, self.taken) for p in parts for n in sorted(names_of(p.target))})
+        (outermost,) = nodes
+        assert isinstance(outermost, ast.For)
+        outermost.target = own.visit(outermost.target)
+        outermost.body = [own.visit(n) for n in outermost.body]
+        return nodes
+
+    def _combined(self, node: ast.stmt, name: str, left: ast.expr, op: ast.operator, right: ast.expr) -> list[ast.stmt]:
+        """`a | b` and its kind."""
+        before: list[ast.stmt] = []
+        sides: list[str] = []
+        for side in (left, right):
+            if isinstance(side, ast.Name) and side.id in self.found:
+                sides.append(self.found[side.id].keys)
+                continue
+            new = fresh(f"{name}_part", self.taken)
+            sides.append(self._open(new, side).keys)
+            before += self._started(at_place(ast.Pass(), node), new, side)
+
+        def those(one: str, test: str, other: str) -> list[ast.stmt]:
+            """Add the keys of one side that pass a test."""
+
+            def add(key: ast.expr) -> list[ast.stmt]:
+                added = self._added(node, name, key)
+                if not test:
+                    return added
+                (cond,) = self._parsed(f"if KEY {test} OTHER:\n    pass", node, KEY=key, OTHER=other)
+                assert isinstance(cond, ast.If)
+                cond.body = added
+                return [cond]
+
+            return self._each(node, at_place(ast.Name(one, ast.Load()), node), add)
+
+        a, b = sides
+        match op:
+            case ast.BitOr():
+                return [*before, *those(a, "", b), *those(b, "", a)]
+            case ast.BitAnd():
+                return [*before, *those(a, "in", b)]
+            case ast.Sub():
+                return [*before, *those(a, "not in", b)]
+            case _:
+                return [*before, *those(a, "not in", b), *those(b, "not in", a)]
+
+    def _called(self, node: ast.stmt, name: str, attr: str, args: list[ast.expr]) -> list[ast.stmt]:
+        keyed = self.found[name]
+        match attr, args, bool(keyed.values):
+            case "add", [item], False:
+                return self._added(node, name, item)
+            case "discard" | "remove", [item], False:
+                before, key = self._kept(item, "key")
+                text = "KEYS.pop(KEYS.index(KEY))"
+                text = text if attr == "remove" else f"if KEY in KEYS:\n    {text}"
+                return [*before, *self._parsed(text, node, KEYS=keyed.keys, KEY=key)]
+            case "clear", [], _:
+                text = "KEYS.clear()\nVALUES.clear()" if keyed.values else "KEYS.clear()"
+                return self._parsed(text, node, KEYS=keyed.keys, VALUES=keyed.values)
+            case "update", [over], _:
+                return self._filled(node, name, over)
+            case "setdefault", [key, value], True:
+                before, key = self._kept(key, "key")
+                text = "if KEY not in KEYS:\n    KEYS.append(KEY)\n    VALUES.append(VALUE)"
+                return [*before, *self._parsed(text, node, KEYS=keyed.keys, VALUES=keyed.values, KEY=key,
+                                               VALUE=self.read(value))]  # fmt: skip
+            case "pop", [key], True:
+                return self._taken(node, name, key, None)
+            case _:
+                raise self.error(node, name)
+
+    def _added(self, node: ast.stmt, name: str, item: ast.expr) -> list[ast.stmt]:
+        before, key = self._kept(item, "key")
+        text = "if KEY not in KEYS:\n    KEYS.append(KEY)"
+        return [*before, *self._parsed(text, node, KEYS=self.found[name].keys, KEY=key)]
+
+    def _stored(self, node: ast.stmt, name: str, key: ast.expr, value: ast.expr) -> list[ast.stmt]:
+        keyed = self.found[name]
+        there = isinstance(key, ast.Name) and self.running.get(key.id) == name
+        before, value = self._kept(value, "value")
+        then, key = self._kept(key, "key")
+        text = "VALUES[KEYS.index(KEY)] = VALUE"
+        if not there:
+            text = f"if KEY in KEYS:\n    {text}\nelse:\n    KEYS.append(KEY)\n    VALUES.append(VALUE)"
+        stored = self._parsed(text, node, KEYS=keyed.keys, VALUES=keyed.values, KEY=key, VALUE=value)
+        return [*before, *then, *stored]
+
+    def _updated(self, node: ast.stmt, name: str, key: ast.expr, op: ast.operator, value: ast.expr) -> list[ast.stmt]:
+        keyed = self.found[name]
+        before, key = self._kept(key, "key")
+        names: dict[str, str | ast.expr] = {"KEYS": keyed.keys, "VALUES": keyed.values, "KEY": key}
+        if keyed.default is not None:
+            text = "if KEY not in KEYS:\n    KEYS.append(KEY)\n    VALUES.append(DEFAULT)"
+            before += self._parsed(text, node, **names, DEFAULT=keyed.default)
+        (stmt,) = self._parsed("VALUES[KEYS.index(KEY)] += VALUE", node, **names, VALUE=self.read(value))
+        assert isinstance(stmt, ast.AugAssign)
+        stmt.op = op
+        return [*before, stmt]
+
+    def _taken(self, node: ast.stmt, name: str, key: ast.expr, target: ast.expr | None) -> list[ast.stmt]:
+        """`target = name.pop(key)`."""
+        keyed, at = self.found[name], fresh(f"{name}_at", self.taken)
+        names: dict[str, str | ast.expr] = {"KEYS": keyed.keys, "VALUES": keyed.values, "AT": at}
+        text = "AT = KEYS.index(KEY)\nKEYS.pop(AT)\nITEM = VALUES.pop(AT)"
+        found = self._parsed(text, node, **names, KEY=self.read(key), ITEM=fresh(f"{name}_item", self.taken))
+        if target is not None:
+            last = found[-1]
+            assert isinstance(last, ast.Assign)
+            last.targets = [target]
+        return found
+
+    def _kept(self, value: ast.expr, role: str) -> tuple[list[ast.stmt], ast.expr]:
+        """A value that is looked at several times, with what gives it a name if it has none."""
+        value = self.read(value)
+        parts = value.elts if isinstance(value, ast.Tuple) else [value]
+        if all(isinstance(p, (ast.Name, ast.Constant)) for p in parts):
+            return [], value
+        name = fresh(f"{role}_1", self.taken)
+        return self._parsed("NAME = VALUE", value, NAME=name, VALUE=value), ast.Name(name, ast.Load())
+
+    def _parsed(self, text: str, node: ast.AST, **parts: str | ast.expr) -> list[ast.stmt]:
+        return Filled(parts).statements(text, node)
+
+    def written(self, text: str, node: ast.AST, **parts: str | ast.expr) -> ast.expr:
+        """An expression of a text with places to fill."""
+        (stmt,) = self._parsed(text, node, **parts)
+        assert isinstance(stmt, ast.Expr)
+        return stmt.value
+
+    # Expressions -----------------------------------------------------------------------------------------------------
+
+    def _hoisted(self, node: ast.stmt, parts: Sequence[ast.AST]) -> list[ast.stmt]:
+        """Sets that have no name, as in `len(set(x))`, made before a statement; they stand in it by name."""
+        late = {n for p in parts for q in ast.walk(p) for part in late_parts(q) for n in ast.walk(part)}
+        tests = {
+            c
+            for p in parts
+            for n in ast.walk(p)
+            if isinstance(n, ast.Compare)
+            for op, c in zip(n.ops, n.comparators, strict=True)
+            if isinstance(op, (ast.In, ast.NotIn))
+        }
+        found: list[ast.stmt] = []
+        done: set[ast.AST] = set()
+        for part in (n for p in parts for n in ast.walk(p)):
+            if not isinstance(part, ast.expr) or isinstance(part, ast.Name) or part in late | done:
+                continue
+            named = self.kinds.of(part)
+            if named != "set" or (part in tests and isinstance(part, ast.Set)):
+                continue
+            if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)) and self._is_filled(node, part):
+                continue
+            name = fresh("members", self.taken)
+            self._open(name, part)
+            self.kinds.named[name] = "set"
+            found += self._started(at_place(ast.Assign([ast.Name(name, ast.Store())], part), part), name, part)
+            done |= {*ast.walk(part)}
+            _Put(part, at_place(ast.Name(name, ast.Load()), part)).visit(node)
+        return found
+
+    def _is_filled(self, node: ast.stmt, part: ast.AST) -> bool:
+        """Whether a statement gives a set or dictionary what is in `part`."""
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AugAssign(target=ast.Name(id=name), value=value)
+            ):
+                return name in self.found and part in ast.walk(value)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update"), args=args)):
+                return name in self.found and part in args
+            case _:
+                return False
+
+    def _keys_looped(self, over: ast.expr) -> str:
+        """The dictionary whose keys a loop runs over."""
+        match over:
+            case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items" | "keys")) if (
+                self._values(name)
+            ):
+                return name
+            case _:
+                return ""
+
+    def over(self, node: ast.expr) -> ast.expr:
+        """What a loop runs over."""
+        if isinstance(node, ast.Name) and self._values(node.id):
+            return ast.copy_location(ast.Name(self.found[node.id].keys, ast.Load()), node)
+        return self.read(node)
+
+    def _reading(self, node: ast.stmt) -> ast.stmt:
+        found: ast.stmt = _Reads(self).visit(node)
+        return found
+
+    def read(self, node: ast.expr) -> ast.expr:
+        """An expression that looks at lists."""
+        found: ast.expr = _Reads(self).visit(node)
+        return found
+
+    def error(self, node: ast.AST, name: str) -> Exception:
+        hint = _DICTIONARY if self._values(name) else _SET.format(name=name)
+        text = ast.unparse(node)
+        return self.source.error("unsupported", f"`{text}` is not supported", node, help=hint)
+
+
+class _Reads(ast.NodeTransformer):
+    """Looks at lists in place of sets and dictionaries."""
+
+    def __init__(self, lists: _Lists) -> None:
+        self.lists, self.found = lists, lists.found
+        self.sets: set[ast.expr] = set()  # what is run over where the order does not matter
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        match node:
+            case ast.Compare(
+                left=ast.Name(id=a), ops=[ast.Eq() | ast.LtE() | ast.GtE() as op], comparators=[ast.Name(id=b)]
+            ) if {a, b} <= {*self.found} and not (self.found[a].values or self.found[b].values):
+                return self._of_sets(node, *((b, a) if isinstance(op, ast.GtE) else (a, b)), isinstance(op, ast.Eq))
+            case _:
+                node.left = self.visit(node.left)
+                node.comparators = [
+                    self._tested(c) if isinstance(op, (ast.In, ast.NotIn)) else self.visit(c)
+                    for op, c in zip(node.ops, node.comparators, strict=True)
+                ]
+                return node
+
+    def _tested(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Name) and node.id in self.found:
+            return self._keys(node)
+        if isinstance(node, ast.Set):
+            return ast.copy_location(ast.Tuple([self.visit(e) for e in node.elts], ast.Load()), node)
+        return self.visit(node)
+
+    def _of_sets(self, node: ast.AST, a: str, b: str, equal: bool) -> ast.expr:
+        """Whether a set is a part of another, or has the same members."""
+        names = {"AS": self.found[a].keys, "BS": self.found[b].keys, "K": fresh("key", self.lists.taken)}
+        text = "all(K in BS for K in AS)"
+        return self.lists.written(f"len(AS) == len(BS) and {text}" if equal else text, node, **names)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=args) if name in self.found:
+                return self._method(node, name, attr, args)
+            case ast.Call(func=ast.Name(id="max" | "min"), args=[ast.Name(id=name)], keywords=[
+                ast.keyword(arg="key", value=ast.Attribute(value=ast.Name(id=other), attr="get"))
+            ]) if name == other and self.found.get(name, _Keyed("")).values:  # fmt: skip
+                keyed = self.found[name]
+                text = f"KEYS[VALUES.index({ast.unparse(node.func)}(VALUES))]"
+                return self.lists.written(text, node, KEYS=keyed.keys, VALUES=keyed.values)
+            case ast.Call(func=ast.Name(id=function), args=[ast.Name(id=name), *_]) if name in self.found:
+                if function in _ANY_ORDER or (function in ("list", "tuple") and self.found[name].values):
+                    node.args[1:] = [self.visit(a) for a in node.args[1:]]
+                    node.keywords = [self.visit(k) for k in node.keywords]
+                    return node
+                return self.generic_visit(node)
+            case ast.Call(func=ast.Name(id=function), args=[ast.GeneratorExp() as inner]) if function in _ANY_ORDER:
+                self.sets = {n.iter for n in inner.generators}
+                return self.generic_visit(node)
+            case _:
+                return self.generic_visit(node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        named = isinstance(node.iter, ast.Name) and node.iter.id in self.found and node.iter in self.sets
+        node.iter = node.iter if named else self.lists.over(node.iter)
+        node.ifs = [self.truth(test) for test in node.ifs]
+        return node
+
+    def _method(self, node: ast.Call, name: str, attr: str, args: list[ast.expr]) -> ast.expr:
+        keyed = self.found[name]
+        names: dict[str, str | ast.expr] = {"KEYS": keyed.keys, "VALUES": keyed.values}
+        match attr, args, bool(keyed.values):
+            case "keys", [], True:
+                return self.lists.written("KEYS", node, **names)
+            case "values", [], True:
+                return self.lists.written("VALUES", node, **names)
+            case "items", [], True:
+                return self.lists.zipped(keyed, node)
+            case "get", [key, default], True:
+                return self._looked_up(node, name, key, self.visit(default))
+            case "issubset" | "issuperset", [ast.Name(id=other)], False if other in self.found:
+                return self._of_sets(node, *((name, other) if attr == "issubset" else (other, name)), False)
+            case "isdisjoint", [ast.Name(id=other)], False if other in self.found:
+                names |= {"OTHER": self.found[other].keys, "K": fresh("key", self.lists.taken)}
+                return self.lists.written("not any(K in OTHER for K in KEYS)", node, **names)
+            case _:
+                raise self.lists.error(node, name)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if not isinstance(node.value, ast.Name) or node.value.id not in self.found:
+            return self.generic_visit(node)
+        name = node.value.id
+        keyed = self.found[name]
+        if not keyed.values or not isinstance(node.ctx, ast.Load):
+            raise self.lists.error(node, name)
+        return self._looked_up(node, name, node.slice, keyed.default)
+
+    def _looked_up(self, node: ast.expr, name: str, key: ast.expr, default: ast.expr | None) -> ast.expr:
+        keyed, key = self.found[name], self.visit(key)
+        text = "VALUES[KEYS.index(KEY)]" if default is None else "VALUES[KEYS.index(KEY)] if KEY in KEYS else DEFAULT"
+        given = {} if default is None else {"DEFAULT": default}
+        return self.lists.written(text, node, KEYS=keyed.keys, VALUES=keyed.values, KEY=key, **given)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        node.values = [self.truth(v) for v in node.values]
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        node.operand = self.truth(node.operand) if isinstance(node.op, ast.Not) else self.visit(node.operand)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        node.test, node.body, node.orelse = self.truth(node.test), self.visit(node.body), self.visit(node.orelse)
+        return node
+
+    def truth(self, node: ast.expr) -> ast.expr:
+        """A condition, which may ask whether there is anything in a set or dictionary."""
+        found: ast.expr = self._keys(node) if isinstance(node, ast.Name) and node.id in self.found else self.visit(node)
+        return found
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.found:
+            raise self.lists.error(node, node.id)
+        return node
+
+    def _keys(self, node: ast.expr) -> ast.expr:
+        assert isinstance(node, ast.Name)
+        return ast.copy_location(ast.Name(self.found[node.id].keys, ast.Load()), node)
+
+
+class Filled(ast.NodeTransformer):
+    """Puts names and expressions in the places of a text."""
+
+    def __init__(self, parts: dict[str, str | ast.expr]) -> None:
+        self.parts = parts
+
+    def statements(self, text: str, node: ast.AST) -> list[ast.stmt]:
+        """The statements of a text, which stand where `node` does."""
+        nodes = ast.parse(text).body
+        for part in (n for p in nodes for n in ast.walk(p)):
+            for field in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+                part.__dict__.pop(field, None)
+        return [at_place(self.visit(n), node) for n in nodes]
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        part = self.parts.get(node.id)
+        if isinstance(part, str):
+            return ast.Name(part, node.ctx)
+        return node if part is None else copy.deepcopy(part)
+
+
+class _Put(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else super().generic_visit(node)
