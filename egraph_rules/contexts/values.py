@@ -218,7 +218,7 @@ class Values:
 
     def _by_cases(self, facts: int, expr: Binary) -> Value | None:
         """The value that is the same in all parts of a place, of which another operand is known in each."""
-        if not (has_loads(expr.lhs) and has_loads(expr.rhs)):
+        if not (has_loads(expr.lhs) and has_loads(expr.rhs)) or not any(self._prospects(facts).of(expr)):
             return None
         values = [self.of(part, expr) for part in self._parts(facts)]
         first = values[0] if values else None
