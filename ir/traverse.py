@@ -93,7 +93,11 @@ def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
 
 def map_expr(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
     """Rebuild bottom-up, applying `fn` to every node after its children."""
-    return fn(with_children(expr, tuple(map_expr(c, fn) for c in children(expr))))
+    old = children(expr)
+    if not old:
+        return fn(expr)
+    new = tuple([map_expr(c, fn) for c in old])  # searches spend much of their time here, and generators take longer
+    return fn(expr if all(map(operator.is_, old, new)) else with_children(expr, new))
 
 
 def walk_expr(expr: Expr) -> Iterator[Expr]:

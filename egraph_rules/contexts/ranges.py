@@ -92,7 +92,10 @@ class Ranges:
                 held = self._contexts.contents(facts, buffer, indices)
                 return _meet(self._followed(facts, held), self._assumed(facts, load))
             case Binary(lhs=a, rhs=b) as node:
-                return self._operation(node, self.of(facts, a), self.of(facts, b))
+                left = self.of(facts, a)
+                if left == _ALL and node.op in ("add", "sub"):  # nor has the sum any bound, whatever is added
+                    return _ALL
+                return self._operation(node, left, self.of(facts, b))
             case Unary(op=op, operand=a) if expr.dtype is a.dtype:
                 return self._function(op, self.of(facts, a), expr.dtype)
             case Cast(operand=a) if a.dtype.is_integer or a.dtype is DType.BOOL:

@@ -12,11 +12,12 @@ import egraph_rules.contexts.smt as smt
 from egraph_rules.contexts.elements import assured, decided
 from egraph_rules.contexts.facts import Facts
 from egraph_rules.contexts.ranges import Ranges
-from egraph_rules.contexts.sampled import settled
+from egraph_rules.contexts.sampled import drawn, settled
 from egraph_rules.contexts.values import Values
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Unary, Var, const
 from ir.presburger import sets as pb
+from ir.presburger.points import evaluated, has_values
 from ir.traverse import free_vars, has_loads, loads, walk_expr
 
 if TYPE_CHECKING:
@@ -125,10 +126,24 @@ def _by_products(facts: Facts, cond: Expr) -> bool | None:
     given = [*told, *((c, True) for c in _inequalities(facts.domain, names.values()))]
     if len(given) > _MOST_GIVEN:
         return None
-    found = settled(smt.decide(cond, given, _STEPS, ranges=False))
+    left = _unrefuted(cond, [c if v else Unary("not", c) for c, v in given])
+    found = settled(smt.decide(cond, given, _STEPS, left, ranges=False)) if left else None
     if found and smt.decide(Unary("not", cond), given, _STEPS, ranges=False) is True:
         return None  # what is given contradicts itself: nothing runs here
     return found
+
+
+def _unrefuted(cond: Expr, given: Sequence[Expr]) -> tuple[bool, ...]:
+    """Which truths a condition may have throughout, by some values of variables: a proof of the others is not tried."""
+    variables = sorted(free_vars(cond, *given), key=lambda v: v.name)
+    if not all(map(has_values, (cond, *given))) or not all(v.dtype.is_integer for v in variables):
+        return True, False
+    numbers = sorted({int(e.value) for e in walk_expr(cond) if isinstance(e, Const)})
+    points = drawn(variables, given, {}, numbers)
+    if points is None:
+        return True, False
+    values, faults = evaluated(cond, points)
+    return tuple(truth for truth in (True, False) if not (~faults & ((values != 0) != truth)).any())
 
 
 def _is_product(expr: Expr) -> bool:

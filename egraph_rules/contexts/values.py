@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import math
+from collections.abc import Generator, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never, cast
 
 import islpy as isl
+from msgspec import Struct
 from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
-from egraph_rules.contexts.facts import IMPOSSIBLE
-from ir.analysis.contents import MAX_FOLLOWED
+from egraph_rules.contexts.facts import IMPOSSIBLE, Facts
+from ir.analysis.contents import MAX_FOLLOWED, Contents, is_condition, is_function, says_defined
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.fold import computed
 from ir.functions import inlined
 from ir.nodes import AnyExpr, Binary, Buffer, Call, Cast, Const, Expr, Load, Select, Store, Unary, Undef, Var
 from ir.operators import SPECIAL, Special, special
-from ir.traverse import has_loads, map_expr, walk_expr
+from ir.traverse import has_loads, loads, map_expr, walk_expr
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -57,6 +59,53 @@ class Trail:
             self._holders.pop()
 
 
+class _Prospects(Struct, frozen=True):
+    """Buffers of which elements may be known to be numbers, and those that may be undef or infinite.
+
+    What a recurrence adds to its own elements is seldom known, and with it no sum, however far it is followed.
+    """
+
+    numbers: set[Buffer]
+    decisive: set[Buffer]
+
+    @staticmethod
+    def under(f: Facts) -> _Prospects:
+        """Those under some facts: the least that what is known of each buffer lets be."""
+        left = [(b, v) for b, v in f.known if not says_defined(b, v)]
+        told = [(b, v) for b, v in left if is_condition(b, v)]
+        told += [(load.buffer, cond) for cond, _ in f.conditions for load in loads(cond)]
+        found = _Prospects({b for b, _ in told}, {b for b, cond in told if not _is_limit(cond)})
+        left = [(b, v) for b, v in left if not is_condition(b, v)]
+        while left:
+            said = [(b, found.of(v)) for b, v in left]
+            more = {b for b, (n, _) in said if n} - found.numbers, {b for b, (_, d) in said if d} - found.decisive
+            found.numbers.update(more[0])
+            found.decisive.update(more[1])
+            left = left if any(more) else []
+        return found
+
+    def of(self, expr: Expr) -> tuple[bool, bool]:
+        """Whether a number may be known that an expression is, and whether it may be undef or infinite."""
+        match expr:
+            case Const(value=value):
+                return True, not math.isfinite(value)
+            case Load(buffer=buffer):
+                return buffer in self.numbers, buffer in self.decisive
+            case Binary(op="add" | "sub" as op, lhs=a, rhs=b) if op == "add" or expr.dtype.is_float:
+                (left, most), (right, other) = self.of(a), self.of(b)
+                both = left and right  # which may overflow
+                return both or most or other, both or most or other
+            case _:
+                return True, True
+
+
+def _is_limit(cond: Expr) -> bool:
+    """Whether a condition says no more of an element than on which side of a finite number it is."""
+    if not (isinstance(cond, Binary) and cond.op in ("ge", "le", "gt", "lt")):
+        return False
+    return isinstance(cond.rhs, Const) and math.isfinite(cond.rhs.value)
+
+
 class Values:
     """Answers for all contexts of one search, under its policy on floats."""
 
@@ -66,6 +115,7 @@ class Values:
         self._known: dict[tuple[int, Expr, bool], Value | None] = {}
         self._open: set[tuple[int, Expr, bool]] = set()
         self._trail = Trail()
+        self._hoped: dict[Hashable, tuple[Contents, _Prospects]] = {}
 
     def computed(self, expr: Expr) -> Const | None:
         """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
@@ -132,10 +182,18 @@ class Values:
 
     def _following(self, facts: int, holder: Buffer | Var, held: Expr | None) -> Value | None:
         """The value of what an element of a buffer is known to hold, or a name to be bound to."""
-        if held is None:
+        if held is None or (is_function(held) and not any(self._prospects(facts).of(held))):
             return None
         with self._trail.through(holder) as goes_on:
             return self.of(facts, held) if goes_on else None
+
+    def _prospects(self, facts: int) -> _Prospects:
+        """Of which buffers a value may be known; places in one sequence often know the same."""
+        f = self._contexts.facts(facts)
+        key = id(f.known), f.conditions
+        if key not in self._hoped:
+            self._hoped[key] = f.known, _Prospects.under(f)  # which keeps what has the number
+        return self._hoped[key][1]
 
     def _value_of_operation(
         self, facts: int, expr: Binary, operands: tuple[Value | None, Value | None]
@@ -160,7 +218,7 @@ class Values:
 
     def _by_cases(self, facts: int, expr: Binary) -> Value | None:
         """The value that is the same in all parts of a place, of which another operand is known in each."""
-        if not (has_loads(expr.lhs) and has_loads(expr.rhs)):
+        if not (has_loads(expr.lhs) and has_loads(expr.rhs)) or not any(self._prospects(facts).of(expr)):
             return None
         values = [self.of(part, expr) for part in self._parts(facts)]
         first = values[0] if values else None

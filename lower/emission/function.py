@@ -25,7 +25,7 @@ from lower.emission.donation import Donate
 from lower.emission.emitted import Emitted
 from lower.emission.function_writer import FunctionWriter
 from lower.emission.source import Module, Piece
-from lower.restructure.pipeline import as_it_will_run
+from lower.restructure.pipeline import Nests, as_it_will_run
 
 
 @exclusive
@@ -73,9 +73,14 @@ def emit_function(
 
 
 @exclusive
-def code_alone(func: PrimFunc, target: Target, policy: Policy) -> tuple[Module, FunctionWriter]:
-    """The array program of a function without its contract and derivatives, and what knows its names."""
-    writer, piece = _for_values(func, *_written(func, False, target, policy))
+def code_alone(
+    func: PrimFunc, target: Target, policy: Policy, normal: Nests | None = None
+) -> tuple[Module, FunctionWriter]:
+    """The array program of a function without its contract and derivatives, and what knows its names.
+
+    Its `normal` form under this policy is used up.
+    """
+    writer, piece = _for_values(func, *_written(func, False, target, policy, normal))
     return Module(piece, fuses_barriers=target.name == CPU.name), writer
 
 
@@ -140,13 +145,16 @@ _LATEST: OrderedDict[Hashable, tuple[PrimFunc, FunctionWriter, Piece]] = Ordered
 _KEPT = 6  # functions: a search prices a few, and compares each of them with the one given
 
 
-def _written(func: PrimFunc, checks: bool, target: Target, policy: Policy) -> tuple[FunctionWriter, Piece]:
+def _written(
+    func: PrimFunc, checks: bool, target: Target, policy: Policy, normal: Nests | None = None
+) -> tuple[FunctionWriter, Piece]:
     """A function as written for a target, and what wrote it; one of the latest is not written again."""
     key = (id(func), checks, target, policy.floats, policy.precision, policy.without, registered_rules())
     usual = settled()
     known = _LATEST.get(key) if usual else None
     if known is None:
-        writer = _lowered(func, checks, target, replace(policy, withheld={}))
+        policy = replace(policy, withheld={}) if normal is None else policy
+        writer = _lowered(func, checks, target, policy, normal)
         known = func, writer, writer.piece()
         if usual:
             _LATEST[key] = known  # which keeps the function, whose number no other one has meanwhile
@@ -155,6 +163,8 @@ def _written(func: PrimFunc, checks: bool, target: Target, policy: Policy) -> tu
     return known[1:]
 
 
-def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy) -> FunctionWriter:
-    nests = as_it_will_run(func, target, policy, checks)
+def _lowered(
+    func: PrimFunc, checks: bool, target: Target, policy: Policy, normal: Nests | None = None
+) -> FunctionWriter:
+    nests = as_it_will_run(func, target, policy, checks, normal)
     return FunctionWriter(nests.program, nests.planned, target, nests.facts)

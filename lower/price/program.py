@@ -8,7 +8,7 @@ disagree with lowering about what a nest becomes. `egraph_rules.optimize` ranks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial, reduce
 from math import prod
@@ -20,18 +20,30 @@ import numpy as np
 
 from egraph_rules.cost.array_code import ArrayPrices, CallPrice
 from egraph_rules.cost.target import CPU, Target, instruction_cost
+from ir.analysis.dependence import Loop, Statement
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.instructions import instructions_in
-from ir.nodes import Assume, Buffer, Const, Expr, PrimFunc, Var, const
+from ir.nodes import MIRRORED, Assume, Binary, Buffer, Const, Expr, PrimFunc, Var, const
 from ir.presburger import sets as pb
 from ir.program.calls import solved_for
 from ir.semantics.inputs import leading_assumptions
 from ir.semantics.machine import Machine
 from ir.semantics.specialize import specialize
-from ir.traverse import free_vars, has_loads, results_of, shape_vars, sizing_scalars, substitute_expr, walk
+from ir.traverse import (
+    free_vars,
+    has_loads,
+    results_of,
+    shape_vars,
+    sizing_scalars,
+    substitute_expr,
+    walk,
+)
 from lower.analysis.freedoms import Policy
+from lower.analysis.linear_forms import Bound, interval, linear
 from lower.emission.function import code_alone
+from lower.nest.normalize import Program
+from lower.restructure.pipeline import normal_form
 
 SIZES = (256, 240, 252, 320, 64, 60, 16, 12, 8, 4, 1024, 1000)  # of which one is taken for symbolic sizes
 
@@ -44,11 +56,13 @@ def program_price(
     floats: Floats = DEFAULT_FLOATS,
     sizes: Mapping[str, int] | None = None,
     without: frozenset[str] = frozenset(),
+    priced: dict[Hashable, float] | None = None,
 ) -> float:
     """The price of one run of a program on a target, in the units of its table, launches and temporaries included.
 
     `sizes` are values of symbolic sizes; those that are not given are a few hundred each, as assumptions leave room.
-    `without` are names and families of forms that lowering does not take.
+    `without` are names and families of forms that lowering does not take. `priced` are the prices of others for the
+    same sizes, by normal form: this one is added, or it is that of another one which lowering makes alike.
 
     Raises:
         LowerError: the program cannot be lowered.
@@ -57,7 +71,12 @@ def program_price(
     fixed = {v.name for v in (*shape_vars(func), *sizing_scalars(func))}
     given = {name: n for name, n in known.items() if name in fixed}
     bound = specialize(func, given) if given else func
-    module, writer = code_alone(bound, target, Policy(floats, without=without))
+    policy = Policy(floats, without=without)
+    normal = normal_form(bound, target, policy)
+    alike = _form_of(normal.program)  # before passes change it
+    if priced is not None and alike in priced:
+        return priced[alike]
+    module, writer = code_alone(bound, target, policy, normal)
     namespace: dict[str, Any] = {}
     exec(module.text(), namespace)  # our own text, made above
     jitted = namespace[f"_{module.main.name}" if module.wide else module.main.name]
@@ -72,10 +91,63 @@ def program_price(
         found = [s for s in bound.scalars if names[s.name] in module.static]
         arguments |= {names[s.name]: known.get(s.name, min(SIZES[0], int(s.dtype.max))) for s in found}
         closed = jitted.trace(**arguments).jaxpr
-    return ArrayPrices(target, _priced(bound, target)).program(closed)
+    price = ArrayPrices(target, _prices_of_calls(bound, target)).program(closed)
+    if priced is not None:
+        priced[alike] = price
+    return price
 
 
-def _priced(func: PrimFunc, target: Target) -> dict[str, CallPrice]:
+def _form_of(program: Program) -> Hashable:
+    """A program in normal form, where loops run from and to what guards bound their variables by: programs that only
+    say in other ways when their statements run have one form."""
+    numbers: dict[Loop, int] = {}
+    statements: list[Hashable] = []
+    for statement in program.statements:
+        around = tuple(numbers.setdefault(loop, len(numbers)) for loop in statement.loops)
+        ends = _ends(statement)
+        told = {guard for guard in statement.guards if _bounds_fixed(guard, ends)}
+        guards = tuple(guard for guard in statement.guards if guard not in told)
+        trips = tuple((s.var, s.kind, *ends.get(s.var, (s.start, s.extent))) for s in statement.loops)
+        statements.append((around, trips, guards, statement.store, statement.tile, statement.speculated))
+    return tuple(statements), tuple(program.depth.items()), program.func.params
+
+
+def _ends(statement: Statement) -> dict[Var, tuple[int, int]]:
+    """The first and the last value of each variable around a statement that has a number for both, by its guards."""
+    ends: dict[Var, tuple[int, int]] = {}
+    for loop in statement.loops:
+        if isinstance(loop.start, Const) and isinstance(loop.extent, Const):
+            ends[loop.var] = int(loop.start.value), int(loop.start.value + loop.extent.value) - 1
+
+    def known(var: Var) -> tuple[Bound, Bound]:
+        return ends.get(var, (None, None))
+
+    for op, var, other in (side for guard in statement.guards for side in _sides(guard) if side[1] in ends):
+        first, last = ends[var]
+        low, high = interval(linear(other, known), known)
+        if op in ("ge", "gt") and low is not None:
+            first = max(first, low + (op == "gt"))
+        if op in ("le", "lt") and high is not None:
+            last = min(last, high - (op == "lt"))
+        ends[var] = first, last
+    return ends
+
+
+def _sides(guard: Expr) -> Iterator[tuple[str, Var, Expr]]:
+    """An inequality, as one of each side that is a variable."""
+    if isinstance(guard, Binary) and guard.op in ("ge", "gt", "le", "lt"):
+        if isinstance(guard.lhs, Var):
+            yield guard.op, guard.lhs, guard.rhs
+        if isinstance(guard.rhs, Var):
+            yield MIRRORED[guard.op], guard.rhs, guard.lhs
+
+
+def _bounds_fixed(guard: Expr, ends: Mapping[Var, object]) -> bool:
+    """Whether a guard says no more than from or to which number a variable with known ends runs."""
+    return any(var in ends and isinstance(other, Const) for _, var, other in _sides(guard))
+
+
+def _prices_of_calls(func: PrimFunc, target: Target) -> dict[str, CallPrice]:
     """The prices of the instructions of a program that have one, by name, for the shape that calls give the first
     result: those of the loops around come before its own extents."""
     return {
@@ -109,10 +181,11 @@ def pricing(
     A program that cannot be lowered has an infinite price.
     """
     sizes = usual_sizes(source)
+    priced: dict[Hashable, float] = {}
 
     def price(func: PrimFunc) -> float:
         try:
-            return program_price(func, target, floats, sizes, without)
+            return program_price(func, target, floats, sizes, without, priced)
         except LoopsatError:
             return float("inf")
 

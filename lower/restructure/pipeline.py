@@ -205,9 +205,11 @@ PASSES = (
 )
 
 
-def as_it_will_run(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Nests:
-    """The form of a function that emission writes."""
-    nests = _normal(func, target, policy, checks)
+def as_it_will_run(
+    func: PrimFunc, target: Target, policy: Policy, checks: bool = False, normal: Nests | None = None
+) -> Nests:
+    """The form of a function that emission writes; passes change its `normal` form, if that is known."""
+    nests = normal_form(func, target, policy, checks) if normal is None else normal
     for step in _taken(policy):
         nests = step.run(nests)
     return nests
@@ -228,7 +230,7 @@ def structure_steps(
         LowerError: the function cannot be lowered.
     """
     policy = Policy(floats, without=without)
-    nests = _normal(func, target, policy, checks=False)
+    nests = normal_form(func, target, policy)
     before = nests.loops()
     found: list[Step] = []
     seen: list[str] = []
@@ -258,7 +260,7 @@ def form_of(
     return as_it_will_run(func, target, Policy(floats, without=without)).loops()
 
 
-def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> Nests:
+def normal_form(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Nests:
     """A function as guarded stores, loops and stages written out."""
     plain = with_unrolled(without_bodies(func, policy.floats))
     plain = split_at_periods(plain) if policy.takes(PERIODS) else plain

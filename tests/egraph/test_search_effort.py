@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
+import egraph_rules.contexts.smt as smt
 from egraph_rules import optimize
 from egraph_rules.contexts import repeated
 from egraph_rules.contexts.context import NO_PERMISSION, Contexts
@@ -17,7 +18,7 @@ from egraph_rules.contexts.spoiling import of_use
 from egraph_rules.cost.whole import ranked
 from egraph_rules.engine.phases import Budget
 from egraph_rules.search.encode import Expander
-from ir import PrimFunc, parse
+from ir import PrimFunc, parse, to_script
 from ir.analysis.contents import Contents
 from ir.analysis.effects import EffectAnalysis, LoopSets, steady_buffers, stored_places
 from ir.dtypes import DType
@@ -352,6 +353,49 @@ def squares(M: T.Buffer((20, 20), "int32"), S: T.Buffer((20, 20), "int32")):
 """
     step = "T.min(S[i - 1, j], T.min(S[i, j - 1], S[i - 1, j - 1])) + 1"
     assert optimize(parse(text.format(step))["squares"]).report.questions < 2200  # twice as many, were they
+
+
+def test_sums_over_elements_that_nothing_is_known_of_are_not_followed_for_a_value() -> None:
+    text = """
+@T.prim_func
+def blur(A: T.Buffer((64, 64), "float32"), O: T.Buffer((64, 64), "float32")):
+    S = T.alloc_buffer((65, 65), "float32")
+    for y in range(65):
+        S[y, 0] = 0.0
+    for x in range(65):
+        S[0, x] = 0.0
+    for y, x in T.grid(64, 64):
+        S[y + 1, x + 1] = A[y, x] + S[y, x + 1] + S[y + 1, x] - S[y, x]
+    for y, x in T.grid(64, 64):
+        O[y, x] = S[T.min(y + 5, 64), T.min(x + 5, 64)] - S[T.max(y - 4, 0), T.max(x - 4, 0)]
+"""
+    assert optimize(parse(text)["blur"]).report.questions < 1600  # 1,836, were they
+
+
+def test_conditions_on_products_that_some_values_refute_are_not_put_to_a_prover(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = """
+@T.prim_func
+def shifted(A: T.Buffer((64, 3), "float32"), B: T.Buffer((64,), "float32")):
+    for s in range(6):
+        for i, u in T.grid(64, 3):
+            if i + (u - 1) * (T.int32(32) >> s) >= 0 and i + (u - 1) * (T.int32(32) >> s) < 64:
+                B[i] = B[i] + A[i + (u - 1) * (T.int32(32) >> s), u]
+
+@T.prim_func
+def whole(A: T.Buffer((64, n), "float32"), n: T.int32):
+    for i, j in T.grid(64, n):
+        if i * n + j < 64 * n:
+            A[i, j] = 0.0
+"""
+    asked: list[Expr] = []
+    plain = smt.decide
+    monkeypatch.setattr(smt, "decide", lambda cond, *rest, **how: (asked.append(cond), plain(cond, *rest, **how))[1])
+    optimize(parse(text)["shifted"])
+    assert not asked
+    assert "if" not in to_script(optimize(parse(text)["whole"]).best)
+    assert asked
 
 
 def test_places_that_data_give_are_not_told_apart_by_cases() -> None:
