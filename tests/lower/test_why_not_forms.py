@@ -52,7 +52,7 @@ def test_freedoms_that_are_missing_are_named() -> None:
 
 
 def test_families_and_switches() -> None:
-    assert "2 forms: mesh.owner_computes, mesh.partial_results\n   only for kernels on a mesh" in loopsat.why_not(
+    assert "3 forms: mesh.owner_computes, mesh.partial_results, mesh.lookups\n   only for kernels on a mesh" in loopsat.why_not(
         FUNC, "mesh"
     )
     assert "switched off" in loopsat.why_not(FUNC, "structure.skewing", without=["structure"])
