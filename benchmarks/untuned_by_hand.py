@@ -6345,12 +6345,6 @@ def patch_merge(X, W):
     return (r - m) * lax.rsqrt(v + 1e-05) @ W
 
 
-def _box(n, seed=0):
-    r = np.random.default_rng(seed)
-    a = r.random((n, 2))
-    return np.concatenate([a, a + 0.05 + 0.3 * r.random((n, 2))], 1).astype(np.float32)
-
-
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -7445,7 +7439,7 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "tent_map_lyapunov": lambda d: {"r": 3.0 + d.unit(400)},
     "ctc_greedy": lambda d: {"L": d.floats(32, 200, 29)},
     "soft_nms": lambda d: {"S": d.unit(80, 64), "I": d.unit(80, 64, 64) * 0.3},
-    "giou": lambda d: {"A": _box(300), "B": _box(200, 1)},
+    "giou": lambda d: {"A": _box(d, 300) * 0.02, "B": _box(d, 200) * 0.02},
     "chamfer_clouds": lambda d: {"A": d.floats(4, 600, 3), "B": d.floats(4, 500, 3)},
     "farthest_points": lambda d: {"P": d.floats(1000, 3)},
     "voxel_pool": lambda d: {"P": 0.999 * d.unit(5000, 3), "F": d.floats(5000, 16)},
