@@ -1,7 +1,8 @@
 """Elements of buffers that nothing stores to, as variables: equal places hold equal values, and what is assumed holds.
 
 An index such as `i - w[i]` is no affine function of the loops around it. With a variable for the element it is one, and
-two instances of a statement that read the same element move by the same distance.
+two instances of a statement that read the same element move by the same distance. What a register holds that is never
+ahead of a loop, as the best place so far, is such a variable too, though its value changes.
 """
 
 from __future__ import annotations

@@ -17,9 +17,10 @@ from ir.nodes import Binary, Const, Expr, Select, Unary, Var
 from ir.presburger.points import NoValueError, evaluated, has_values
 from ir.traverse import free_vars, walk_expr
 from lower.analysis.linear_forms import Linear
+from lower.array.values import INFIX
 from lower.array.views import Axis
 from lower.program.build import Arg, as_expr, call, every, infix
-from lower.program.nodes import JaxExpr, Lambda, Name, Operator, Tuple
+from lower.program.nodes import JaxExpr, Lambda, Name, Tuple
 from lower.program.nodes import Unary as Signed
 
 FEWEST = 1 << 10  # iterations that are worth a table
@@ -44,12 +45,6 @@ def writers(shape, ranges, store):
     found[tuple(places)] = at
     return found
 '''
-
-_SIGNS: dict[str, Operator] = {
-    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "floormod": "%", "bitand": "&", "bitor": "|", "bitxor": "^",
-    "shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&",
-    "or": "|",
-}  # fmt: skip
 
 
 class IndexTable(Struct, frozen=True):
@@ -120,7 +115,7 @@ def index_table(
     sizes, counts = [n.const for n in shape], [a.extent.const for a in axes]
     if not (FEWEST <= prod(counts) <= MOST and prod(sizes) <= MOST_ELEMENTS):
         return None
-    lines = [np.arange(a.low.const, a.low.const + a.extent.const).reshape((-1, *(1,) * k)) for k, a in _placed(axes)]
+    lines = np.ix_(*(np.arange(a.low.const, a.low.const + a.extent.const) for a in axes))
     places = _places(sizes, indices, guards, {a.var: x for a, x in zip(axes, lines, strict=True)}, counts)
     if places is None:
         return None
@@ -129,11 +124,6 @@ def index_table(
     kept = every([_code(g, names) for g in guards]) if guards else as_expr(True)
     store = Lambda(tuple(names.values()), Tuple((kept, *(_code(i, names) for i in indices))))
     return IndexTable(tuple(axes), tuple(sizes), len(places), single, store)
-
-
-def _placed(axes: Sequence[Axis]) -> list[tuple[int, Axis]]:
-    """The axes, each with how many are inside of it."""
-    return [(len(axes) - 1 - k, a) for k, a in enumerate(axes)]
 
 
 def _places(
@@ -169,7 +159,7 @@ def _written(expr: Expr) -> bool:
 def _plain(e: Expr) -> bool:
     match e:
         case Binary(op=op):
-            known = op in _SIGNS or op in ("min", "max")
+            known = op in INFIX or op in ("min", "max")
             return known and (e.lhs.dtype.is_signed or e.lhs.dtype is DType.BOOL)
         case Unary(op=op):
             return op in ("neg", "bitnot", "not") and (e.dtype.is_signed or op == "not")
@@ -193,7 +183,7 @@ def _code(expr: Expr, names: Mapping[Var, str]) -> JaxExpr:
         case Binary(op="min" | "max" as op, lhs=a, rhs=b):
             return call("np.minimum" if op == "min" else "np.maximum", code(a), code(b))
         case Binary(op=op, lhs=a, rhs=b):
-            return infix(code(a), _SIGNS[op], code(b))
+            return infix(code(a), INFIX[op], code(b))
         case Select(cond=c, then=a, other=b):
             return call("np.where", code(c), code(a), code(b))
         case _:

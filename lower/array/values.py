@@ -38,7 +38,7 @@ class Value(Struct, frozen=True):
     opposite: Value | None = None  # the value of other sign, where this one begins with a minus
 
 
-_INFIX: dict[str, Operator] = {
+INFIX: dict[str, Operator] = {
     "add": "+",
     "sub": "-",
     "mul": "*",
@@ -417,7 +417,7 @@ class Translator:
         if op in _CALLS:
             return Value(call(_CALLS[op], a.code, b.code), axes, weak=a.weak and b.weak)
         weak = a.weak and b.weak and op not in ("and", "or", *COMPARE_OPS)
-        return Value(infix(a.code, _INFIX[op], b.code), axes, python, weak or python)
+        return Value(infix(a.code, INFIX[op], b.code), axes, python, weak or python)
 
     def _cast(self, a: Value, source: DType, dtype: DType) -> Value:
         if source is dtype:

@@ -69,11 +69,17 @@ def _over_all_keys(
     if size.const * steps.extent.const > MOST:
         return s
     keys = loop_over(Var(new.name("key"), key.dtype), Box(number(0), size, exact=True), boxes)
+    return _at_its_key(s, 0, keys)
+
+
+def _at_its_key(s: Statement, dim: int, keys: Loop) -> Statement:
+    """An update over all keys along a dimension, which changes the element of its own key only."""
+    assert s.update is not None
     op, term = s.update
-    place = Load(s.buffer, (keys.var,))
-    store = replace(s.store, indices=place.indices, value=Binary(op, place, term))
-    guards = (*s.guards, Binary("eq", key, keys.var))
-    return replace(s, loops=(*s.loops, keys), guards=guards, store=store, update=s.update)
+    indices = tuple(keys.var if d == dim else i for d, i in enumerate(s.store.indices))
+    store = replace(s.store, indices=indices, value=Binary(op, Load(s.buffer, indices), term))
+    guards = (*s.guards, Binary("eq", s.store.indices[dim], keys.var))
+    return replace(s, loops=(*s.loops, keys), guards=guards, store=store)
 
 
 def keys_as_products(program: Program, target: Target) -> None:
@@ -103,9 +109,5 @@ def _product(s: Statement, program: Program, target: Target) -> Statement | None
         return None
     if not cheaper("keys as products", size.const * target.contraction, _STORED * target.store_by_data):
         return None
-    op, term = s.update
-    var = Var(program.fresh("key"), key.dtype)
-    place = Load(s.buffer, tuple(var if d == dim else i for d, i in enumerate(s.store.indices)))
-    store = replace(s.store, indices=place.indices, value=Binary(op, place, term))
-    keys = Loop(var, const(0, key.dtype), const(size.const, key.dtype))
-    return replace(s, loops=(*s.loops, keys), guards=(Binary("eq", key, var),), store=store)
+    keys = Loop(Var(program.fresh("key"), key.dtype), const(0, key.dtype), const(size.const, key.dtype))
+    return _at_its_key(s, dim, keys)

@@ -124,16 +124,25 @@ def flattened(
     if arrays is None:
         return None
     statements = arrays.statements
-    fixed = read_by_bounds(statements)
-    made = {row: level, ordered: level, **dict.fromkeys(arrays.arrays, level)}
-    for local in sorted({b for s in group for b in s.buffers()}, key=lambda b: b.name):
-        if depth.get(local, 0) > level + 1:
-            if local in fixed:
-                return None
-            copy = replace(local, name=new.name(local.name))
-            statements = [moved(s, local, copy) for s in statements]
-            made[copy] = depth[local] - 1
+    inside = {b for s in group for b in s.buffers() if depth.get(b, 0) > level + 1}
+    if not inside.isdisjoint(read_by_bounds(statements)):
+        return None
+    statements, copies = _with_copies(statements, inside, depth, new)
+    made = {row: level, ordered: level, **dict.fromkeys(arrays.arrays, level), **copies}
     return Flat(testing, ordered, [*first, *arrays.first], writer.in_row(statements, row), made, writer.boxes)
+
+
+def _with_copies(
+    statements: list[Statement], inside: Collection[Buffer], depth: Mapping[Buffer, int], new: Fresh
+) -> tuple[list[Statement], dict[Buffer, int]]:
+    """Statements with other locals in place of those `inside` of two loops that become one, and of how many loops
+    these have copies."""
+    made: dict[Buffer, int] = {}
+    for local in sorted(inside, key=lambda b: b.name):
+        copy = replace(local, name=new.name(local.name))
+        statements = [moved(s, local, copy) for s in statements]
+        made[copy] = depth[local] - 1
+    return statements, made
 
 
 class _Writer:
@@ -252,11 +261,8 @@ def collapsed(
         inner.var: to_expr(atom(Binary("floormod", both.var, size)) + n.low, both.var),
     }
     bounds = () if n.exact else own_bounds(inner)
-    copies = {b: replace(b, name=new.name(b.name)) for b in sorted(locals_, key=lambda b: b.name)}
     found: list[Statement] = []
     for s in group:
         here = mapped(replace(s, guards=(*bounds, *s.guards)), lambda e: substitute_expr(e, at))
-        for old, copy in copies.items():
-            here = moved(here, old, copy)
         found.append(replace(here, loops=(*s.loops[:level], both, *s.loops[level + 2 :])))
-    return Collapsed(found, {copy: depth[old] - 1 for old, copy in copies.items()})
+    return Collapsed(*_with_copies(found, locals_, depth, new))

@@ -177,11 +177,12 @@ class InstructionForms(ABC):
 
     def tried(self, make: Callable[[], Made], depth: Mapping[Buffer, int] | None = None) -> tuple[Made, State]:
         """What is made, with some more locals, and the program as it is then; it is left as it was."""
-        kept = self.program.copied()
+        kept, known = self.program.copied(), self.by_position
         self.program.depth.update(depth or {})
         made = make()
         after = self.program.copied()
         self.program.restore(kept)
+        self.by_position = known
         return made, after
 
     def _own(self, group: Iterable[Statement], level: int) -> set[Buffer]:
@@ -206,15 +207,6 @@ class InstructionForms(ABC):
     ) -> tuple[tuple[Node, ...], dict[Buffer, int], list[Buffer]] | None:
         """Nodes with scans in place of a loop, depths of all locals then, and arrays that may hold anything; statements
         that are `apart` have a loop of their own behind it."""
-        kept = self.by_position
-        try:
-            return self._planned_with_scans(group, level, pending, apart)
-        finally:
-            self.by_position = kept
-
-    def _planned_with_scans(
-        self, group: list[Statement], level: int, pending: frozenset[Loop], apart: Collection[int]
-    ) -> tuple[tuple[Node, ...], dict[Buffer, int], list[Buffer]] | None:
         loop = group[0].loops[level]
         box = self._whole_box(loop)
         if box is None:

@@ -95,10 +95,14 @@ def _on_program(change: Callable[[Program], None]) -> Callable[[Nests], Nests]:
     return run
 
 
-def _on_target(change: Callable[[Program, Target], None], nests: Nests) -> Nests:
-    """What a pass leaves that changes statements by prices."""
-    change(nests.program, nests.target)
-    return nests
+def _by_prices(change: Callable[[Program, Target], None]) -> Callable[[Nests], Nests]:
+    """A pass that changes statements where prices say so."""
+
+    def run(nests: Nests) -> Nests:
+        change(nests.program, nests.target)
+        return nests
+
+    return run
 
 
 def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Nests], Nests]:
@@ -170,7 +174,7 @@ PASSES = (
     Pass(
         KEYS_AS_PRODUCTS,
         "before planning, for which keys are axes",
-        lambda nests: _on_target(keys_as_products, nests),
+        _by_prices(keys_as_products),
     ),
     Pass(
         PLANNING,
