@@ -25,7 +25,7 @@ from egraph_rules.contexts.assumed import assumed_conditions, conjuncts, of_trip
 from egraph_rules.contexts.elements import elements, is_told, place, values_of_name, values_of_trip
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
-from egraph_rules.contexts.handed import counted, handed, unstored_yet
+from egraph_rules.contexts.handed import counted, handed, stored_value, unstored_yet
 from egraph_rules.contexts.induction import recurrent_bounds, still_held, written_again
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
@@ -425,19 +425,13 @@ class Contexts:
             self.effects.kept(f.known, stmt, f.domain),
             still_held(self, f, stmt, f.domain),
             counted(f, stmt, self._defined),
-            self._stored_number(facts, stmt),
+            stored_value(self, facts, stmt) if isinstance(stmt, Store) else {},
         )
         if not self._decides:
             return told
         told = held.joined(told, self._numbers.after(f, stmt))
         bounds = recurrent_bounds(self, facts, stmt, self._numbers)
         return held.joined(told, *(self._numbers.among(b, told) for b in bounds))
-
-    def _stored_number(self, facts: int, stmt: Stmt) -> Contents:
-        """The number that a store leaves, where its value is one by what is known before it."""
-        spot = pb.point(stmt.indices) if isinstance(stmt, Store) and has_loads(stmt.value) else None
-        number = None if spot is None else self.value(facts, cast(Store, stmt).value)
-        return {(cast(Store, stmt).buffer, number): spot} if spot is not None and isinstance(number, Const) else {}
 
     def _let(self, facts: int, stmt: Let) -> int:
         f = self._facts[facts]

@@ -8,7 +8,7 @@ others is, by induction, between as many times these as there were iterations.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import islpy as isl
 from msgspec.structs import replace
@@ -18,14 +18,15 @@ from egraph_rules.contexts.facts import Facts
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.conditions import conjunction, negate
-from ir.analysis.contents import Contents
+from ir.analysis.contents import Contents, Value
 from ir.analysis.definedness import is_defined
 from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before, later_by
-from ir.nodes import Binary, Buffer, Const, Expr, For, If, Load, Select, Seq, Stmt, Store, Undef, Var, const
+from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, Undef, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.intervals import Range, combined
 from ir.presburger.polynomials import polynomial, summed
+from ir.program.calls import minus, plus
 from ir.traverse import (
     bound_var,
     buffers_written,
@@ -33,13 +34,19 @@ from ir.traverse import (
     conjuncts_of,
     free_vars,
     has_loads,
+    has_undef,
+    is_const,
     loads,
+    map_expr,
     reads,
     stmt_children,
     substitute_expr,
     walk,
     with_children,
 )
+
+if TYPE_CHECKING:
+    from egraph_rules.contexts.context import Contexts
 
 _NONE: Range = (0, 0)
 _MOST_BACK = 4  # iterations: what is in use longer than that is no register
@@ -168,6 +175,28 @@ def counted(f: Facts, stmt: Stmt, defined: Collection[Buffer]) -> Contents:
     return _counted(f, stmt, stmt.start + stmt.extent, defined) if runs else {}
 
 
+def stored_value(contexts: Contexts, facts: int, store: Store) -> Contents:
+    """What a store leaves, where its value is one by what is known before it: a number, or how far a counter is."""
+    spot = pb.point(store.indices)
+    if spot is None or not has_loads(store.value):
+        return {}
+    value = contexts.value(facts, store.value)
+    if not isinstance(value, Const) and store.value.dtype.is_signed and not any(map(free_vars, store.indices)):
+        value = _tidied(map_expr(store.value, lambda e: _known(contexts, facts, e)))
+    return {(store.buffer, value): spot} if value is not None and _plain(value) else {}
+
+
+def _plain(value: Value) -> bool:
+    """Whether a value is one of scalars, the same at all places."""
+    names = (v.name for v in free_vars(value))
+    return not (has_loads(value) or has_undef(value) or any(n.startswith("$") for n in names))
+
+
+def _known(contexts: Contexts, facts: int, expr: Expr) -> Expr:
+    found = contexts.contents(facts, expr.buffer, expr.indices) if isinstance(expr, Load) else None
+    return expr if found is None else found
+
+
 def _left_before(f: Facts, loop: For, body: Effects, established: Contents) -> Contents:
     """What is read and was left by one of the last iterations, and before there were as many by the program before.
 
@@ -228,28 +257,141 @@ def _tidied(expr: Expr) -> Expr:
 
 
 def _counted(f: Facts, loop: For, now: Expr, defined: Collection[Buffer]) -> Contents:
-    """Between which numbers elements are that started at one, when the variable of the loop has come to `now`."""
-    dtype, count = loop.var.dtype, pb.affine(now - loop.start)
-    started = [(b, int(v.value), r) for b, v, r in held.constants(f.known) if b.dtype is dtype]
+    """What elements are that started at a value, or between which numbers, when the variable has come to `now`."""
+    dtype, turns = loop.var.dtype, minus(now, loop.start)
+    started = [
+        (b, v, r)
+        for (b, v), r in f.known.items()
+        if b.dtype is dtype and not (held.is_condition(b, v) or not _plain(v))
+    ]
+    count = pb.affine(turns)
     if not started or count is None or not dtype.is_signed:
         return {}
     out: Contents = {}
     written, domain = buffers_written(loop.body), f.domain.intersect(LoopSets.of(loop).may)
-    names = {v.name: v for v in free_vars(now - loop.start)}
+    names = {v.name: v for v in free_vars(turns)}
     for buffer, first, region in started:
-        step = _step(loop.body, buffer, region, domain, defined) if buffer in written else None
-        if step is None:
+        if buffer not in written:
             continue
-        moved = [count.mul(pb.number(n)) for n in step]
-        ends = [readback.expression(m.add(pb.number(first)), names) for m in moved]
-        if any(end.dtype is not dtype for end in ends):
+        value = _reached(loop, buffer, first, region, domain, now)
+        if value is not None:
+            out[buffer, value] = region
+        step = _step(loop.body, buffer, region, domain, defined) if isinstance(first, Const) else None
+        if step is None or not isinstance(first, Const):
             continue
-        if step[0] == step[1] and all(domain.is_subset(pb.within(m, dtype)) for m in (count, moved[0])):
-            out[buffer, ends[0]] = region  # which does not overflow where the element does not
-        element = held.element(buffer)
-        out[buffer, Binary("ge", element, ends[0])] = region
-        out[buffer, Binary("le", element, ends[1])] = region
+        moved = (count.mul(pb.number(n)).add(pb.number(int(first.value))) for n in step)
+        ends = [readback.expression(m, names) for m in moved]
+        if all(end.dtype is dtype for end in ends):
+            element = held.element(buffer)
+            out[buffer, Binary("ge", element, ends[0])] = region
+            out[buffer, Binary("le", element, ends[1])] = region
     return out
+
+
+def _reached(loop: For, buffer: Buffer, first: Expr, region: isl.Set, domain: isl.Set, now: Expr) -> Expr | None:
+    """What elements are that a loop adds a value to in each turn, when its variable has come to `now`."""
+    step, turns = _addend(loop.body, buffer, region, domain), minus(now, loop.start)
+    if step is None:
+        return None
+    if loop.var in free_vars(step):
+        moved = _series(step, loop, now)
+        fits = isinstance(moved, Binary) and _fits(moved.lhs, domain)  # the product, before it is halved
+    else:
+        moved = _times(turns, step)
+        parts = [pb.affine(e) for e in (turns, moved)]
+        fits = all(p is not None and domain.is_subset(pb.within(p, buffer.dtype)) for p in parts)
+        fits = fits or all(_not_negative(e, domain) for e in (first, turns, step))
+    # Which does not overflow where the element does not.
+    return _tidied(plus(first, moved)) if moved is not None and fits else None
+
+
+def _series(step: Expr, loop: For, now: Expr) -> Expr | None:
+    """The sum of `a * i + b` over the turns i of a loop before `now`."""
+    form = pb.affine(step)
+    if form is None or form.n_piece() != 1:
+        return None
+    names = {v.name: v for v in free_vars(step)}
+    (_, piece), *_ = form.get_pieces()
+    at = piece.find_dim_by_name(isl.dim_type.param, loop.var.name)
+    slope = piece.get_coefficient_val(isl.dim_type.param, at)
+    if not slope.is_int() or piece.dim(isl.dim_type.div):
+        return None
+    rest = pb.affine(minus(step, _times(const(slope.to_python(), step.dtype), loop.var)))
+    if rest is None:
+        return None
+    twice = plus(
+        _times(const(slope.to_python(), step.dtype), minus(plus(now, loop.start), const(1, step.dtype))),
+        _times(const(2, step.dtype), readback.expression(rest, names)),
+    )
+    return Binary("floordiv", _times(_tidied(twice), minus(now, loop.start)), const(2, step.dtype))
+
+
+def _fits(expr: Expr, domain: isl.Set) -> bool:
+    """Whether no part of a value can leave its dtype."""
+    low, high = intervals.bounds(expr, domain)
+    return expr.dtype.min < low and high < expr.dtype.max and all(_fits(e, domain) for e in children(expr))
+
+
+def _not_negative(expr: Expr, domain: isl.Set) -> bool:
+    """Whether neither a value nor any part of it is negative."""
+    if isinstance(expr, Binary) and expr.op in ("add", "mul"):
+        return _not_negative(expr.lhs, domain) and _not_negative(expr.rhs, domain)
+    value = pb.affine(expr)
+    return value is not None and domain.is_subset(value.ge_set(pb.number(0)))
+
+
+def _times(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return const(int(a.value) * int(b.value), a.dtype)
+    return b if is_const(a, 1) else a if is_const(b, 1) else Binary("mul", a, b)
+
+
+def _addend(stmt: Stmt, buffer: Buffer, region: isl.Set, domain: isl.Set) -> Expr | None:
+    """What a statement adds to an element, which is all of a region; None where that is not one value."""
+    match stmt:
+        case _ if buffer not in buffers_written(stmt):
+            return const(0, buffer.dtype)
+        case Store():
+            spot = pb.point(stmt.indices)
+            sure = spot is not None and not any(map(free_vars, stmt.indices)) and region.is_subset(spot)
+            return _amount(stmt) if sure else None
+        case If(then=then, other=other):
+            arms = [_addend(arm, buffer, region, domain) for arm in (then, other)]
+            return arms[0] if arms[0] is not None and arms[1] is not None and arms[0].same(arms[1]) else None
+        case For(extent=extent, body=body) as loop:
+            step, count = _addend(body, buffer, region, domain.intersect(LoopSets.of(loop).may)), pb.affine(extent)
+            runs = count is not None and domain.is_subset(count.ge_set(pb.number(0)))
+            if step is None or not runs or extent.dtype is not buffer.dtype:
+                return None
+            return (
+                _series(step, loop, plus(loop.start, extent)) if loop.var in free_vars(step) else _times(extent, step)
+            )
+        case Seq(stmts=parts):
+            total: Expr | None = const(0, buffer.dtype)
+            for part in parts:
+                step = _addend(part, buffer, region, domain)
+                total = None if total is None or step is None else plus(total, step)
+            return total
+        case Let(var=var, body=body):
+            step = _addend(body, buffer, region, domain)
+            return None if step is None or var in free_vars(step) else step
+        case Alloc(body=body):
+            return _addend(body, buffer, region, domain)
+        case _:
+            return None
+
+
+def _amount(store: Store) -> Expr | None:
+    """What `B[i] = B[i] + e` adds to its element, where that reads nothing."""
+    element, zero = Load(store.buffer, store.indices), const(0, store.buffer.dtype)
+    match store.value:
+        case Binary(op="add", lhs=a, rhs=b) if element.same(a) or element.same(b):
+            amount = b if element.same(a) else a
+        case Binary(op="sub", lhs=a, rhs=b) if element.same(a):
+            amount = minus(zero, b)
+        case _:
+            return None
+    return amount if _plain(amount) else None
 
 
 def _step(stmt: Stmt, buffer: Buffer, region: isl.Set, domain: isl.Set, defined: Collection[Buffer]) -> Range | None:

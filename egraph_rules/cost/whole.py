@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ir.analysis.legality import update_of
 from ir.instructions import instruction_of
 from ir.nodes import Alloc, For, Load, PrimFunc, Seq, Stmt, Store
-from ir.traverse import has_load, map_stmt, stores_in, walk
+from ir.traverse import all_exprs, has_load, map_stmt, stores_in, walk
 
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
 STORES = 60  # of all programs that are priced as a whole: it takes lowering some 20 ms a statement
@@ -65,6 +65,7 @@ def ranked(
         cheaper = [*cheaper[:1], few, *(p for p in cheaper[1:] if p[1] != few[1])]
     dearer = [p for p in found if p[0] > given[0]]
     cheaper += _without_turns([*dearer, *(p for p in called if p not in cheaper)], given)
+    cheaper += [p for p in _shorter(dearer, cheaper[0] if cheaper else given, given) if p not in cheaper]
     if not cheaper:
         return Ranking([given, *(p for p in found if p[1] != given[1])], [])
     most = max(STORES // max(_stores(given[1]), 1) - 1, 1)
@@ -137,6 +138,18 @@ def _without_turns(others: list[Priced], given: Priced) -> list[Priced]:
     prices of a search take all but a library for vector code."""
     turns, calls = _recurrences(given[1]), _instances(given[1])
     return [p for p in others if _recurrences(p[1]) < turns or _instances(p[1]) > calls][:1]
+
+
+def _shorter(others: list[Priced], best: Priced, given: Priced) -> list[Priced]:
+    """The shortest of other programs that is not much dearer, where it takes far less to say what is done: of a loop
+    that was unrolled by hand, say, the terms of an iteration are read far apart from those of the next."""
+    near = [p for p in others if p[0] <= FUSED * given[0]]
+    short = min(near, key=lambda p: (_nodes(p[1]), p[0]), default=best)
+    return [short] if 3 * _nodes(short[1]) <= 2 * _nodes(best[1]) else []
+
+
+def _nodes(stmt: Stmt) -> int:
+    return sum(1 for _ in all_exprs(stmt))
 
 
 def _instances(stmt: Stmt) -> int:

@@ -100,7 +100,8 @@ def forwarded(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     new = _all_at_once(stmt, users, here) if several else None
     if new is None and users.may_go(stmt.buffer, here):
         new = _without({stmt.buffer}, stmt, here)
-    if new is not None and _may_be_cheaper(new, stmt):
+    in_turn = new is not None and any(_hands_on(part, stmt.buffer) for part in users.parts[stmt.buffer])
+    if new is not None and _may_be_cheaper(new, stmt, in_turn=in_turn):
         yield new
 
 
@@ -156,7 +157,8 @@ class _Users(Struct):
             return map_expr(expr, told)
 
         without = (map_stmt(part, computed, partial(_unstored, {buffer})) for part in parts)
-        return sum(map(_PRICES.program, without)) < sum(map(_PRICES.program, parts)) + CPU.kernel
+        most = FUSED if any(_hands_on(part, buffer) for part in parts) else 1.0
+        return sum(map(_PRICES.program, without)) < most * sum(map(_PRICES.program, parts)) + CPU.kernel
 
     def _sums_up(self, buffer: Buffer, here: Here) -> bool:
         """Whether elements are sums over a loop, of floats: what they hold is then no expression."""
@@ -182,12 +184,23 @@ def _chosen(value: Expr) -> Expr:
     return value
 
 
-def _may_be_cheaper(new: Stmt, stmt: Stmt) -> bool:
+def _hands_on(stmt: Stmt, buffer: Buffer, around: tuple[Var, ...] = ()) -> bool:
+    """Whether iterations of a loop store where others do: without the buffer they may not have to run in turn."""
+    match stmt:
+        case Store(indices=indices):
+            return stmt.buffer == buffer and not {*around} <= {*indices}
+        case For(var=var, body=body):
+            return _hands_on(body, buffer, (*around, var))
+        case _:
+            return any(_hands_on(part, buffer, around) for part in stmt_children(stmt))
+
+
+def _may_be_cheaper(new: Stmt, stmt: Stmt, *, in_turn: bool) -> bool:
     """Whether a price as a whole may find one statement cheaper than another one: it is but for the conditions of
-    choices, and with them not much dearer."""
+    choices, and with them not much dearer. Where iterations ran `in_turn`, that is what it may gain."""
     if _PRICES.program(new) >= FUSED * _PRICES.program(stmt):
         return False
-    return _PRICES.program(_bare(new)) < _PRICES.program(_bare(stmt))
+    return in_turn or _PRICES.program(_bare(new)) < _PRICES.program(_bare(stmt))
 
 
 def _bare(stmt: Stmt) -> Stmt:

@@ -44,11 +44,14 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
-from ir.program.calls import of_dtype
+from ir.program.calls import minus, of_dtype, plus
 from ir.program.edit import nest
 from ir.traverse import (
     all_exprs,
     always_evaluated,
+    buffers_accessed,
+    buffers_read,
+    buffers_written,
     free_vars,
     has_loads,
     loads,
@@ -164,8 +167,8 @@ def cut_around(
         return None
     if not here.domain.is_subset(pb.forget(region, (var.name,))):
         return None  # in some states there is no such iteration, so that the parts have no bounds
-    low, high = _ends(region, var.name)
-    first, last = _ends(inside, var.name)
+    low, high = ends(region, var.name)
+    first, last = ends(inside, var.name)
     if low is None or high is None or first is None or last is None:
         return None
     at = pb.symbol(var.name)
@@ -184,7 +187,7 @@ def cut_around(
     return parts
 
 
-def _ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | None]:
+def ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | None]:
     """The least and the greatest value of a variable, as functions of the others."""
     line = pb.line(region, name)
     if line is None:
@@ -215,6 +218,33 @@ def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return pb.forget(found, pb.variables(found) - scope)
 
     yield from _shortened(stmt, here, seen)
+
+
+@rewrite(
+    law="for i in n: (s; B[x] = e; t)  =  for i in n: (s; t); B[x] = e with i = n - 1   where x is the same in all",
+    because="of several values that are stored in one place the last is what remains",
+)
+def last_store(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Store after a loop what each iteration stores to one place, and nothing in the loop looks at."""
+    if not isinstance(stmt, For) or stmt.kind == "vectorized" or has_loads(stmt.extent):
+        return
+    parts = stmt.body.stmts if isinstance(stmt.body, Seq) else (stmt.body,)
+    for k, part in enumerate(parts):
+        steady = isinstance(part, Store) and stmt.var not in free_vars(*part.indices)
+        if isinstance(part, Store) and steady and not any(map(has_loads, part.indices)):
+            rest = (*parts[:k], *parts[k + 1 :])
+            used = buffers_read(part.value).union(*map(buffers_accessed, rest))
+            apart = part.buffer not in used and buffers_read(part.value).isdisjoint(
+                b for s in rest for b in buffers_written(s)
+            )
+            if apart and here.truth(stmt.extent >= 1) and _harmless(stmt, part, here):
+                last = folded(minus(plus(stmt.start, stmt.extent), const(1, stmt.var.dtype)))
+                yield seq(replace(stmt, body=seq(*rest)) if rest else SKIP, substitute(part, {stmt.var: last}))
+
+
+def _harmless(loop: For, part: Stmt, here: Here) -> bool:
+    inside = here.iteration(loop)
+    return inside is not None and inside.harmless(part)
 
 
 @rewrite(
@@ -261,7 +291,7 @@ def _shortened(loop: For, here: Here, iterations: Callable[[], isl.Set]) -> Iter
         yield SKIP
         return
     strided = pb.within_budget(lambda: _strided(loop, found), None)
-    new = pb.within_budget(lambda: _bounds(loop, here, found), None) if strided is None else None
+    new = pb.within_budget(lambda: least_range(loop, here, found), None) if strided is None else None
     if strided is not None:
         yield strided
     elif new is not None and (not new[0].same(loop.start) or not new[1].same(loop.extent)) and _pays(loop, *new):
@@ -380,7 +410,7 @@ def _adding(stmt: Stmt, here: Here) -> isl.Set:
             return pb.always()
 
 
-def _bounds(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
+def least_range(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
     """Start and extent of the least range that contains the useful iterations; None if they are no better."""
     line = pb.line(useful, loop.var.name)
     if line is None:
@@ -536,6 +566,7 @@ LOOP_RULES = (
     around_gap,
     one_iteration,
     needed_iterations,
+    last_store,
     single_iteration,
     no_iteration,
     whole_range,

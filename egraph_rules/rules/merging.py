@@ -1,24 +1,54 @@
-"""Loops over one range that share a buffer become one (loop fusion).
+"""Loops put together: those of a nest that walk along one position, and loops over one range that share a buffer.
 
-That every loop of a group may be merged with the next is asked of pairs, and only of those that share a buffer which
+Tiles of a loop are joined, and two loops coalesced of which the body needs only the position that both count. That
+loop of a group may be merged with the next (loop fusion) is asked of pairs, and only of those that share a buffer which
 one of them writes: a program of n loops in a row has about n such pairs, and effects of groups are never worked out.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import islpy as isl
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
+from egraph_rules.cost.prices import accumulates
 from egraph_rules.rules.cases import joined
+from egraph_rules.rules.loops import ends
+from egraph_rules.rules.splitting import stays_within, tidied
 from ir.analysis.effects import Effects, Regions, clash, meeting
-from ir.nodes import Assert, Assume, Buffer, For, Seq, Stmt, Store
+from ir.analysis.legality import check_order
+from ir.dtypes import DType
+from ir.floats import Floats
+from ir.fold import fold
+from ir.naming import fresh
+from ir.nodes import SKIP, Assert, Assume, Binary, Buffer, Const, Expr, For, Let, Load, Seq, Stmt, Store, Var, const
+from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.traverse import has_kind, has_loads, seq, walk
+from ir.presburger.polynomials import polynomial, summed, written
+from ir.program.calls import minus, of_dtype
+from ir.program.edit import nest, plus
+from ir.traverse import (
+    all_exprs,
+    bound_var,
+    children,
+    free_vars,
+    has_kind,
+    has_loads,
+    map_stmt,
+    seq,
+    stmt_exprs,
+    stores_in,
+    substitute,
+    substitute_expr,
+    walk,
+    walk_expr,
+    with_children,
+)
 
 
 @rewrite(
@@ -201,4 +231,306 @@ def _later(regions: Regions, name: str, late: str, domain: isl.Set) -> Regions:
     return {b: pb.rename(r.intersect_params(domain), {name: late}) for b, r in regions.items()}
 
 
-MERGING_RULES = (merged,)
+# Nests that walk along one position ---------------------------------------------------------------------------------
+
+
+@rewrite(
+    law="for o in n: for r in k: s  =  for i in n * k: s with o = i // k, r = i % k   where s only uses k * o + r",
+    because="the same iterations run, and those that depend on each other in the same order",
+    family="loops",
+)
+def coalesced(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Coalesce two loops of a nest whose body needs no more than the position that both together count.
+
+    One loop may be shortened. Loops between the two then stand inside.
+    """
+    chain = _nest(stmt)
+    for depth in range(1, len(chain)):
+        outer, inner, body = chain[0], chain[depth], chain[-1].body
+        extent, count = pb.affine(outer.extent), here.constant(inner.extent)
+        rectangular = all(_from_zero(loop) and outer.var not in free_vars(loop.extent) for loop in chain[: depth + 1])
+        if extent is None or count is None or count < 1 or inner.var.dtype is not outer.var.dtype or not rectangular:
+            continue
+        if not all(_counts(e, outer.var, inner.var, count) for s in walk(body) for e in stmt_exprs(s)):
+            continue  # as for most nests, without asking isl
+        within = nest(chain[1:depth], inner.body)
+        question = partial(_coalesced, outer, inner, within, count, here)
+        new = pb.within_budget(question, None)
+        if new is not None and (depth == 1 or _in_order(stmt, new, outer, inner, count, here)):
+            yield new
+            return
+
+
+@rewrite(
+    law="for o in n: for i in a(o) .. a(o + 1): s  =  for i in a(0) .. a(n): s   where s does not use o",
+    because="the same iterations run, and those that depend on each other in the same order",
+    family="loops",
+)
+def tiles_joined(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Join tiles of a loop, of which the last may be a part of one. Loops between the two then stand inside."""
+    yield from _tiles_joined(stmt, here, reassociate=False)
+
+
+@rewrite(
+    law="for o in n: for i in a(o) .. a(o + 1): s  =  for i in a(0) .. a(n): s   where s does not use o, and adds up",
+    because="the same terms are added in another order",
+    family="loops",
+    floats=Floats.REASSOCIATE,
+)
+def tiles_of_sums_joined(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Join tiles of a loop where that changes the order in which terms of a sum are added."""
+    if isinstance(stmt, For) and any(accumulates(s) and s.value.dtype.is_float for s in stores_in(stmt)):
+        yield from _tiles_joined(stmt, here, reassociate=True)
+
+
+def _tiles_joined(stmt: Stmt, here: Here, *, reassociate: bool) -> Iterator[Stmt]:
+    chain = _nest(stmt)
+    for depth in range(1, len(chain)):
+        outer, inner = chain[0], chain[depth]
+        bounds = {*free_vars(inner.start), *free_vars(inner.extent)}
+        if outer.var in bounds:
+            if bounds.isdisjoint(loop.var for loop in chain[1:depth]):
+                at = pb.within_budget(partial(_at_positions, outer, inner, here), inner)
+                within = nest(chain[1:depth], at.body)
+                if not any(outer.var in free_vars(e) for e in all_exprs(within)):
+                    joined = pb.within_budget(partial(_joined, outer, inner, at, within, here), None)
+                    if joined is not None and _keeps_order(stmt, joined, inner.var, here, reassociate=reassociate):
+                        yield joined[0]
+            return
+
+
+def _at_positions(outer: For, inner: For, here: Here) -> For:
+    """A loop over places in a tile as one over the positions in the whole, where its body names these alone."""
+    dtype, around = inner.var.dtype, here.domain.intersect(_range(outer).may)
+    places = around.intersect(_range(inner).may)
+    _, last = pb.bounds(pb.forget(places, pb.variables(places) - {inner.var.name}))
+    if not _from_zero(inner) or last is None or dtype is not outer.var.dtype:
+        return inner
+    if not all(_counts(e, outer.var, inner.var, last + 1) for s in walk(inner.body) for e in stmt_exprs(s)):
+        return inner
+    start = Binary("mul", outer.var, const(last + 1, dtype))
+    loop = replace(inner, start=start)
+    place = here.at(around.intersect(_range(loop).may))
+    return replace(loop, body=tidied(substitute(inner.body, {inner.var: minus(inner.var, start)}), {inner.var}, place))
+
+
+def _joined(outer: For, inner: For, at: For, within: Stmt, here: Here) -> tuple[For, dict[Var, Expr]] | None:
+    """Tiles of a loop, which goes `at` positions, as one, and what the two variables were in terms of its own.
+
+    None if some position is in several tiles, or is not known to be in one.
+    """
+    domain = here.domain
+    for loop in (outer, at):
+        values = _range(loop)
+        if not values.exact:
+            return None
+        domain = domain.intersect(values.may)
+    scope = {v.name: v for v in (*here.scope, at.var, *(v for e in all_exprs(outer) for v in free_vars(e)))}
+    domain = pb.forget(domain, pb.variables(domain) - scope.keys() - {outer.var.name})
+    first, last = ends(domain, outer.var.name)
+    if first is None or last is None or not domain.is_subset(first.eq_set(last)):
+        return None
+    dtype = outer.var.dtype
+    tile = of_dtype(readback.expression(last, scope, here.domain), dtype)
+    start = substitute_expr(at.start, {outer.var: outer.start})
+    last_tile = minus(plus(outer.start, outer.extent), const(1, dtype))
+    extent = pb.affine(minus(substitute_expr(plus(at.start, at.extent), {outer.var: last_tile}), start))
+    if extent is None:
+        return None
+    count = of_dtype(readback.expression(extent.coalesce(), scope, here.domain), at.var.dtype)
+    before = substitute_expr(minus(at.start, inner.start), {outer.var: tile})
+    new = replace(at, start=fold(start), extent=count, body=within)
+    return new, {outer.var: tile, inner.var: minus(at.var, before)}
+
+
+def _keeps_order(
+    old: Stmt, joined: tuple[For, Mapping[Var, Expr]], inner: Var, here: Here, *, reassociate: bool
+) -> bool:
+    """Whether a loop over all tiles runs what the tiles do, and what depends on another in the same order."""
+    new, back = joined
+    place = Var(fresh(inner.name, {v.name for s in walk(old) for v in bound_var(s)}), inner.dtype)
+    old = map_stmt(old, on_stmt=lambda s: _renamed(s, place) if isinstance(s, For) and s.var == inner else s)
+    back = {place if v == inner else v: value for v, value in back.items()}
+    return check_order(old, new, back, here.domain, reassociate=reassociate) is None
+
+
+def _renamed(loop: For, var: Var) -> For:
+    return replace(loop, var=var, body=substitute(loop.body, {loop.var: var}))
+
+
+def _nest(stmt: Stmt) -> list[For]:
+    """Loops that hold nothing but the next one, and names for places."""
+    found: list[For] = []
+    while True:
+        stmt = _without_names(stmt) if found else stmt
+        if not isinstance(stmt, For) or stmt.kind != "serial":
+            return found
+        found.append(stmt)
+        stmt = stmt.body
+
+
+def _range(loop: For) -> pb.Condition:
+    return pb.loop_domain(loop.var, loop.start, loop.extent)
+
+
+def _from_zero(loop: For) -> bool:
+    return isinstance(loop.start, Const) and loop.start.value == 0
+
+
+def _in_order(old: Stmt, new: For, outer: For, inner: For, count: int, here: Here) -> bool:
+    """Whether iterations that depend on each other keep their order when two loops of a nest become one."""
+    position = Var(fresh(new.var.name, {loop.var.name for loop in _nest(old)}), new.var.dtype)
+    size = const(count, position.dtype)
+    parts = {outer.var: Binary("floordiv", position, size), inner.var: Binary("floormod", position, size)}
+    return check_order(old, _renamed(new, position), parts, here.domain, reassociate=False) is None
+
+
+@rewrite(
+    law="for i in n: (s(k * i); s(k * i + 1); ...)  =  for i in k * n: s(i)",
+    because="the same statements run in the same order",
+    family="loops",
+)
+def rerolled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Undo the unrolling of a loop (loop rerolling): statements that differ by how far they are from a multiple."""
+    if not isinstance(stmt, For) or stmt.kind != "serial" or not _from_zero(stmt):
+        return
+    body = _without_names(stmt.body)
+    parts = body.stmts if isinstance(body, Seq) else ()
+    for size in range(1, len(parts) // 2 + 1):
+        if len(parts) % size == 0:
+            groups = [seq(*parts[k : k + size]) for k in range(0, len(parts), size)]
+            yield from _rolled(stmt, groups, here)
+
+
+@rewrite(
+    law="for i in n: B[x] += e(k * i) + e(k * i + 1) + ...  =  for i in k * n: B[x] += e(i)",
+    because="the same terms are added in another order",
+    family="loops",
+    floats=Floats.REASSOCIATE,
+)
+def rerolled_sums(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Undo the unrolling of a loop over the terms of a sum, of which each iteration adds several at once."""
+    store = _without_names(stmt.body) if isinstance(stmt, For) and stmt.kind == "serial" else SKIP
+    if isinstance(stmt, For) and isinstance(store, Store) and _from_zero(stmt):
+        terms = _terms(store.value)
+        own = [t for t in terms if t.same(Load(store.buffer, store.indices))]
+        rest = [t for t in terms if not any(t is o for o in own)]
+        if len(own) == 1 and len(rest) > 1 and store.value.dtype.is_float:
+            groups = [replace(store, value=Binary("add", own[0], t)) for t in rest]
+            yield from _rolled(stmt, groups, here)
+
+
+def _rolled(loop: For, groups: Sequence[Stmt], here: Here) -> Iterator[Stmt]:
+    """The loop with an iteration for each of some statements that follow each other in it, if these are alike."""
+    count = len(groups)
+    whole = fold(Binary("mul", loop.extent, const(count, loop.var.dtype)))
+    try:
+        first = _at_position(groups[0], loop.var, count, 0)
+        alike = all(_at_position(g, loop.var, count, k) == first for k, g in enumerate(groups) if k)
+    except _NoMultipleError:
+        return
+    if alike and loop.var in free_vars(*all_exprs(first)) and _counts_within(loop.var.dtype, whole, here):
+        yield replace(loop, extent=whole, body=first)
+
+
+def _without_names(stmt: Stmt) -> Stmt:
+    """A statement with what names in it stand for, but for those of what is read."""
+    while isinstance(stmt, Let) and not has_loads(stmt.value):
+        stmt = substitute(stmt.body, {stmt.var: stmt.value})
+    return stmt
+
+
+def _terms(expr: Expr) -> list[Expr]:
+    """What an expression is the sum of, left to right."""
+    if isinstance(expr, Binary) and expr.op == "add":
+        return [*_terms(expr.lhs), *_terms(expr.rhs)]
+    return [expr]
+
+
+class _NoMultipleError(Exception):
+    """A variable is not multiplied with a number."""
+
+
+def _at_position(stmt: Stmt, var: Var, count: int, place: int) -> Stmt:
+    """A statement with `count * var + place` as the variable.
+
+    Raises:
+        _NoMultipleError: what it says of the variable is no multiple of that.
+    """
+
+    def moved(expr: Expr) -> Expr:
+        if var not in free_vars(expr):
+            return expr
+        if expr.dtype.is_integer and expr.dtype.is_signed:
+            terms = polynomial(expr)
+            times = terms.get((var,), 0)
+            alone = all(k == (var,) or not any(var in free_vars(f) for f in k) for k in terms)
+            if alone and times % count == 0:
+                steps = times // count
+                others = [(k, c) for k, c in terms.items() if k != (var,)]
+                return written(summed((*others, ((var,), steps), ((), -steps * place))), expr)
+        if isinstance(expr, Var):
+            raise _NoMultipleError
+        return with_children(expr, tuple(map(moved, children(expr))))
+
+    return map_stmt(stmt, moved)
+
+
+def _counts(expr: Expr, outer: Var, inner: Var, count: int) -> bool:
+    """Whether two variables occur in multiples of `count * outer + inner` alone."""
+    mentioned = free_vars(expr)
+    if outer not in mentioned and inner not in mentioned:
+        return True
+    multiples = _multiples(expr, outer, inner)
+    if multiples is not None:
+        return multiples[0] == count * multiples[1]
+    return all(_counts(part, outer, inner, count) for part in children(expr)) and not isinstance(expr, Var)
+
+
+def _multiples(expr: Expr, outer: Var, inner: Var) -> tuple[int, int] | None:
+    """How often two variables are in a sum; None if it is no sum of multiples."""
+    match expr:
+        case Var():
+            return int(expr.same(outer)), int(expr.same(inner))
+        case Binary(op="add" | "sub" as op, lhs=a, rhs=b):
+            one, other = _multiples(a, outer, inner), _multiples(b, outer, inner)
+            sign = 1 if op == "add" else -1
+            return None if one is None or other is None else (one[0] + sign * other[0], one[1] + sign * other[1])
+        case (
+            Binary(op="mul", lhs=Const(value=int() as k), rhs=a) | Binary(op="mul", lhs=a, rhs=Const(value=int() as k))
+        ):
+            factor = _multiples(a, outer, inner)
+            return None if factor is None else (k * factor[0], k * factor[1])
+        case _:
+            mentioned = free_vars(expr)
+            return None if outer in mentioned or inner in mentioned else (0, 0)
+
+
+def _coalesced(outer: For, inner: For, body: Stmt, count: int, here: Here) -> For | None:
+    """Two loops around a body as one."""
+    dtype = outer.var.dtype
+    position, size = Var(outer.var.name, dtype), const(count, dtype)
+    extent = fold(Binary("mul", outer.extent, size))
+    loop = For(position, const(0, dtype), extent, body, span=outer.span)
+    if not _counts_within(dtype, extent, here):
+        return None
+    place = here.at(here.domain.intersect(pb.loop_domain(position, loop.start, extent).may))
+    parts = {outer.var: Binary("floordiv", position, size), inner.var: Binary("floormod", position, size)}
+    body = tidied(substitute(body, parts), {position}, place)
+    divided = any(
+        isinstance(e, Binary) and e.op in ("floordiv", "floormod") and position in free_vars(e)
+        for whole in all_exprs(body)
+        for e in walk_expr(whole)
+    )
+    return None if divided else replace(loop, body=body)
+
+
+def _counts_within(dtype: DType, extent: Expr, here: Here) -> bool:
+    """Whether as many iterations can be counted. Also no iterations may be too many: a product of -2**30 by 3."""
+    if dtype.bits < 32 or not free_vars(extent):
+        return stays_within(dtype, (extent,), here)
+    count = pb.affine(extent)
+    return count is not None and here.domain.is_subset(count.ge_set(pb.number(dtype.min)))
+
+
+MERGING_RULES = (coalesced, tiles_joined, tiles_of_sums_joined, rerolled, rerolled_sums, merged)

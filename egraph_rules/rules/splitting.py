@@ -16,10 +16,10 @@ from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from egraph_rules.rules.affine import affine_form
-from egraph_rules.rules.loops import Bounds, cut_around
+from egraph_rules.rules.loops import Bounds, cut_around, ends
+from ir.analysis.conditions import conjunction
 from ir.analysis.legality import carried
 from ir.dtypes import DType
-from ir.fold import fold
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -44,7 +44,7 @@ from ir.operators import LIBRARY
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.calls import of_dtype
-from ir.program.edit import nest, plus
+from ir.program.edit import plus
 from ir.program.edit import with_children as with_parts
 from ir.transform.loops.unroll import copies, iterations
 from ir.traverse import (
@@ -60,6 +60,7 @@ from ir.traverse import (
     stmt_exprs,
     stores_in,
     substitute,
+    substitute_expr,
     walk,
     walk_expr,
     with_children,
@@ -214,17 +215,17 @@ def _grouped(loop: For, position: Expr, factor: int, here: Here) -> Stmt | None:
     place = here.at(inside.intersect(pb.loop_domain(inner, group.start, group.extent).may))
     at = plus(Binary("mul", outer, const(factor, dtype)), inner)
     value = at if isinstance(shift, Const) and shift.value == 0 else Binary("sub", at, shift)
-    if dtype.bits < 32 and not _stays_within(dtype, (at, value), place):
+    if dtype.bits < 32 and not stays_within(dtype, (at, value), place):
         return None
     guards = (Binary("ge", value, loop.start), Binary("lt", value, plus(loop.start, loop.extent)))
-    body = _tidied(substitute(loop.body, {loop.var: value}), {outer, inner}, place)
+    body = tidied(substitute(loop.body, {loop.var: value}), {outer, inner}, place)
     needed = [_tidy(g, {outer, inner}, place) for g in guards if place.truth(g) is not True]
     if needed:
         body = If(reduce(lambda a, b: Binary("and", a, b), needed), body, SKIP)
     return replace(whole, body=replace(group, body=body))
 
 
-def _stays_within(dtype: DType, exprs: Sequence[Expr], place: Here) -> bool:
+def stays_within(dtype: DType, exprs: Sequence[Expr], place: Here) -> bool:
     """Whether expressions fit a dtype; those of 32 bits and more are taken to leave room for rounding up."""
     values = [pb.affine(e) for e in exprs]
     return all(
@@ -238,7 +239,7 @@ def _quotient(value: isl.PwAff, factor: int) -> isl.PwAff:
     return value.scale_down_val(isl.Val.int_from_si(isl.DEFAULT_CONTEXT, factor)).floor()
 
 
-def _tidied(stmt: Stmt, new: set[Var], place: Here) -> Stmt:
+def tidied(stmt: Stmt, new: set[Var], place: Here) -> Stmt:
     return map_stmt(stmt, lambda e: _tidy(e, new, place))
 
 
@@ -255,113 +256,95 @@ def _tidy(expr: Expr, new: set[Var], place: Here) -> Expr:
     return with_children(expr, tuple(_tidy(e, new, place) for e in children(expr)))
 
 
-# Nests that walk along one position ---------------------------------------------------------------------------------
+# Loops over windows ---------------------------------------------------------------------------------------------------
 
 
 @rewrite(
-    law="for o in n: for r in k: s  =  for i in n * k: s with o = i // k, r = i % k   where s only uses k * o + r",
-    because="the same iterations run in the same order, or in another one where none depends on another",
+    law="for i in a .. b: s  =  for i in n: if a <= c + i < b: s with i = c + i   where c <= a and b <= c + n",
+    because="the same iterations run in the same order, and the guard leaves out what is not in the range",
     family="loops",
 )
-def coalesced(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Coalesce two loops of a nest whose body needs no more than the position that both together count.
+def windowed(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Count the iterations of a loop from a place that moves with loops around, where that makes a window of it.
 
-    One loop may be shortened. Loops between the two then stand inside.
+    The ends of what the window goes along, as in `range(T.max(0, x - 2), T.min(n, x + 3))`, are guards then.
     """
-    chain = _nest(stmt)
-    for depth in range(1, len(chain)):
-        outer, inner, body = chain[0], chain[depth], chain[-1].body
-        extent, count = pb.affine(outer.extent), here.constant(inner.extent)
-        if extent is None or count is None or count < 1 or inner.var.dtype is not outer.var.dtype:
-            continue
-        if not all(_counts(e, outer.var, inner.var, count) for s in walk(body) for e in stmt_exprs(s)):
-            continue  # as for most nests, without asking isl
-        if depth > 1 and not _independent(chain[: depth + 1], here):
-            continue
-        within = nest(chain[1:depth], inner.body)
-        question = partial(_coalesced, outer, inner, within, count, here)
-        new = pb.within_budget(question, None)
-        if new is not None:
-            yield new
-            return
+    if not isinstance(stmt, For) or stmt.kind != "serial" or has_loads(stmt.start) or has_loads(stmt.extent):
+        return
+    if not {*free_vars(stmt.start), *free_vars(stmt.extent)}.isdisjoint(here.scope):
+        found = pb.within_budget(partial(_window, stmt, here), None)
+        if found is not None:
+            yield found
 
 
-def _nest(stmt: Stmt) -> list[For]:
-    """Loops that hold nothing but the next one, with bounds that do not depend on each other."""
-    found: list[For] = []
-    while isinstance(stmt, For) and stmt.kind == "serial" and isinstance(stmt.start, Const) and stmt.start.value == 0:
-        if not free_vars(stmt.extent).isdisjoint(loop.var for loop in found):
-            break
-        found.append(stmt)
-        stmt = stmt.body
-    return found
-
-
-def _independent(loops: Sequence[For], here: Here) -> bool:
-    """Whether no iteration of a nest depends on another, so that they may run in any order."""
-    domain = here.domain
-    for loop in loops:
-        if not pb.within_budget(lambda at=loop, d=domain: carried(at, d) is None, False):
-            return False
-        domain = domain.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
-    return True
-
-
-def _counts(expr: Expr, outer: Var, inner: Var, count: int) -> bool:
-    """Whether two variables occur in multiples of `count * outer + inner` alone."""
-    mentioned = free_vars(expr)
-    if outer not in mentioned and inner not in mentioned:
-        return True
-    multiples = _multiples(expr, outer, inner)
-    if multiples is not None:
-        return multiples[0] == count * multiples[1]
-    return all(_counts(part, outer, inner, count) for part in children(expr)) and not isinstance(expr, Var)
-
-
-def _multiples(expr: Expr, outer: Var, inner: Var) -> tuple[int, int] | None:
-    """How often two variables are in a sum; None if it is no sum of multiples."""
-    match expr:
-        case Var():
-            return int(expr.same(outer)), int(expr.same(inner))
-        case Binary(op="add" | "sub" as op, lhs=a, rhs=b):
-            one, other = _multiples(a, outer, inner), _multiples(b, outer, inner)
-            sign = 1 if op == "add" else -1
-            return None if one is None or other is None else (one[0] + sign * other[0], one[1] + sign * other[1])
-        case (
-            Binary(op="mul", lhs=Const(value=int() as k), rhs=a) | Binary(op="mul", lhs=a, rhs=Const(value=int() as k))
-        ):
-            factor = _multiples(a, outer, inner)
-            return None if factor is None else (k * factor[0], k * factor[1])
-        case _:
-            mentioned = free_vars(expr)
-            return None if outer in mentioned or inner in mentioned else (0, 0)
-
-
-def _coalesced(outer: For, inner: For, body: Stmt, count: int, here: Here) -> Stmt | None:
-    """Two loops around a body as one."""
-    dtype = outer.var.dtype
-    position, size = Var(outer.var.name, dtype), const(count, dtype)
-    extent = fold(Binary("mul", outer.extent, size))
-    loop = For(position, const(0, dtype), extent, body, span=outer.span)
-    if not _counts_within(dtype, extent, here):
+def _window(loop: For, here: Here) -> Stmt | None:
+    """A loop over a window in place of one over a range that is a part of more than twice as much."""
+    start, stop = _spelled_out(loop, (loop.start, _stop(loop)), here)
+    values = pb.loop_domain(loop.var, loop.start, loop.extent)
+    domain = here.domain.intersect(values.may)
+    first, last = pb.bounds(_only(domain, loop.var.name))
+    widest = None if first is None or last is None else (last - first + 1) // 2
+    begins, stops = [*_bounds(start, "max")], [*_bounds(stop, "min")]
+    moving = (e for e in (*begins, *stops) if not free_vars(e).isdisjoint(here.scope))
+    windows = [w for w in (_from(end, loop.var, domain) for end in moving) if w is not None]
+    base, low, count = min(windows, key=lambda w: w[2], default=(start, 0, 0))
+    if not values.exact or count < 1 or (widest is not None and count > widest):
         return None
-    place = here.at(here.domain.intersect(pb.loop_domain(position, loop.start, extent).may))
-    parts = {outer.var: Binary("floordiv", position, size), inner.var: Binary("floormod", position, size)}
-    body = _tidied(substitute(body, parts), {position}, place)
-    divided = any(
-        isinstance(e, Binary) and e.op in ("floordiv", "floormod") and position in free_vars(e)
-        for whole in all_exprs(body)
-        for e in walk_expr(whole)
-    )
-    return None if divided else replace(loop, body=body)
+    dtype = loop.var.dtype
+    place = plus(plus(base, const(low, dtype)), loop.var)
+    within = here.domain.intersect(pb.loop_domain(loop.var, const(0, dtype), const(count, dtype)).may)
+    inside = here.at(within)
+    conds = [*(place >= e for e in begins), *(place < e for e in stops)]
+    guards = [c for c in conds if not within.is_subset(pb.condition(c).must)]
+    body = substitute(loop.body, {loop.var: place})
+    body = If(conjunction(guards), body, SKIP) if guards else body
+    return replace(loop, start=const(0, dtype), extent=const(count, dtype), body=tidied(body, {loop.var}, inside))
 
 
-def _counts_within(dtype: DType, extent: Expr, here: Here) -> bool:
-    """Whether as many iterations can be counted. Also no iterations may be too many: a product of -2**30 by 3."""
-    if dtype.bits < 32 or not free_vars(extent):
-        return _stays_within(dtype, (extent,), here)
-    count = pb.affine(extent)
-    return count is not None and here.domain.is_subset(count.ge_set(pb.number(dtype.min)))
+def _stop(loop: For) -> Expr:
+    extent = loop.extent
+    whole = isinstance(extent, Binary) and extent.op == "sub" and extent.rhs.same(loop.start)
+    return extent.lhs if isinstance(extent, Binary) and whole else plus(loop.start, extent)
+
+
+def _spelled_out(loop: For, exprs: Sequence[Expr], here: Here) -> list[Expr]:
+    """Ends of a loop with what names were bound to in their place."""
+    scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
+    known = pb.forget(here.domain, pb.variables(here.domain) - scope.keys())
+    found: dict[Var, Expr] = {}
+    for var in free_vars(*exprs) & {*here.scope}:
+        first, last = ends(known, var.name)
+        if first is not None and last is not None and known.is_subset(first.eq_set(last)):
+            found[var] = of_dtype(readback.expression(last, scope, known), var.dtype)
+    return [substitute_expr(e, found) for e in exprs]
+
+
+def _bounds(expr: Expr, op: str) -> Iterator[Expr]:
+    """The values of which the greatest or the least one is an end of a loop."""
+    match expr:
+        case Binary(op=found, lhs=a, rhs=b) if found == op:
+            yield from _bounds(a, op)
+            yield from _bounds(b, op)
+        case Binary(op="add" | "sub" as sign, lhs=Binary(op=found, lhs=a, rhs=b), rhs=c) if found == op:
+            yield from _bounds(Binary(sign, a, c), op)
+            yield from _bounds(Binary(sign, b, c), op)
+        case _:
+            yield expr
+
+
+def _from(base: Expr, var: Var, domain: isl.Set) -> tuple[Expr, int, int] | None:
+    """A place, how far from it the values of a variable begin, and over how many they go; None if that is open."""
+    place = pb.affine(base)
+    offset = f"{var.name}'"
+    if place is None or base.dtype is not var.dtype:
+        return None
+    moved = domain.intersect(pb.symbol(offset).eq_set(pb.symbol(var.name).sub(place)))
+    low, high = pb.bounds(_only(moved, offset))
+    return None if low is None or high is None else (base, low, high - low + 1)
+
+
+def _only(region: isl.Set, name: str) -> isl.Set:
+    return pb.forget(region, pb.variables(region) - {name})
 
 
 # Loops written out ----------------------------------------------------------------------------------------------------
@@ -564,4 +547,4 @@ def _split(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Sequence
     return cut_around(true, inside, loop.var, scope, here)
 
 
-SPLITTING_RULES = (by_layout, by_period, coalesced, unrolled, at_condition)
+SPLITTING_RULES = (by_layout, by_period, windowed, unrolled, at_condition)

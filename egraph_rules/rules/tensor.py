@@ -205,6 +205,12 @@ def mask_as_product_of_numbers(m: Pattern, x: Pattern):
     return where(m, x), flag(m) * number(x), shown(m, x), some(repeated)
 
 
+@tensor_rule(because="zero times a number is zero, and nobody looks at what is none", floats=_HIDDEN)
+def mask_of_factor_beside_numbers(m: Pattern, x: Pattern, y: Pattern):
+    repeated = axes(x).without(axes(y))  # else as many elements are masked as are asked for numbers
+    return where(m, x * y), where(m, x) * number(y), shown(m, y), within(axes(m), axes(x)), some(repeated)
+
+
 @tensor_rule(because="a sum of products over factors of different axes is a contraction", floats=_ORDER)
 def contraction(k: Axes, x: Pattern, y: Pattern):
     a, b = axes(x), axes(y)
@@ -250,6 +256,7 @@ TENSOR_RULES = (
     mask_of_factors,
     mask_as_product,
     mask_as_product_of_numbers,
+    mask_of_factor_beside_numbers,
     contraction,
     sum_as_contraction,
 )

@@ -1,23 +1,23 @@
-"""Dimensions that a program makes of one, by products with open sizes: `B[i * n + j]` of m * n elements is `B[i, j]`.
+"""Dimensions that a program makes of one: `B[i * n + j]` of m * n elements is `B[i, j]`.
 
-Such indices are outside of Presburger arithmetic. Where all accesses to a buffer agree on a size, and what they add
-to its multiples is shown to be below it, the program sees the dimensions apart. Between it and its callers stands a
-reshape (Grosser et al., "Optimistic delinearization of parametrically sized arrays", 2015). Outside of the one
-dimension is outside of the first of the two.
+Products with open sizes are outside of Presburger arithmetic, and along one dimension nobody sees windows in two. Where
+all accesses to a buffer agree on a size, and what they add to its multiples is shown to be below it, the program sees
+the dimensions apart. Between it and its callers stands a reshape (Grosser et al., "Optimistic delinearization of
+parametrically sized arrays", 2015). Outside of the one dimension is outside of the first of the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import islpy as isl
 from msgspec.structs import replace
 
 from ir.analysis.dependence import Statement
-from ir.nodes import Binary, Buffer, Const, Expr, Var, const
+from ir.nodes import Binary, Buffer, Expr, Var, const
 from ir.presburger import sets as presburger
 from ir.presburger.facts import promised
-from ir.presburger.polynomials import Monomial, Polynomial, divided, monomial, written
+from ir.presburger.polynomials import Monomial, Polynomial, divided, monomial, summed, written
 from ir.traverse import free_vars, has_loads
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear
@@ -30,27 +30,29 @@ DELINEARIZATION = Form(
 )
 
 
+Split = Mapping[Expr, tuple[Expr, Expr]]  # of each index in a dimension, those in the two that it becomes
+
+
 def unflatten(program: Program) -> None:
     """Give buffers the dimensions that all accesses to them have; `program.flat` tells what callers give."""
     fixed = read_by_bounds(program.statements)
     known = presburger.always() if program.checks else promised(program.func)  # a check may not rest on what it checks
     for buffer in (*program.func.buffers, *program.depth):
-        found = None if buffer in fixed else _apart(buffer, program.statements, known)
+        flat = len(buffer.shape) == 1
+        found = None if buffer in fixed else _apart(buffer, program.statements, known, flat)
         while found is not None:
             if buffer in program.func.buffers:
                 program.flat.setdefault(buffer.name, buffer)
             _use(program, buffer, *found)
             buffer = found[0]
-            found = _apart(buffer, program.statements, known)
+            found = _apart(buffer, program.statements, known, flat)
 
 
-def _use(program: Program, old: Buffer, new: Buffer, dimension: int, size: Polynomial) -> None:
-    """See a buffer with one of its dimensions in two, the inner one of a size."""
+def _use(program: Program, old: Buffer, new: Buffer, dimension: int, split: Split) -> None:
+    """See a buffer with one of its dimensions in two."""
 
     def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        index = indices[dimension]
-        whole, rest = (written(p, index) for p in divided(_polynomial(index), size))
-        return (*indices[:dimension], whole, rest, *indices[dimension + 1 :])
+        return (*indices[:dimension], *split[indices[dimension]], *indices[dimension + 1 :])
 
     params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
     program.func = replace(program.func, params=params)
@@ -58,39 +60,79 @@ def _use(program: Program, old: Buffer, new: Buffer, dimension: int, size: Polyn
     relocate(program, old, new, place)
 
 
-def _apart(buffer: Buffer, statements: Sequence[Statement], known: isl.Set) -> tuple[Buffer, int, Polynomial] | None:
-    """A buffer with a dimension in two, which dimension that is, and the size of the inner one; None if none is."""
-    several = [d for d, n in enumerate(buffer.shape) if not isinstance(n, (Const, Var)) and not has_loads(n)]
+def _apart(
+    buffer: Buffer, statements: Sequence[Statement], known: isl.Set, flat: bool
+) -> tuple[Buffer, int, Split] | None:
+    """A buffer with a dimension in two, which dimension that is, and how indices in it are split; None if none is.
+
+    By numbers where the buffer was `flat`, or where there are windows: else a view has the two dimensions as well.
+    """
+    several = [d for d, n in enumerate(buffer.shape) if not isinstance(n, Var) and not has_loads(n)]
     users = [s for s in statements if buffer in s.buffers()] if several else []
     accesses = [(s, indices) for s in users for indices in s.places(buffer)]
     for d in several:
         extent = buffer.shape[d]
-        for size in _sizes(accesses, d):
+        for size in _sizes([(s, _polynomial(indices[d])) for s, indices in accesses], flat):
             whole, rest = divided(_polynomial(extent), size)
-            if whole and not rest and all(_is_rest(s, indices[d], size, known) for s, indices in accesses):
-                inner = written(size, extent)
-                shape = (*buffer.shape[:d], written(whole, extent), inner, *buffer.shape[d + 1 :])
-                return replace(buffer, shape=shape), d, size
+            split = _split(accesses, d, size, known) if whole and not rest else None
+            if split is not None:
+                shape = (*buffer.shape[:d], written(whole, extent), written(size, extent), *buffer.shape[d + 1 :])
+                return replace(buffer, shape=shape), d, split
     return None
 
 
-def _sizes(accesses: Sequence[tuple[Statement, tuple[Expr, ...]]], dimension: int) -> list[Polynomial]:
-    """What loop variables are multiplied with in an index, products of few sizes first."""
-    found: dict[Monomial, int] = {}
+def _split(
+    accesses: Sequence[tuple[Statement, tuple[Expr, ...]]], dimension: int, size: Polynomial, known: isl.Set
+) -> Split | None:
+    """How all indices in a dimension are split by a size; None if one is not, or if none goes along the inner part."""
+    found: dict[Expr, tuple[Expr, Expr]] = {}
+    along = False
     for s, indices in accesses:
+        index = indices[dimension]
+        ways = [found[index]] if index in found else _ways(index, size)
+        way = next((w for w in ways if _is_rest(s, w[1], written(size, index), known)), None)
+        if way is None:
+            return None
+        found[index] = way
+        along = along or not free_vars(way[1]).isdisjoint(loop.var for loop in s.loops)
+    return found if along else None
+
+
+def _ways(index: Expr, size: Polynomial) -> list[tuple[Expr, Expr]]:
+    """How an index may be multiples of a size and a rest; of a number that is added, each may have a part."""
+    whole, rest = divided(_polynomial(index), size)
+    if size.keys() != {()} or () not in rest:
+        return [(written(whole, index), written(rest, index))]
+    more, less = divmod(rest[()], size[()])
+    terms = [item for item in rest.items() if item[0] != ()]
+    return [
+        (written(summed((*whole.items(), ((), m))), index), written(summed((*terms, ((), n))), index))
+        for m, n in ((more, less), (more + 1, less - size[()]))
+    ]
+
+
+def _sizes(accesses: Sequence[tuple[Statement, Polynomial]], flat: bool) -> list[Polynomial]:
+    """What loop variables are multiplied with in an index, products of few sizes first, and small numbers."""
+    found: dict[Monomial, int] = {}
+    numbers: set[int] = set()
+    windows = flat
+    for s, index in accesses:
         own = {loop.var for loop in s.loops}
-        for factors, c in _polynomial(indices[dimension]).items():
-            rest = tuple(f for f in factors if not free_vars(f) & own)
+        factors_of = {factors: tuple(f for f in factors if not free_vars(f) & own) for factors in index}
+        plain = [abs(index[factors]) for factors, rest in factors_of.items() if factors and not rest]
+        numbers.update(c for c in plain if c > 1)
+        windows = windows or len(set(plain)) < len(plain)
+        for factors, rest in factors_of.items():
             if 0 < len(rest) < len(factors) and not any(map(has_loads, rest)):
-                found.setdefault(rest, abs(c))
-    return [{factors: c} for factors, c in sorted(found.items(), key=lambda item: len(item[0]))]
+                found.setdefault(rest, abs(index[factors]))
+    sizes = [{factors: c} for factors, c in sorted(found.items(), key=lambda item: len(item[0]))]
+    return [*sizes, *({(): n} for n in sorted(numbers) if windows)]
 
 
-def _is_rest(s: Statement, index: Expr, size: Polynomial, known: isl.Set) -> bool:
+def _is_rest(s: Statement, rest: Expr, size: Expr, known: isl.Set) -> bool:
     """Whether what an index adds to multiples of a size is surely below it, wherever a statement runs; `known` is what
     holds of scalars."""
-    rest = written(divided(_polynomial(index), size)[1], index)
-    inside = Binary("and", Binary("ge", rest, const(0, rest.dtype)), Binary("lt", rest, written(size, rest)))
+    inside = Binary("and", Binary("ge", rest, const(0, rest.dtype)), Binary("lt", rest, size))
 
     def question() -> bool:
         return s.domain.intersect_params(known).is_subset(presburger.condition(inside).must)

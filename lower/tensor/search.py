@@ -116,7 +116,9 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
         engine.run(f"(let $root {_text(term)})")
         for masked in facts.hidden:
             engine.run(f"(finite {_text(masked)})")
-            engine.run(f"(shown {' '.join(map(_text, masked.args))})")
+            mask, hidden = masked.args
+            for part in dict.fromkeys((hidden, *(t for t in hidden.walk() if t.op == "Leaf"))):
+                engine.run(f"(shown {_text(mask)} {_text(part)})")
         for k, other in facts.equal.items():
             engine.run(f"(union (Leaf {k}) {_text(other)})")
         for product in dict.fromkeys(t for whole in (term, *facts.equal.values()) for t in whole.walk() if _rounds(t)):

@@ -34,8 +34,8 @@ def program(*body: str, params: str = f"{A44}, {C1}") -> PrimFunc:
     return parse(f"@T.prim_func\ndef f({params}):\n" + "".join(f"    {line}\n" for line in lines))["f"]
 
 
-def local(*names: str, shape: str = "(4, 4)") -> str:
-    return "\n".join(f'{name} = T.alloc_buffer({shape}, "float32")' for name in names)
+def local(*names: str, shape: str = "(4, 4)", dtype: str = "float32") -> str:
+    return "\n".join(f'{name} = T.alloc_buffer({shape}, "{dtype}")' for name in names)
 
 
 def nest(store: str, guard: str = "") -> str:
@@ -397,6 +397,27 @@ HANDED = {
         "C[0] = 3", "for i in range(16):\n    D[i] = T.if_then_else(C[0] == 2 * i + 3, 1, 2)\n    C[0] = C[0] + 2",
         params='C: T.Buffer((1,), "int32"), D: T.Buffer((16,), "int32")',
     ),
+    "a counter in a nest": program(
+        local("P", shape="(1,)", dtype="int32"), "P[0] = 15",
+        "for i, j in T.grid(4, 4):\n    D[P[0]] = A[4 * i + j]\n    P[0] = P[0] - 1",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
+    "a counter with two steps": program(
+        local("P", shape="(1,)", dtype="int32"), "P[0] = 0",
+        "for i in range(4):\n    D[P[0]] = 1.0\n    P[0] += 1\n    for j in range(3):\n"
+        "        D[P[0]] = A[3 * i + j]\n        P[0] += 1",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
+    "a counter in a triangle": program(
+        local("P", shape="(1,)", dtype="int32"), "P[0] = 1",
+        "for i in range(5):\n    for j in range(i + 1):\n        D[P[0]] = A[i + j]\n        P[0] = P[0] + 1",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
+    "a counter in a nest of open sizes": program(
+        local("P", shape="(1,)", dtype="int32"), "P[0] = 0",
+        "for i in range(n):\n    for j in range(m):\n        D[P[0]] = A[i, j]\n        P[0] = P[0] + 1",
+        params='n: T.int32, m: T.int32, A: T.Buffer((n, m), "float32"), D: T.Buffer((n * m,), "float32")',
+    ),
     "a count": program(
         "C[0] = 0", "for i, j in T.grid(4, 4):\n    if A[4 * i + j] > 0.0:\n        C[0] = C[0] + 1",
         "D[0] = T.if_then_else(C[0] <= 16 and C[0] >= 0, 1, 2)",
@@ -433,6 +454,16 @@ NOT_HANDED = {
         local("R", shape="(1,)"), "R[0] = A[0]",
         "for i in range(15):\n    A[i] = R[0] + 1.0\n    R[0] = A[i + 1]\n    A[i + 1] = 2.0",
         params='A: T.Buffer((16,), "float32")',
+    ),
+    "a counter in some iterations": program(
+        local("P", shape="(1,)", dtype="int32"), "P[0] = 0",
+        "for i in range(15):\n    D[P[0]] = A[i]\n    if A[i] > 0.0:\n        P[0] = P[0] + 1",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
+    "a counter that is halved": program(
+        local("P", shape="(1,)", dtype="int32"), "P[0] = 9",
+        "for i in range(15):\n    D[P[0]] = A[i]\n    P[0] = P[0] // 2 + 1",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
     ),
     "left by some only": program(
         local("R", shape="(1,)"), "R[0] = A[0]",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import indent
 
 import numpy as np
 import pytest
@@ -531,3 +532,104 @@ def test_sums_relative_to_a_running_maximum_wait_for_it(sum_: str, found: bool) 
     assert bool(others) is found
     for other in others:
         assert assert_refines(func, other, np.random.default_rng(3)) > 0
+
+
+# Tiles and last stores ------------------------------------------------------------------------------------------------
+
+_ROWS = "for o, p in T.grid(4, 3):\n    for i in range(4 * o, T.min(4 * o + 4, 14)):\n"
+_COLUMNS = "        for k in range(2 * p, T.min(2 * p + 2, 5)):\n            "
+TILES = {
+    "positions": ("for o in range(0, 14, 4):\n    for i in range(o, T.min(o + 4, 14)):\n        B[i] = A[i]", 1),
+    "places": ("for o in range(4):\n    for i in range(T.min(4, 14 - 4 * o)):\n        B[4 * o + i] = A[4 * o + i]", 1),
+    "an open size": (
+        "for o in range((n + 3) // 4):\n    for i in range(4 * o, T.min(4 * o + 4, n)):\n        B[i] = A[i]",
+        1,
+    ),
+    "in two dimensions": (f"{_ROWS}{_COLUMNS}B[i] = B[i] + A[i + k]", 2),
+    "a sum over all": (f"{_ROWS}{_COLUMNS}B[0] = B[0] + A[i + k]", 2),
+    "overlapping": (
+        "for o in range(4):\n    for i in range(4 * o, T.min(4 * o + 5, 14)):\n        B[i] = B[i] + A[i]",
+        2,
+    ),
+    "with gaps": ("for o in range(4):\n    for i in range(4 * o, T.min(4 * o + 3, 14)):\n        B[i] = A[i]", 2),
+    "in which order counts": (f"{_ROWS}        B[p] = A[i] - B[p + 1]", 3),
+}
+
+
+@pytest.mark.parametrize("name", TILES)
+def test_tiles_of_a_loop_are_joined(name: str) -> None:
+    body, loops = TILES[name]
+    params = 'n: T.int32, A: T.Buffer((20,), "float32"), B: T.Buffer((20,), "float32")'
+    func = read(f"def f({params}):\n" + indent(f"T.assume(n >= 0 and n <= 20)\n{body}", "    "))
+    assert count(best(func), For) == loops
+
+
+LAST = {
+    "O[i] = A[i]\n    c[0] = i": 1,
+    "c[1] = 2 * i\n    O[i] = A[i]": 1,
+    "O[i] = A[i]\n    c[i % 2] = i": 0,
+    "O[i] = T.cast(c[0], 'float32')\n    c[0] = i": 0,
+    "O[i] = A[i]\n    if A[i] > 0.0:\n        c[0] = i": 0,
+    "O[i] = A[i]\n    c[0] = T.cast(O[i // 2], 'int32')": 0,
+}
+
+
+@pytest.mark.parametrize("body", LAST)
+def test_what_the_last_iteration_stores_in_one_place_is_stored_after_the_loop(body: str) -> None:
+    params = 'A: T.Buffer((9,), "float32"), O: T.Buffer((9,), "float32"), c: T.Buffer((2,), "int32")'
+    found = best(read(f"def f({params}):\n    for i in range(9):\n" + indent(f"    {body}", "    ")))
+    loops = [s for s in walk(found.body) if isinstance(s, For)]
+    inside = {s.buffer.name for loop in loops for s in walk(loop) if isinstance(s, Store)}
+    assert ("c" not in inside) is bool(LAST[body])
+
+
+WINDOWS = {
+    "O[i] = O[i] + A[j]": ("T.max(0, i - 2)", "T.min(20, i + 3)", "5"),
+    "O[i] = O[i] + A[j] * 2.0": ("i", "T.min(i + 4, 20)", "4"),
+    "O[i] = T.max(O[i], A[j])": ("T.max(i - 3, 0)", "i + 1", "4"),
+    "O[i] = O[i] - A[j]": ("i", "20", "20 - i"),  # no window
+    "O[i] = O[i] * A[j]": ("0", "i + 1", "i + 1"),
+    "O[i] = O[i] + A[j] + 1.0": (
+        "T.max(0, i - 9)",
+        "T.min(20, i + 9)",
+        "T.min(20, i + 9) - T.max(0, i - 9)",
+    ),  # too wide
+}
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("store", WINDOWS)
+def test_loops_over_clipped_windows_are_loops_over_windows_with_guards(store: str, named: bool) -> None:
+    start, stop, extent = WINDOWS[store]
+    ends = f"a = {start}\n        b = {stop}\n        " if named else ""
+    loop = "for j in range(a, b):" if named else f"for j in range({start}, {stop}):"
+    body = f"    for i in range(20):\n        {ends}{loop}\n            {store}"
+    func = read(f'def f(A: T.Buffer((20,), "float32"), O: T.Buffer((20,), "float32")):\n{body}')
+    loops = [s for s in walk(best(func).body) if isinstance(s, For)]
+    assert len(loops) == 2 and (named or to_script(loops[1].extent) == extent)
+
+
+UNROLLED = {
+    "O[2 * i] = A[2 * i] * 3.0\n        O[2 * i + 1] = A[2 * i + 1] * 3.0": True,
+    "j = i * 2\n        O[j] = A[j]\n        O[j + 1] = A[j + 1]": True,
+    "O[0] = O[0] + A[2 * i]\n        O[0] = O[0] + A[2 * i + 1]": True,
+    "O[0] = O[0] + (A[2 * i] * A[2 * i] + A[2 * i + 1] * A[2 * i + 1])": True,
+    "B[2 * i] = 1.0\n        O[2 * i] = A[i]\n        B[2 * i + 1] = 1.0\n        O[2 * i + 1] = A[i]": False,
+    "B[2 * i] = 1.0\n        A[2 * i] = 2.0\n        B[2 * i + 1] = 1.0\n        A[2 * i + 1] = 2.0": True,
+    "O[2 * i] = A[2 * i] * 3.0\n        O[2 * i + 1] = A[2 * i + 1] * 2.0": False,
+    "O[2 * i + 1] = A[2 * i + 1]\n        O[2 * i] = A[2 * i]": False,
+    "O[2 * i] = A[i]\n        O[2 * i + 1] = A[i + 1]": False,
+    "O[0] = O[0] + A[2 * i]\n        O[0] = O[0] - A[2 * i + 1]": False,
+}
+
+
+@pytest.mark.parametrize("body", UNROLLED)
+def test_loops_that_were_unrolled_by_hand_are_loops_again(body: str) -> None:
+    params = ", ".join(f'{name}: T.Buffer((18,), "float32")' for name in "ABO")
+    func = read(f"def f({params}):\n    for i in range(8):\n        {body}")
+    found = optimize(func, k=8, rules=[r for r in all_rules() if ".rerolled" in r.name]).variants
+    assert (
+        any(to_script(s.extent) == "16" for v, _ in found for s in walk(v.body) if isinstance(s, For)) is UNROLLED[body]
+    )
+    for other, _ in found:
+        assert assert_refines(func, other, np.random.default_rng(1)) > 0

@@ -27,6 +27,8 @@ JOINED = {
     "halves": ("for i, j in T.grid(8, 6):\n    B[i, j] = A[i, 2 * j] + 1.0\n    B[i, j + 6] = A[i, 2 * j + 1] - 1.0", "jnp.concatenate(("),
     "rows first": ("for j in range(12):\n    B[7, j] = A[0, j]\nfor i, j in T.grid(7, 12):\n    B[i, j] = A[i + 1, j] * 2.0", "jnp.concatenate(("),
     "columns": ("for i in range(8):\n" + "\n".join(f"    B[i, {k}] = A[i, {(5 * k) % 12}] * {k}.0 + A[i, 0]" for k in range(12)), "jnp.stack(("),
+    "one of three": ("for i, j, k in T.grid(8, 4, 3):\n    if k == 0:\n        B[i, j] = A[i, 3 * j]\n    elif k == 1:\n        B[i, j + 4] = A[i, 3 * j + 1] + 1.0\n    else:\n        B[i, j + 8] = A[i, 3 * j + 2] * 2.0", "jnp.concatenate(("),
+    "windows": ("for i, j, k in T.grid(8, 6, 2):\n    B[i, 6 * k + j] = A[i, j + k + 2]", "jnp.stack((A[:, 2:8], A[:, 3:9]), axis=1)"),
     "in turn": ("for i, j in T.grid(8, 6):\n    B[i, 2 * j] = A[i, j] + 1.0\n    B[i, 2 * j + 1] = A[i, j + 6]", ".reshape(8, 12)"),
     "borders": (
         "for j in range(12):\n    B[0, j] = C[j]\n    B[7, j] = C[11 - j]\nfor i in range(6):\n    B[i + 1, 0] = 2.0\n    B[i + 1, 11] = A[i, 1]\n"

@@ -28,7 +28,7 @@ from ir.semantics.inputs import random_inputs
 from lower import compile, emit
 from lower.tensor.search import Facts, cheapest
 from lower.tensor.terms import Term
-from lowered import assert_agrees, read
+from lowered import assert_agrees, read, small_numbers
 
 
 @pytest.mark.parametrize("rule", TENSOR_RULES, ids=lambda r: r.name)
@@ -142,6 +142,19 @@ def test_masks_become_factors_only_of_numbers() -> None:
     masked = Term("Sum", (Term("Where", (leaf(1), leaf(0))),), 2)
     assert any(t.op == "Flag" for t in cheapest(masked, facts(3, 2), CPU).walk())
     assert not any(t.op == "Flag" for t in cheapest(masked, facts(3, 2, finite=False), CPU).walk())
+
+
+@pytest.mark.parametrize("cond", ["A[k, i] != 0.0", "M[k, i] > 0"])
+def test_masks_go_to_one_factor_where_nobody_looks_at_what_is_no_number(cond: str) -> None:
+    params = 'A: T.Buffer((40, 30), "float32"), M: T.Buffer((40, 30), "int32"), X: T.Buffer((40, 50), "float32")'
+    store = "for j in range(50):\n            B[i, j] += A[k, i] * X[k, j]"
+    body = f"for k, i in T.grid(40, 30):\n    if {cond}:\n        {store}"
+    func = read(f'{params}, B: T.Buffer((30, 50), "float32")', body)
+    kernel = compile(func)
+    assert "numbers(X)" in kernel.source and '"ki,kj->ij"' in kernel.source
+    given = small_numbers(func, 5)
+    given["A"][3], given["M"][3], given["X"][3] = 0, 0, np.inf
+    assert_agrees(func, kernel, given)
 
 
 def test_padding_that_is_not_read_may_hold_anything() -> None:

@@ -1,10 +1,10 @@
-"""Random nests that compute functions of elements more often than there are elements, or add terms that are zero."""
+"""Random nests in which things come again: functions of one element, terms that are zero, loops over tiles."""
 
 from __future__ import annotations
 
 from egraph_rules.check.programs.writer import Scope, Writer, number
 from ir.dtypes import DType
-from ir.nodes import SKIP, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Unary, const
+from ir.nodes import SKIP, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Unary, const, seq
 
 
 def repeated_terms(w: Writer) -> Stmt:
@@ -59,3 +59,47 @@ def chosen_terms(w: Writer) -> Stmt:
         w.source.pick(number(extent), number(extent), w.n % extent),
         Store(target.buffer, target.indices, value),
     )
+
+
+def tiles(w: Writer) -> Stmt:
+    """A loop in tiles, of which the last may be a part of one, or nearly so: tiles may overlap or leave a gap."""
+    source, target, length = w.read(), w.written(), w.shape[-1]
+    outer, middle, inner = w.var("o"), w.var("q"), w.var("i")
+    size = w.source.integer(1, length)
+    begin: Expr = outer * size
+    end: Expr = Binary("min", begin + w.source.pick(size, size, size, size + 1, size - 1), number(length))
+    within = w.source.flag(2)  # places in a tile, else positions in the whole
+    place = begin + inner if within else inner
+
+    def element(buffer: Buffer, index: Expr) -> Load:
+        return Load(buffer, (*(number(0) for _ in w.shape[1:]), index))
+
+    own = element(target, w.source.pick(place, place, number(0), number(length - 1) - place))
+    value = w.source.pick(element(source, place), own + element(source, place), own + element(target, place))
+    loop = For(inner, number(0) if within else begin, end - begin, Store(target, own.indices, value))
+    if w.source.flag(2):
+        loop = For(middle, number(0), number(2), loop)
+    return For(outer, number(0), number(-(-length // size)), loop)
+
+
+def unrolled_by_hand(w: Writer) -> Stmt:
+    """A loop with several places in each iteration, one after the other or nearly so, each by a statement or a term."""
+    w.dtype = w.source.pick(w.dtype, DType.FLOAT32)
+    source, target, length = w.read(), w.written(), w.shape[-1]
+    var, count = w.var("i"), w.source.integer(2, 3)
+
+    def element(buffer: Buffer, index: Expr) -> Load:
+        return Load(buffer, (*(number(0) for _ in w.shape[1:]), index))
+
+    off, added, at_one_place = w.source.integer(0, 2), w.source.flag(), w.source.flag()
+    places = [var * count + (k if w.source.flag(6) is False else off) for k in range(count)]
+    terms = [element(source, p) for p in places]
+    if at_one_place and w.source.flag():
+        own = element(target, number(0))
+        total = w.source.pick(own + terms[0] + terms[1], own + (terms[0] + terms[1]), terms[0] + terms[1])
+        body: Stmt = Store(target, own.indices, total if count == 2 else own + (terms[0] + terms[1] + terms[2]))
+    else:
+        owns = [element(target, number(0) if at_one_place else p) for p in places]
+        values = [own + term if added else term for own, term in zip(owns, terms, strict=True)]
+        body = seq(*(Store(target, own.indices, value) for own, value in zip(owns, values, strict=True)))
+    return For(var, number(0), number(length // count), body)
