@@ -338,8 +338,14 @@ def _joined(outer: For, inner: For, at: For, within: Stmt, here: Here) -> tuple[
     if extent is None:
         return None
     count = of_dtype(readback.expression(extent.coalesce(), scope, here.domain), at.var.dtype)
+    start = fold(start)
+    known = here.domain
+    for var in free_vars(start, count):
+        known = known.intersect(pb.within(pb.symbol(var.name), var.dtype))
+    if not stays_within(at.var.dtype, (start, plus(start, count)), here.at(known)):
+        return None
     before = substitute_expr(minus(at.start, inner.start), {outer.var: tile})
-    new = replace(at, start=fold(start), extent=count, body=within)
+    new = replace(at, start=start, extent=count, body=within)
     return new, {outer.var: tile, inner.var: minus(at.var, before)}
 
 
