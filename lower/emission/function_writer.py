@@ -80,6 +80,7 @@ from lower.program.passes import (
     DEAD_CODE,
     KEPT_SLICES,
     MASKED_STORES,
+    NARROWING,
     OUTER_PADDING,
     REROLLING,
     ROTATION,
@@ -161,7 +162,7 @@ class FunctionWriter:
         for buffer in results:
             scope.current(buffer)
         scope.add(Return(Tuple(tuple(map(self._handed_back, results)))))
-        body = DEAD_CODE.run(KEPT_SLICES.run(OUTER_PADDING.run(MASKED_STORES.run(scope.body()))))
+        body = DEAD_CODE.run(KEPT_SLICES.run(NARROWING.run(OUTER_PADDING.run(MASKED_STORES.run(scope.body())))))
         return Piece(
             own,
             tuple(self.parameter_names().values()),

@@ -16,6 +16,7 @@ from lower.program.adjacent_rows import rows_at_once
 from lower.program.dead_code import without_dead_code
 from lower.program.kept_slices import with_kept_slices
 from lower.program.masked_stores import as_one_choice
+from lower.program.narrowing import narrowed
 from lower.program.nodes import JaxStmt
 from lower.program.outer_padding import padded_outside
 from lower.program.register_rotation import Handed, handed_on
@@ -87,6 +88,13 @@ OUTER_PADDING = ArrayPass(
     "when all is written: operands are padded one by one",
     padded_outside,
 )
+NARROWING = ArrayPass(
+    "narrowing",
+    "the body of a function",
+    "X = X.at[:n].add(y); f(X[:m])  =  X = X[:n] + y; f(X[:m])   where m <= n",
+    "when all is written: what nobody looks at is known then",
+    narrowed,
+)
 KEPT_SLICES = ArrayPass(
     "kept slices",
     "the body of a function",
@@ -109,8 +117,8 @@ WINDOW_STARTS = ArrayPass(
     in_one_dtype,
 )
 ARRAY_PASSES = (
-    ROTATION, ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, KEPT_SLICES, DEAD_CODE,
-    WINDOW_STARTS,
+    ROTATION, ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, NARROWING, KEPT_SLICES,
+    DEAD_CODE, WINDOW_STARTS,
 )  # fmt: skip
 
 

@@ -47,7 +47,26 @@ def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
         program.depth[new] = program.depth.pop(buffer)
         if buffer in program.raw:
             program.raw.add(new)
-    return replace(plan, nodes=nodes)
+    expanded = {b: _as_others_lie(b, loops, plan.nodes) for b, loops in plan.expanded.items()}
+    return replace(plan, nodes=nodes, expanded=expanded)
+
+
+def _as_others_lie(buffer: Buffer, loops: tuple[Loop, ...], nodes: Sequence[Node]) -> tuple[Loop, ...]:
+    """The loops of whose iterations each has its own copy of a local, in the order in which all arrays have them that
+    are accessed with it, where that is one, and all of them are taken at once. Sums lie as their terms do."""
+    users = [n for n in inner_statements(nodes) if buffer in n.statement.buffers()] if len(loops) > 1 else []
+    summed = any(n.statement.update is not None for n in users if n.statement.buffer == buffer)
+    if summed or not all(loop in n.axes for n in users for loop in loops):
+        return loops
+    found: set[tuple[Loop, ...]] = set()
+    for statement in (n.statement for n in users):
+        others = (load for load in statement.reads() if load.buffer != buffer)
+        stored = [] if statement.buffer == buffer else [statement.store.indices]
+        for indices in (*stored, *(load.indices for load in others)):
+            places = {o: [k for k, i in enumerate(indices) if o.var in free_vars(i)] for o in loops}
+            if all(places.values()):
+                found.add(tuple(sorted(loops, key=lambda o, at=places: at[o][0])))
+    return found.pop() if len(found) == 1 else loops
 
 
 def _best(buffer: Buffer, nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target) -> tuple[int, ...] | None:

@@ -18,6 +18,7 @@ from lower.program.adjacent_rows import rows_at_once
 from lower.program.build import as_expr, dotted, statements
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
+from lower.program.narrowing import narrowed
 from lower.program.nodes import Function, JaxStmt, Name, Return, Tuple
 from lower.program.outer_padding import padded_outside
 from lower.program.print_jax import print_jax
@@ -298,3 +299,28 @@ def test_places_of_windows_have_one_dtype() -> None:
         "x = lax.dynamic_update_slice(x, lax.dynamic_slice(y, (0, 1), (2, 2)), (jnp.int64(k), jnp.int64(0)))",
         "z = lax.dynamic_slice(z, (n,), (3,))",
     ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("x = x.at[:4].add(x[4:8])\nreturn x[1]", "x = x[:4] + x[4:8]\nreturn x[1]"),
+        ("x = x.at[:4].max(y)\nreturn x[:2]", "x = jnp.maximum(x[:4], y)\nreturn x[:2]"),
+        ("x = x.at[:, :4].add(y)\nreturn x[5, :2]", "x = x[:, :4] + y\nreturn x[5, :2]"),
+        (
+            "x = x.at[:4].add(x[4:8])\nx = x.at[:2].add(x[2:4])\nreturn x[0]",
+            "x = x[:4] + x[4:8]\nx = x[:2] + x[2:4]\nreturn x[0]",
+        ),
+        ("x = x.at[:4].add(y)\nreturn x", None),
+        ("x = x.at[:4].add(y)\nreturn x[:5]", None),
+        ("x = x.at[:4].add(y)\nreturn x[2:]", None),
+        ("x = x.at[:4].add(y)\nreturn x[-1]", None),
+        ("x = x.at[1:4].add(y)\nreturn x[2]", None),
+        ("x = x.at[:4].set(y)\nreturn x[2]", None),
+        ("x = x.at[:4].add(y)\nx = x.at[5].add(1.0)\nreturn x[2]", None),
+        ("x = x.at[:4].add(y)\nz = f(x)\nreturn x[2]", None),
+    ],
+)
+def test_updates_of_all_that_is_looked_at_are_arrays_of_their_own(lines: str, found: str | None) -> None:
+    got = "\n".join(print_jax(narrowed(statements(lines))))
+    assert got == (lines if found is None else found)
