@@ -28,7 +28,7 @@ LOOP_REVERSAL = Form(
 
 def forward(program: Program, plan: Plan, target: Target) -> Plan:
     """The plan with axes that run along what is stored, where fewer arrays are reversed then."""
-    boxes, turned = dict(plan.boxes), dict[Loop, Loop]()
+    boxes, turned, mirrors = dict(plan.boxes), dict[Loop, Loop](), dict[Loop, Linear]()
     copied = {loop for loops in plan.expanded.values() for loop in loops}
 
     def changed(node: Node) -> Node:
@@ -43,9 +43,9 @@ def forward(program: Program, plan: Plan, target: Target) -> Plan:
                 )
                 for axis in backward:
                     if axis not in turned:
-                        turned[axis] = _reversed(axis, boxes[axis])
+                        turned[axis], mirrors[axis] = _reversed(axis, boxes[axis], node.statement.store.indices)
                         boxes[turned[axis]] = boxes[axis]
-                    node = _turned(node, axis, turned[axis], boxes[axis])
+                    node = _turned(node, axis, turned[axis], mirrors[axis])
                 return node
 
     return replace(plan, nodes=tuple(map(changed, plan.nodes)), boxes=boxes)
@@ -77,22 +77,26 @@ def _direction(indices: Collection[Expr], var: Var) -> int:
     return step if abs(step) == 1 else 0
 
 
-def _mirror(box: Box, form: Linear) -> Linear:
-    """The value as far from the end of a box as a form is from its start."""
-    return box.low * 2 + box.extent - 1 - form
+def _reversed(axis: Loop, box: Box, stored: Collection[Expr]) -> tuple[Loop, Linear]:
+    """A loop over the same values in the mirrored order, and what a value and its mirror image add up to.
 
-
-def _reversed(axis: Loop, box: Box) -> Loop:
-    """A loop over the same values in the mirrored order, of which the bounds may be others within the box."""
+    A loop that ends elsewhere in each step is mirrored in its own range where what it stores then stays in place, as in
+    `A[k - i]` for i up to k, else in the box around all of them.
+    """
+    whole = box.low * 2 + box.extent - 1
     if box.exact:
-        return replace(axis)
+        return replace(axis), whole
+    own = linear(axis.start) * 2 + linear(axis.extent) - 1
+    along = [form for form in map(linear, stored) if form.slope(axis.var) == -1]
+    if not own.has_loads() and all((form + linear(axis.var) - own).is_const for form in along):
+        return replace(axis), own
     last = linear(axis.start) + linear(axis.extent) - 1
-    return replace(axis, start=to_expr(_mirror(box, last), axis.var))
+    return replace(axis, start=to_expr(whole - last, axis.var)), whole
 
 
-def _turned(node: ArrayStatement, old: Loop, new: Loop, box: Box) -> ArrayStatement:
-    """A statement along an axis that runs the other way."""
-    place = to_expr(_mirror(box, linear(old.var)), old.var)
+def _turned(node: ArrayStatement, old: Loop, new: Loop, both: Linear) -> ArrayStatement:
+    """A statement along an axis that runs the other way; `both` is the sum of a value and its mirror image."""
+    place = to_expr(both - linear(old.var), old.var)
 
     def short(e: Expr) -> Expr:
         counts = isinstance(e, Binary) and e.op in ("add", "sub") and e.dtype.is_signed and not e.dtype.is_float

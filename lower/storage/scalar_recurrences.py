@@ -2,7 +2,8 @@
 
 A filter keeps its last inputs and outputs in variables, `y2 = y1; y1 = Y[i]`. Each is a state of its own that a loop
 carries and copies, though `Y[i - 1]` and `Y[i - 2]` say the same. The first iterations, in which they still hold what
-they held before the loop, are taken out of it.
+they held before the loop, are taken out of it. Where an array is smoothed in place, variables hold what elements were
+before: these are read ahead of the loop.
 """
 
 from __future__ import annotations
@@ -75,6 +76,12 @@ def _in_nest(program: Program, nest: tuple[Loop, ...]) -> None:
     after = [s for s in program.statements if s.position > body[-1].position]
     body = _without_names(body, level, program)
     found = _delays(body, level, program)
+    ahead = _Ahead.of(body, level, program)
+    more = _delays(ahead.body, level, program) if ahead.arrays else found
+    if len(more) > len(found):
+        found, body = more, ahead.body
+        before += ahead.first
+        program.depth.update(dict.fromkeys(ahead.arrays, level))
     if not any(load.buffer in found for s in body for load in s.reads() if s.buffer not in found):
         return
     peeled = max((d.lag + 1 for d in found.values()), default=0)
@@ -138,6 +145,71 @@ def _unnamed(
         elif s is not keeper:
             kept.append(_updated(mapped(s, lambda e: map_expr(e, one)), policy) if s in users else s)
     return kept
+
+
+class _Ahead(Struct, frozen=True):
+    """A body in which elements that it saves before it stores there are those of `arrays`, read before the loop by
+    statements that come `first`: `c = A[i]; A[i] = f(y, c); y = c` with `U[i]` in place of `c` in the last store."""
+
+    body: list[Statement]
+    first: list[Statement]
+    arrays: list[Buffer]
+
+    @staticmethod
+    def of(body: Sequence[Statement], level: int, program: Program) -> _Ahead:
+        """Take all that is saved so as it was before the loop."""
+        found = _Ahead([], [], [])
+        for s in body:
+            saved = _saved(s, body, level, program)
+            found.body.append(s if saved is None else found._taken(s, saved, level, program))
+        return found
+
+    def _taken(self, s: Statement, saved: Load, level: int, program: Program) -> Statement:
+        own = s.loops[level:]
+        loops = [Loop(Var(program.fresh(o.var.name), o.var.dtype), o.start, o.extent, o.kind) for o in own]
+        array = Buffer(program.fresh(saved.buffer.name), tuple(o.extent for o in own), saved.dtype, "local")
+        there: dict[Var, Expr] = {o.var: new.var for o, new in zip(own, loops, strict=True)}
+        element = Load(saved.buffer, tuple(substitute_expr(i, there) for i in saved.indices))
+        store = Store(array, tuple(_from_start(o) for o in loops), element, s.store.span)
+        self.first.append(Statement(s.position, (*s.loops[:level], *loops), (), store))
+        self.arrays.append(array)
+        return replace(s, store=replace(s.store, value=Load(array, tuple(map(_from_start, own)))))
+
+
+def _from_start(loop: Loop) -> Expr:
+    return to_expr(linear(loop.var) - linear(loop.start), loop.var)
+
+
+def _saved(s: Statement, body: Sequence[Statement], level: int, program: Program) -> Load | None:
+    """The element that a statement saves in a variable, if it is as it was before the loop, and changes later."""
+    value, own = s.store.value, s.loops[level:]
+    if not isinstance(value, Load) or s.guards or program.depth.get(s.buffer, 0) > level:
+        return None
+    if not all(linear(o.extent).is_const and linear(o.start).is_const for o in own):
+        return None
+    reader = s
+    if program.depth.get(value.buffer, 0) > level:  # a name of an iteration for what the element was
+        makers = [m for m in body if m.buffer == value.buffer]
+        if len(makers) != 1 or makers[0].loops != s.loops or makers[0].guards:
+            return None
+        reader, value = makers[0], makers[0].store.value
+    stores = [m for m in body if isinstance(value, Load) and m.buffer == value.buffer]
+    if not isinstance(value, Load) or not stores or any(map(has_loads, value.indices)):
+        return None
+    var = own[0].var
+    return value if all(_after(m, reader, value, var, level) for m in stores) else None
+
+
+def _after(store: Statement, reader: Statement, element: Load, var: Var, level: int) -> bool:
+    """Whether a statement stores to an element after another one has read it, if it does: in a later iteration, or
+    behind it in the same one."""
+    pairs = [(linear(a), linear(b)) for a, b in zip(store.store.indices, element.indices, strict=True)]
+    same = all(a.equals(b) for a, b in pairs) or common_loops(store, reader) == level + 1
+    for stored, read in pairs:
+        apart = read - stored
+        if stored.slope(var) == read.slope(var) == 1 and apart.is_const:
+            return apart.const > 0 or (apart.const == 0 and same and store.position > reader.position)
+    return False
 
 
 def _delays(body: Sequence[Statement], level: int, program: Program) -> dict[Buffer, _Delay]:

@@ -160,6 +160,46 @@ def test_near_misses_of_past_values(name: str) -> None:
     check(read(VECTORS, LAST + ZERO + NO_DELAYS[name]))
 
 
+SMOOTHED = {
+    "along a row": (
+        "p[0] = A[0]\nfor i in range(1, 149):\n    c = A[i]\n    A[i] = 0.5 * (p[0] + c) + A[i + 1]\n    p[0] = c",
+        0,
+    ),
+    "of two steps": (
+        "p[0] = A[1]\nq[0] = A[0]\nfor i in range(2, 149):\n    c = A[i]\n    A[i] = 0.5 * (p[0] + q[0]) + c\n    q[0] = p[0]\n    p[0] = c",
+        0,
+    ),
+    "what is stored is saved": (
+        "p[0] = A[0]\nfor i in range(1, 149):\n    A[i] = 0.5 * p[0] + A[i]\n    p[0] = A[i]",
+        1,
+    ),
+    "an earlier store is seen": (
+        "p[0] = A[0]\nfor i in range(1, 149):\n    c = A[i]\n    A[i + 1] = 0.5 * p[0] + B[i]\n    p[0] = c",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTHED)
+def test_arrays_that_are_smoothed_in_place_are_read_ahead(name: str) -> None:
+    body, steps = SMOOTHED[name]
+    assert loops(check(read(VECTORS, LAST + body))) <= steps
+    rows = read(
+        TABLES,
+        LAST
+        + "for r in range(40):\n"
+        + "\n".join(
+            "    " + line
+            for line in body.replace("[i", "[r, i")
+            .replace("A[0]", "A[r, 0]")
+            .replace("A[1]", "A[r, 1]")
+            .replace("149", "59")
+            .split("\n")
+        ),
+    )
+    assert loops(check(rows)) <= steps
+
+
 def test_callers_get_the_last_values() -> None:
     """A parameter may be the variable: it is read before the loop and left as the loop leaves it."""
     body = "for i in T.serial(60):\n    B[i] = A[i] + C[0] * C[1]\n    C[1] = C[0]\n    C[0] = B[i]"

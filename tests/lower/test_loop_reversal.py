@@ -31,6 +31,12 @@ BACKWARD = {
 }
 
 
+def test_loops_that_end_elsewhere_in_each_step_stay_in_place() -> None:
+    body = "for k in range(8):\n    for i in range(k + 1):\n        Y[k + 1 - i] = Y[k + 1 - i] - A[k] * Y[k - i]"
+    text = agreeing_source(read(PARAMS, body), seeds=2)
+    assert "mode=" not in text and "dynamic_slice" not in text
+
+
 @pytest.mark.parametrize(("body", "left"), BACKWARD.values(), ids=BACKWARD.keys())
 def test_what_is_stored_and_read_backward_runs_forward(body: str, left: int) -> None:
     assert flips(body) == left
