@@ -22,6 +22,7 @@ from ir.analysis.legality import carried
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
+    TRUE,
     Alloc,
     Binary,
     Buffer,
@@ -260,7 +261,7 @@ def _tidy(expr: Expr, new: set[Var], place: Here) -> Expr:
 
 
 @rewrite(
-    law="for i in a .. b: s  =  for i in n: if a <= c + i < b: s with i = c + i   where c <= a and b <= c + n",
+    law="for i in a .. b: s  =  for i in n: if a <= c + i < b: s with i = c + i   where all of s is in c .. c + n",
     because="the same iterations run in the same order, and the guard leaves out what is not in the range",
     family="loops",
 )
@@ -271,21 +272,25 @@ def windowed(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """
     if not isinstance(stmt, For) or stmt.kind != "serial" or has_loads(stmt.start) or has_loads(stmt.extent):
         return
-    if not {*free_vars(stmt.start), *free_vars(stmt.extent)}.isdisjoint(here.scope):
-        found = pb.within_budget(partial(_window, stmt, here), None)
+    guard = stmt.body.cond if isinstance(stmt.body, If) and stmt.body.other == SKIP else TRUE
+    near = stmt.var in free_vars(guard)  # to a place that moves, if there is one in the guard
+    if not {*free_vars(stmt.start, stmt.extent), *(free_vars(guard) if near else ())}.isdisjoint(here.scope):
+        found = pb.within_budget(partial(_window, stmt, guard if near else TRUE, here), None)
         if found is not None:
             yield found
 
 
-def _window(loop: For, here: Here) -> Stmt | None:
+def _window(loop: For, where: Expr, here: Here) -> Stmt | None:
     """A loop over a window in place of one over a range that is a part of more than twice as much."""
     start, stop = _spelled_out(loop, (loop.start, _stop(loop)), here)
     values = pb.loop_domain(loop.var, loop.start, loop.extent)
     domain = here.domain.intersect(values.may)
     first, last = pb.bounds(_only(domain, loop.var.name))
+    domain = domain.intersect(pb.condition(where).may)
     widest = None if first is None or last is None else (last - first + 1) // 2
     begins, stops = [*_bounds(start, "max")], [*_bounds(stop, "min")]
-    moving = (e for e in (*begins, *stops) if not free_vars(e).isdisjoint(here.scope))
+    named = sorted(free_vars(where) & {*here.scope}, key=lambda v: v.name)
+    moving = (e for e in (*begins, *stops, *named) if not free_vars(e).isdisjoint(here.scope))
     windows = [w for w in (_from(end, loop.var, domain) for end in moving) if w is not None]
     base, low, count = min(windows, key=lambda w: w[2], default=(start, 0, 0))
     if not values.exact or count < 1 or (widest is not None and count > widest):

@@ -597,6 +597,16 @@ WINDOWS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("guard", "extents"), [("T.abs(i - j) <= 2", ["5"]), ("j <= i", None), ("j - i > 3 and j - i < 6", ["2"])]
+)
+def test_loops_of_which_a_guard_takes_a_window_are_loops_over_it(guard: str, extents: list[str] | None) -> None:
+    body = f"    for i, j in T.grid(20, 20):\n        if {guard}:\n            O[i] = O[i] + A[j]"
+    func = read(f'def f(A: T.Buffer((20,), "float32"), O: T.Buffer((20,), "float32")):\n{body}')
+    loops = [s for s in walk(best(func).body) if isinstance(s, For)]
+    assert extents is None or [to_script(s.extent) for s in loops[1:]] == extents
+
+
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("store", WINDOWS)
 def test_loops_over_clipped_windows_are_loops_over_windows_with_guards(store: str, named: bool) -> None:
