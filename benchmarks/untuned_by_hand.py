@@ -6345,6 +6345,585 @@ def patch_merge(X, W):
     return (r - m) * lax.rsqrt(v + 1e-05) @ W
 
 
+def flat_matmul(A, B):
+    return (A.reshape(300, 200) @ B.reshape(200, 260)).reshape(-1)
+
+
+def tiled_matmul_tails(A, B):
+    return A @ B
+
+
+def flat_conv_nhwc(X, W):
+    return lax.conv_general_dilated(
+        X.reshape(4, 20, 20, 16), W.reshape(3, 3, 16, 24), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    ).reshape(-1)
+
+
+def dot_unrolled(A, B):
+    return jnp.sum(A * B, 1)
+
+
+def blocked_prefix(X):
+    Y = jnp.cumsum(X.reshape(256, 256), 1)
+    s = jnp.cumsum(Y[:, -1])
+    return (Y + jnp.pad(s, (1, 0))[:-1, None]).reshape(-1)
+
+
+def private_histograms(X):
+    return jnp.bincount(jnp.where((X >= 0) & (X < 64), X, 64).ravel(), length=65)[:64].astype(jnp.int32)
+
+
+def bitonic(A):
+    return jnp.sort(A, 1)
+
+
+def ping_pong(U):
+    def step(t, c):
+        a, b = c
+        n = b.at[1:-1, 1:-1].set(0.2 * (a[1:-1, 1:-1] + a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:]))
+        return (n, a)
+
+    a, b = lax.fori_loop(0, 60, step, (U[0], U[1]))
+    return jnp.stack([a, b])
+
+
+def ghost_cells(U):
+    I = U[1:-1, 1:-1]
+
+    def pd(I):
+        return jnp.pad(I, 1, mode="wrap")
+
+    def step(t, c):
+        P, _ = c
+        V = P[1:-1, 1:-1]
+        V = V + 0.1 * (P[:-2, 1:-1] + P[2:, 1:-1] + P[1:-1, :-2] + P[1:-1, 2:] - 4 * V)
+        return (pd(V), P)
+
+    P, old = lax.fori_loop(0, 40, step, (pd(I), pd(I)))
+    return old.at[1:-1, 1:-1].set(P[1:-1, 1:-1])
+
+
+def line_buffer(A, W):
+    r = W[0] * A[:, :-2] + W[1] * A[:, 1:-1] + W[2] * A[:, 2:]
+    return W[0] * r[:-2] + W[1] * r[1:-1] + W[2] * r[2:]
+
+
+def winograd_2d(X, W):
+    return lax.conv_general_dilated(X[None], W, (1, 1), "VALID")[0]
+
+
+def flat_heads(Q, K, V):
+    q, k, v = (a.reshape(2, 128, 8, 32) for a in (Q, K, V))
+    s = jnp.einsum("bthd,buhd->bhtu", q, k) * 0.17677669
+    s = jnp.where(jnp.tril(jnp.ones((128, 128), bool)), s, -jnp.inf)
+    return jnp.einsum("bhtu,buhd->bthd", jax.nn.softmax(s, -1), v).reshape(2, 128, 256)
+
+
+def one_pass_norm(X, g, b):
+    m = X.mean(1, keepdims=True)
+    v = (X * X).mean(1, keepdims=True) - m * m
+    return (X - m) * lax.rsqrt(v + 1e-05) * g + b
+
+
+def pointer_walk(A):
+    return (A.T * 2).reshape(-1)
+
+
+def argmin_2d(A):
+    p = jnp.argmin(A.reshape(40, -1), 1)
+    return jnp.stack([p // 70, p % 70], 1).astype(jnp.int32)
+
+
+def complex_fir(X, H):
+
+    def c(x, h):
+        return lax.conv_general_dilated(x[:, None], h[None, None], (1,), "VALID")[:, 0]
+
+    r, i, a, b = (X[..., 0], X[..., 1], H[:, 0], H[:, 1])
+    return jnp.stack([c(r, a) - c(i, b), c(r, b) + c(i, a)], -1)
+
+
+def matrix_power(A):
+    return jnp.linalg.matrix_power(A, 13)
+
+
+def next_hops(D):
+    N = jnp.broadcast_to(jnp.arange(80, dtype=jnp.int32), (80, 80))
+
+    def step(k, c):
+        D, N = c
+        d = D[:, k, None] + D[k]
+        m = d < D
+        return (jnp.where(m, d, D), jnp.where(m, N[:, k, None], N))
+
+    return lax.fori_loop(0, 80, step, (D, N))
+
+
+def reflect_conv(A, W):
+    return lax.conv_general_dilated(jnp.pad(A, 2, mode="reflect")[None, None], W[None, None], (1, 1), "VALID")[0, 0]
+
+
+def running_box(A):
+    return lax.reduce_window(A, 0.0, lax.add, (1, 16), (1, 1), "VALID") / 16
+
+
+def lcs_two_rows(A, B):
+
+    def row(R, a):
+        d = jnp.where(a[:, None] == B, R[:, :-1] + 1, R[:, 1:])
+        return (jnp.pad(lax.cummax(d, axis=1), ((0, 0), (1, 0))), None)
+
+    R, _ = lax.scan(row, jnp.zeros((32, 181), jnp.int32), A.T)
+    return R[:, -1]
+
+
+def symv_upper(A, x):
+    U = jnp.triu(A, 1)
+    return U @ x + U.T @ x + jnp.diag(A) * x
+
+
+def interleaved_gemm(A, B):
+    return jnp.einsum("kbm,kbn->mbn", A, B)
+
+
+def flat_group_conv(X, W):
+    return lax.conv_general_dilated(X, W, (1, 1), "VALID", feature_group_count=4)
+
+
+def ceil_pool(X):
+    return lax.reduce_window(X, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 2, 2), ((0, 0), (0, 0), (0, 2), (0, 2)))
+
+
+def batch_norm_nhwc(X, g, b):
+    m = X.mean((0, 1, 2))
+    v = ((X - m) ** 2).mean((0, 1, 2))
+    return (jnp.maximum((X - m) / jnp.sqrt(v + 1e-05) * g + b, 0), m, v)
+
+
+def ignored_index_loss(L, y, w):
+    k = y != -100
+    c = jnp.where(k, w[y], 0)
+    return ((c * (jax.nn.logsumexp(L, 1) - L[jnp.arange(1000), y])).sum() / jnp.maximum(c.sum(), 1e-06)).reshape(1)
+
+
+def top_k_by_masking(X):
+    v, i = lax.top_k(X, 5)
+    return (v, i)
+
+
+def spd_solve(A, B):
+    L = jnp.linalg.cholesky(A)
+    return jax.scipy.linalg.cho_solve((L, True), B[..., None])[..., 0]
+
+
+def welch_psd(X, W, C, S):
+    s = X[np.arange(63)[:, None] * 64 + np.arange(128)] * W
+    return ((s @ C.T) ** 2 + (s @ S.T) ** 2).mean(0)
+
+
+def online_softmax_tiles(X):
+    return jax.nn.softmax(X, 1)
+
+
+def fixed_resize(A):
+
+    def ax(n, hi):
+        p = np.arange(n) * 819
+        s = p // 2048
+        return (np.minimum(s, hi), np.minimum(s + 1, hi), p % 2048)
+
+    y0, y1, fy = ax(150, 59)
+    x0, x1, fx = ax(200, 79)
+    A = A.astype(jnp.int32)
+    fx = fx[None, :, None]
+    fy = fy[:, None, None]
+    h = A[:, x0] * (2048 - fx) + A[:, x1] * fx
+    h = h >> 4
+    return (h[y0] * (2048 - fy) + h[y1] * fy + (1 << 17) >> 18).astype(jnp.uint8)
+
+
+def sobel_nms(A):
+    s = lambda i, j: A[1 + i : 129 + i, 1 + j : 139 + j]
+    gx = s(-1, 1) + 2 * s(0, 1) + s(1, 1) - s(-1, -1) - 2 * s(0, -1) - s(1, -1)
+    gy = s(1, -1) + 2 * s(1, 0) + s(1, 1) - s(-1, -1) - 2 * s(-1, 0) - s(-1, 1)
+    g = jnp.sqrt(gx * gx + gy * gy)
+    ax, ay = (abs(gx), abs(gy))
+    D = jnp.where(ay > 2.414 * ax, 1, jnp.where(ax <= 2.414 * ay, jnp.where(gx * gy > 0, 2, 3), 0))
+    G = jnp.pad(g, 1)
+    q = lambda i, j: G[1 + i : 129 + i, 1 + j : 139 + j]
+    a = jnp.select([D == 0, D == 1, D == 2], [q(0, -1), q(-1, 0), q(-1, -1)], q(-1, 1))
+    b = jnp.select([D == 0, D == 1, D == 2], [q(0, 1), q(1, 0), q(1, 1)], q(1, -1))
+    return jnp.pad(jnp.where((g >= a) & (g >= b) & (g > 1), g, 0), 1)
+
+
+def ranking_loss(S, R):
+    m = R[:, :, None] > R[:, None]
+    d = jnp.maximum(1 - (S[:, :, None] - S[:, None]), 0)
+    n = m.sum((1, 2))
+    return jnp.where(n > 0, (d * m).sum((1, 2)) / jnp.maximum(n, 1), 0)
+
+
+def cosine_matrix(A, B):
+    return A @ B.T / (jnp.linalg.norm(A, axis=1)[:, None] * jnp.linalg.norm(B, axis=1) + 1e-08)
+
+
+def flat_lu(A):
+
+    def step(k, M):
+        r = jnp.arange(100)
+        m = r > k
+        c = jnp.where(m, M[:, k] / M[k, k], 0)
+        row = jnp.where(m, M[k], 0)
+        M = M - c[:, None] * row
+        return M.at[:, k].set(jnp.where(m, c, M[:, k]))
+
+    return lax.fori_loop(0, 100, step, A.reshape(100, 100)).reshape(-1)
+
+
+def blocked_transpose_scale(A):
+    return A.T * 0.5
+
+
+def im2col_gemm(X, W):
+    return lax.conv_general_dilated(X[None], W.reshape(32, 16, 3, 3), (1, 1), "VALID")[0].reshape(32, 784)
+
+
+def pixel_hsv(A):
+    r, g, b = A.T
+    mx, mn = (A.max(1), A.min(1))
+    d = mx - mn
+    s = jnp.where(d == 0, 1, d)
+    h = (g - b) / s
+    h = jnp.where(h < 0, h + 6, h)
+    h = jnp.where(d == 0, 0, jnp.where(mx == r, h, jnp.where(mx == g, (b - r) / s + 2, (r - g) / s + 4)))
+    return jnp.stack([h * 60, jnp.where(mx == 0, 0, d / jnp.where(mx == 0, 1, mx)), mx], 1)
+
+
+def double_buffered_rnn(X, W, U):
+    xs = jnp.einsum("btk,kj->tbj", X, W)
+
+    def step(c, x):
+        h, _p = c
+        return ((jnp.tanh(x + h @ U), h), None)
+
+    (h, last), _ = lax.scan(step, (jnp.zeros((16, 32)), jnp.zeros((16, 32))), xs)
+    return (jnp.stack([h, last]), h)
+
+
+def column_scans_in_place(A):
+    return lax.cummax(A, axis=0)
+
+
+def strided_views(X):
+    return X.reshape(64, 1600, 3).transpose(0, 2, 1) * jnp.array([0.299, 0.587, 0.114])[:, None]
+
+
+def _spd_rows(d, b, n):
+    a = d.floats(b, n, n)
+    return (a @ a.transpose(0, 2, 1) + n * np.eye(n)).astype(np.float32)
+
+
+def padded_copy_conv(X, W):
+    return lax.conv_general_dilated(X[None], W, (1, 1), "SAME")[0]
+
+
+def tree_sum(X):
+    return X.sum(1)
+
+
+def hillis_steele(X):
+    return jnp.cumsum(X, 1)
+
+
+def outer_product_gemm(A, B):
+    return A @ B
+
+
+def reverse_rows(A):
+    return A[:, ::-1]
+
+
+def transpose_in_place(A):
+    return A.T
+
+
+def find_substring(S, P):
+    ok = jnp.all(jnp.stack([S[:, k : k + 296] == P[k] for k in range(5)]), 0)
+    return jnp.where(ok.any(1), jnp.argmax(ok, 1), -1).astype(jnp.int32)
+
+
+def prefix_image(A):
+    return jnp.pad(jnp.cumsum(jnp.cumsum(A, 0), 1), ((1, 0), (1, 0)))
+
+
+def col_major_stats(A):
+    m = A.mean(0)
+    v = A.std(0, ddof=1)
+    return (m, v, jnp.where(v > 0, (A - m) / v, 0))
+
+
+def _clipped_counts(k):
+    i = np.arange(31)
+    return np.minimum(2 * i + 2, k) - np.maximum(2 * i - 1, 0)
+
+
+def pooling_with_counts(A):
+    s = lax.reduce_window(A, 0.0, lax.add, (1, 3, 3), (1, 2, 2), ((0, 0), (1, 1), (1, 1)))
+    return s / (_clipped_counts(61)[:, None] * _clipped_counts(61)).astype(np.float32)
+
+
+def clipped_bilateral(A):
+    P = jnp.pad(A, 2)
+    I = jnp.pad(jnp.ones_like(A), 2)
+    n = z = 0.0
+    for p in range(5):
+        for q in range(5):
+            B = P[p : p + 80, q : q + 90]
+            d = B - A
+            w = I[p : p + 80, q : q + 90] * jnp.exp(-0.5 * d * d - 0.125 * ((p - 2) ** 2 + (q - 2) ** 2))
+            n += w * B
+            z += w
+    return n / z
+
+
+def flat_sobel(A):
+    A = A.reshape(120, 160)
+    s = lambda i, j: A[1 + i : 119 + i, 1 + j : 159 + j]
+    gx = s(-1, 1) + 2 * s(0, 1) + s(1, 1) - s(-1, -1) - 2 * s(0, -1) - s(1, -1)
+    gy = s(1, -1) + 2 * s(1, 0) + s(1, 1) - s(-1, -1) - 2 * s(-1, 0) - s(-1, 1)
+    return jnp.pad(jnp.sqrt(gx * gx + gy * gy), 1).reshape(-1)
+
+
+def flat_pixels(A):
+    a = A.reshape(-1, 3).astype(jnp.int32)
+    y = (a * jnp.array([77, 150, 29])).sum(1, keepdims=True) >> 8
+    return jnp.clip(y + (a - y) * 3 // 2, 0, 255).astype(jnp.uint8).reshape(-1)
+
+
+def lower_solve_many(L, B):
+    return lax.linalg.triangular_solve(L, B, left_side=True, lower=True)
+
+
+def euclid_to_all(P):
+    return jnp.sqrt(sum((P[:, None, k] - P[None, :, k]) ** 2 for k in range(8)))
+
+
+def nearest_two(P):
+    d = sum((P[:, None, k] - P[None, :, k]) ** 2 for k in range(3))
+    d = jnp.where(jnp.eye(300, dtype=bool), jnp.inf, d)
+    return lax.top_k(-d, 2)[1]
+
+
+def bucket_by_row(R, V):
+    o = jnp.argsort(R, stable=True)
+    c = jnp.bincount(R, length=100)
+    return (jnp.concatenate([jnp.zeros(1, jnp.int32), jnp.cumsum(c).astype(jnp.int32)]), V[o])
+
+
+def masked_mean_rows(A, M):
+    n = (~M).sum(1)
+    return jnp.where(n == 0, 0, jnp.where(M, 0, A).sum(1) / jnp.maximum(n, 1))
+
+
+def unrolled_saxpy_tail(x, y):
+    return y + 2.5 * x
+
+
+def heat_two_arrays(U, V):
+
+    def half(a, b):
+        return b.at[1:-1, 1:-1].set(
+            a[1:-1, 1:-1] + 0.2 * (a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] - 4 * a[1:-1, 1:-1])
+        )
+
+    def step(t, c):
+        u, v = c
+        v = half(u, v)
+        return (half(v, u), v)
+
+    return lax.fori_loop(0, 20, step, (U, V))
+
+
+def three_pass_blur(A):
+
+    def b(A):
+        P = jnp.pad(A, ((0, 0), (0, 0), (2, 2)), mode="edge")
+        A = sum(P[:, :, k : k + 120] for k in range(5)) / 5
+        P = jnp.pad(A, ((0, 0), (2, 2), (0, 0)), mode="edge")
+        return sum(P[:, k : k + 100] for k in range(5)) / 5
+
+    return b(b(b(A)))
+
+
+def gathered_rows_mean(E, idx, n):
+    m = (jnp.arange(20) < n[:, None]).astype(jnp.float32)
+    return jnp.einsum("bk,bkd->bd", m, E[idx]) / jnp.maximum(n, 1)[:, None]
+
+
+def swap_sort_pairs(K, V):
+    return lax.sort((K, V), num_keys=1, dimension=1)
+
+
+def monte_carlo_payoff(Z, S):
+    x = jnp.cumsum(-0.0002 + 0.02 * Z, 1)
+    p = S[:, None] * jnp.exp(x)
+    m = jnp.maximum(p.max(1), S)
+    pay = jnp.maximum(m - 1.05, 0)
+    return jnp.stack([pay.mean(), (pay * pay).mean()])
+
+
+def stencil_27(U, w, V=None):
+    k = jnp.stack(
+        [
+            jnp.stack([jnp.stack([w[abs(a) + abs(b) + abs(c)] for c in (-1, 0, 1)]) for b in (-1, 0, 1)])
+            for a in (-1, 0, 1)
+        ]
+    )
+    r = sum(k[a, b, c] * U[a : a + 38, b : b + 38, c : c + 38] for a in range(3) for b in range(3) for c in range(3))
+    return V.at[1:-1, 1:-1, 1:-1].set(r)
+
+
+def blocked_attention_rows(Q, K, V):
+    return jax.nn.softmax(Q @ K.T, 1) @ V
+
+
+def full_convolution(A, B):
+    return jnp.convolve(A, B)
+
+
+def newton_pairs(P):
+    d = P[None] - P[:, None]
+    r = (d * d).sum(-1) + 0.01
+    f = jnp.where(jnp.eye(200, dtype=bool), 0, 1 / (r * jnp.sqrt(r)))
+    return jnp.einsum("ij,ijc->ic", f, d)
+
+
+def banded_matvec(A, x):
+    p = jnp.pad(x, 4)
+    return sum(A[:, k] * p[k : k + 500] for k in range(9))
+
+
+def banded_lu(A):
+
+    def step(k, A):
+        B = lax.dynamic_slice(A, (k, k), (6, 6))
+        c = B[1:, 0] / B[0, 0]
+        B = B.at[1:, 0].set(c).at[1:, 1:].add(-c[:, None] * B[0, 1:])
+        return lax.dynamic_update_slice(A, B, (k, k))
+
+    P = jnp.pad(A, ((0, 5), (0, 5)))
+    return lax.fori_loop(0, 200, step, P)[:200, :200]
+
+
+def near_pairs(X):
+    p = jnp.pad(X, ((5, 5), (0, 0)))
+    i = jnp.arange(300)
+    s = 0.0
+    for k in range(-5, 6):
+        if k:
+            s += jnp.where((i + k >= 0) & (i + k < 300), jnp.exp(0.1 * (X * p[5 + k : 305 + k]).sum(1)), 0)
+    return s
+
+
+def diagonal_sums(A):
+    return jnp.zeros(319).at[jnp.arange(150)[:, None] + jnp.arange(170)].add(A)
+
+
+def tsp_masks(C):
+    D = jnp.full((1024, 10), 1000000000.0).at[1, 0].set(0.0)
+    b = 1 << jnp.arange(10)
+    k = jnp.arange(10)
+
+    def step(m, D):
+        inm = m >> k & 1
+        c = jnp.where(inm[:, None] == 1, D[m][:, None] + C, jnp.inf).min(0)
+        t = m | b
+        return D.at[jnp.where(inm == 0, t, 1024), k].min(c, mode="drop")
+
+    return lax.fori_loop(1, 1024, step, D)
+
+
+def triples(X):
+    s = jnp.cumsum(X[::-1])[::-1]
+    a = jnp.pad(s[1:], (0, 1))
+    b = X * a
+    c = jnp.pad(jnp.cumsum(b[::-1])[::-1][1:], (0, 1))
+    return (X * c).sum().reshape(1)
+
+
+def lagged_products(X):
+    p = jnp.pad(X, ((0, 0), (0, 32)))
+    return jnp.stack([(X * p[:, l : l + 1000]).sum(1) for l in range(32)], 1)
+
+
+def syrk_mirror(A):
+    return A @ A.T
+
+
+def naive_dft(X, Tc, Ts):
+    i = np.arange(65)[:, None] * np.arange(128) % 128
+    return (X @ Tc[i].T) ** 2 + (X @ Ts[i].T) ** 2
+
+
+def upsample_fir(X, H):
+    return lax.conv_general_dilated(2 * X[:, None], H[::-1][None, None], (1,), [(7, 8)], lhs_dilation=(2,))[:, 0]
+
+
+def clipped_conv2d(X, W):
+    return lax.conv_general_dilated(X[None], W, (1, 1), "SAME")[0]
+
+
+def clipped_dilate(A):
+    return jnp.maximum(lax.reduce_window(A, jnp.int32(-(2**31)), lax.max, (3, 3), (1, 1), "SAME"), 0)
+
+
+def block_maxima(X):
+    b = jnp.pad(X, ((0, 0), (0, 8)), constant_values=-jnp.inf).reshape(50, 16, 63)
+    return (b.max(2), (jnp.argmax(b, 2) + 63 * jnp.arange(16)).astype(jnp.int32))
+
+
+def ragged_tiles_copy(A):
+    return A.T * 2
+
+
+def local_mean_filter(A):
+    s = lax.reduce_window(A, 0.0, lax.add, (9, 9), (1, 1), "SAME")
+    c = lambda n: np.minimum(np.arange(n) + 4, n - 1) - np.maximum(np.arange(n) - 4, 0) + 1
+    return A - s / (c(150)[:, None] * c(160)).astype(np.float32)
+
+
+def knn_density(P):
+    d = ((P[:, None] - P[None]) ** 2).sum(-1) < 0.25
+    return (d.sum(1) - 1).astype(jnp.int32)
+
+
+def shifted_add_reverse(C, r):
+    i = jnp.arange(129)
+
+    def step(C, k):
+        kk, rk = k
+        S = jnp.pad(C, ((0, 0), (1, 0)))[:, :-1]
+        return (jnp.where((i >= 1) & (i <= kk + 1), C - rk[:, None] * S, C), None)
+
+    return lax.scan(step, C, (jnp.arange(128), r.T))[0]
+
+
+def smooth_n_times(A):
+
+    def step(t, A):
+        return A.at[:, 1:-1].set(0.25 * A[:, :-2] + 0.5 * A[:, 1:-1] + 0.25 * A[:, 2:])
+
+    return lax.fori_loop(0, 10, step, A)
+
+
+def causal_windows(X, W):
+    e = jnp.exp(0.1 * (X @ W))
+    i = jnp.arange(200)
+    m = (i <= i[:, None]) & (i > i[:, None] - 16)
+    w = jnp.where(m, e, 0)
+    return w @ X / w.sum(1, keepdims=True)
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -7515,6 +8094,116 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "top_p_mask": lambda d: {"P": (lambda x: (x / x.sum(1, keepdims=True)).astype(np.float32))(d.unit(32, 200) ** 4)},
     "rope_2d": lambda d: {"X": d.floats(14, 14, 8, 32), "f": d.unit(8)},
     "patch_merge": lambda d: {"X": d.floats(28, 28, 48), "W": d.floats(192, 96)},
+    "flat_matmul": lambda d: {"A": d.floats(60000), "B": d.floats(52000)},
+    "tiled_matmul_tails": lambda d: {"A": d.floats(300, 200), "B": d.floats(200, 260)},
+    "flat_conv_nhwc": lambda d: {"X": d.floats(25600), "W": d.floats(3456)},
+    "dot_unrolled": lambda d: {"A": d.floats(64, 4096), "B": d.floats(64, 4096)},
+    "blocked_prefix": lambda d: {"X": d.floats(65536)},
+    "private_histograms": lambda d: {"X": -3 + d.below(71, 16, 4096)},
+    "bitonic": lambda d: {"A": d.floats(64, 256)},
+    "ping_pong": lambda d: {"U": d.floats(2, 200, 200)},
+    "ghost_cells": lambda d: {"U": d.floats(130, 130)},
+    "line_buffer": lambda d: {"A": d.floats(200, 240), "W": d.floats(3)},
+    "winograd_2d": lambda d: {"X": d.floats(32, 34, 34), "W": d.floats(16, 32, 3, 3)},
+    "flat_heads": lambda d: {"Q": d.floats(2, 128, 256), "K": d.floats(2, 128, 256), "V": d.floats(2, 128, 256)},
+    "one_pass_norm": lambda d: {"X": d.floats(500, 300), "g": d.floats(300), "b": d.floats(300)},
+    "pointer_walk": lambda d: {"A": d.floats(120, 90)},
+    "argmin_2d": lambda d: {"A": d.floats(40, 60, 70)},
+    "complex_fir": lambda d: {"X": d.floats(8, 2000, 2), "H": d.floats(32, 2)},
+    "matrix_power": lambda d: {"A": 0.2 * d.floats(16, 24, 24)},
+    "next_hops": lambda d: {"D": d.unit(80, 80)},
+    "reflect_conv": lambda d: {"A": d.floats(150, 160), "W": d.floats(5, 5)},
+    "running_box": lambda d: {"A": d.floats(128, 1000)},
+    "lcs_two_rows": lambda d: {"A": d.below(4, 32, 200), "B": d.below(4, 32, 180)},
+    "symv_upper": lambda d: {"A": d.floats(500, 500), "x": d.floats(500)},
+    "interleaved_gemm": lambda d: {"A": d.floats(64, 12, 48), "B": d.floats(64, 12, 56)},
+    "flat_group_conv": lambda d: {"X": d.floats(2, 32, 26, 26), "W": d.floats(48, 8, 3, 3)},
+    "ceil_pool": lambda d: {"X": d.floats(8, 16, 55, 55)},
+    "batch_norm_nhwc": lambda d: {"X": d.floats(8, 24, 24, 32), "g": d.floats(32), "b": d.floats(32)},
+    "ignored_index_loss": lambda d: {
+        "L": d.floats(1000, 50),
+        "y": np.where(d.unit(1000) < 0.1, -100, d.below(50, 1000)).astype(np.int32),
+        "w": d.unit(50),
+    },
+    "top_k_by_masking": lambda d: {"X": d.floats(200, 100)},
+    "spd_solve": lambda d: {"A": _spd_rows(d, 64, 24), "B": d.floats(64, 24)},
+    "welch_psd": lambda d: {"X": d.floats(4096), "W": d.unit(128), "C": d.floats(65, 128), "S": d.floats(65, 128)},
+    "online_softmax_tiles": lambda d: {"X": d.floats(300, 250)},
+    "fixed_resize": lambda d: {"A": np.random.default_rng(0).integers(0, 256, (60, 80, 3)).astype(np.uint8)},
+    "sobel_nms": lambda d: {"A": d.floats(130, 140)},
+    "ranking_loss": lambda d: {"S": d.floats(40, 60), "R": d.below(4, 40, 60)},
+    "cosine_matrix": lambda d: {"A": d.floats(200, 96), "B": d.floats(150, 96)},
+    "flat_lu": lambda d: {
+        "A": (d.floats(100, 100) + 100 * np.eye(100, dtype=np.float32)).reshape(-1).astype(np.float32)
+    },
+    "blocked_transpose_scale": lambda d: {"A": d.floats(300, 260)},
+    "im2col_gemm": lambda d: {"X": d.floats(16, 30, 30), "W": d.floats(32, 144)},
+    "pixel_hsv": lambda d: {"A": d.unit(40000, 3)},
+    "double_buffered_rnn": lambda d: {
+        "X": d.floats(16, 60, 24),
+        "W": 0.3 * d.floats(24, 32),
+        "U": 0.2 * d.floats(32, 32),
+    },
+    "column_scans_in_place": lambda d: {"A": d.floats(400, 300)},
+    "strided_views": lambda d: {"X": d.floats(64, 4800)},
+    "padded_copy_conv": lambda d: {"X": d.floats(8, 30, 30), "W": d.floats(16, 8, 3, 3)},
+    "tree_sum": lambda d: {"X": d.floats(100, 1024)},
+    "hillis_steele": lambda d: {"X": d.floats(64, 512)},
+    "outer_product_gemm": lambda d: {"A": d.floats(200, 120), "B": d.floats(120, 160)},
+    "reverse_rows": lambda d: {"A": d.floats(300, 400)},
+    "transpose_in_place": lambda d: {"A": d.floats(300, 300)},
+    "find_substring": lambda d: {"S": d.below(3, 200, 300), "P": np.array([0, 1, 2, 1, 0], np.int32)},
+    "prefix_image": lambda d: {"A": d.floats(200, 240)},
+    "col_major_stats": lambda d: {"A": d.floats(500, 64)},
+    "pooling_with_counts": lambda d: {"A": d.floats(16, 61, 61)},
+    "clipped_bilateral": lambda d: {"A": d.floats(80, 90)},
+    "flat_sobel": lambda d: {"A": d.floats(19200)},
+    "flat_pixels": lambda d: {"A": d.below(256, 57600).astype(np.uint8)},
+    "lower_solve_many": lambda d: {
+        "L": (np.tril(d.floats(60, 60)) + 10 * np.eye(60)).astype(np.float32),
+        "B": d.floats(60, 200),
+    },
+    "euclid_to_all": lambda d: {"P": d.floats(400, 8)},
+    "nearest_two": lambda d: {"P": d.floats(300, 3)},
+    "bucket_by_row": lambda d: {"R": d.below(100, 4000), "V": d.floats(4000)},
+    "masked_mean_rows": lambda d: {"A": d.floats(400, 200), "M": d.floats(400, 200) > 0},
+    "unrolled_saxpy_tail": lambda d: {"x": d.floats(10003), "y": d.floats(10003)},
+    "heat_two_arrays": lambda d: {"U": d.floats(150, 150), "V": d.floats(150, 150)},
+    "three_pass_blur": lambda d: {"A": d.floats(3, 100, 120)},
+    "gathered_rows_mean": lambda d: {"E": d.floats(1000, 48), "idx": d.below(1000, 200, 20), "n": d.below(21, 200)},
+    "swap_sort_pairs": lambda d: {"K": d.floats(128, 64), "V": d.below(1000, 128, 64)},
+    "monte_carlo_payoff": lambda d: {"Z": d.floats(2000, 32), "S": 0.9 + 0.2 * d.unit(2000)},
+    "stencil_27": lambda d: {"U": d.floats(40, 40, 40), "w": d.floats(4), "V": d.floats(40, 40, 40)},
+    "blocked_attention_rows": lambda d: {"Q": d.floats(96, 32), "K": d.floats(100, 32), "V": d.floats(100, 32)},
+    "full_convolution": lambda d: {"A": d.floats(300), "B": d.floats(200)},
+    "newton_pairs": lambda d: {"P": d.floats(200, 3)},
+    "banded_matvec": lambda d: {"A": d.floats(500, 9), "x": d.floats(500)},
+    "banded_lu": lambda d: {
+        "A": (
+            np.where(abs(np.arange(200)[:, None] - np.arange(200)) <= 5, d.floats(200, 200), 0) + 20 * np.eye(200)
+        ).astype(np.float32)
+    },
+    "near_pairs": lambda d: {"X": d.floats(300, 16)},
+    "diagonal_sums": lambda d: {"A": d.floats(150, 170)},
+    "tsp_masks": lambda d: {"C": d.unit(10, 10)},
+    "triples": lambda d: {"X": d.floats(60)},
+    "lagged_products": lambda d: {"X": d.floats(16, 1000)},
+    "syrk_mirror": lambda d: {"A": d.floats(150, 60)},
+    "naive_dft": lambda d: {
+        "X": d.floats(8, 128),
+        "Tc": np.cos(2 * np.pi * np.arange(128) / 128).astype(np.float32),
+        "Ts": np.sin(2 * np.pi * np.arange(128) / 128).astype(np.float32),
+    },
+    "upsample_fir": lambda d: {"X": d.floats(32, 500), "H": d.floats(15)},
+    "clipped_conv2d": lambda d: {"X": d.floats(4, 40, 40), "W": d.floats(8, 4, 5, 5)},
+    "clipped_dilate": lambda d: {"A": -5 + d.below(105, 120, 130)},
+    "block_maxima": lambda d: {"X": d.floats(50, 1000)},
+    "ragged_tiles_copy": lambda d: {"A": d.floats(130, 200)},
+    "local_mean_filter": lambda d: {"A": d.floats(150, 160)},
+    "knn_density": lambda d: {"P": d.floats(250, 2)},
+    "shifted_add_reverse": lambda d: {"C": d.floats(64, 129), "r": 0.1 * d.floats(64, 128)},
+    "smooth_n_times": lambda d: {"A": d.floats(64, 300)},
+    "causal_windows": lambda d: {"X": d.floats(200, 32), "W": d.floats(32)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -8238,4 +8927,93 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     top_p_mask,
     rope_2d,
     patch_merge,
+    flat_matmul,
+    tiled_matmul_tails,
+    flat_conv_nhwc,
+    dot_unrolled,
+    blocked_prefix,
+    private_histograms,
+    bitonic,
+    ping_pong,
+    ghost_cells,
+    line_buffer,
+    winograd_2d,
+    flat_heads,
+    one_pass_norm,
+    pointer_walk,
+    argmin_2d,
+    complex_fir,
+    matrix_power,
+    next_hops,
+    reflect_conv,
+    running_box,
+    lcs_two_rows,
+    symv_upper,
+    interleaved_gemm,
+    flat_group_conv,
+    ceil_pool,
+    batch_norm_nhwc,
+    ignored_index_loss,
+    top_k_by_masking,
+    spd_solve,
+    welch_psd,
+    online_softmax_tiles,
+    fixed_resize,
+    sobel_nms,
+    ranking_loss,
+    cosine_matrix,
+    flat_lu,
+    blocked_transpose_scale,
+    im2col_gemm,
+    pixel_hsv,
+    double_buffered_rnn,
+    column_scans_in_place,
+    strided_views,
+    padded_copy_conv,
+    tree_sum,
+    hillis_steele,
+    outer_product_gemm,
+    reverse_rows,
+    transpose_in_place,
+    find_substring,
+    prefix_image,
+    col_major_stats,
+    pooling_with_counts,
+    clipped_bilateral,
+    flat_sobel,
+    flat_pixels,
+    lower_solve_many,
+    euclid_to_all,
+    nearest_two,
+    bucket_by_row,
+    masked_mean_rows,
+    unrolled_saxpy_tail,
+    heat_two_arrays,
+    three_pass_blur,
+    gathered_rows_mean,
+    swap_sort_pairs,
+    monte_carlo_payoff,
+    stencil_27,
+    blocked_attention_rows,
+    full_convolution,
+    newton_pairs,
+    banded_matvec,
+    banded_lu,
+    near_pairs,
+    diagonal_sums,
+    tsp_masks,
+    triples,
+    lagged_products,
+    syrk_mirror,
+    naive_dft,
+    upsample_fir,
+    clipped_conv2d,
+    clipped_dilate,
+    block_maxima,
+    ragged_tiles_copy,
+    local_mean_filter,
+    knn_density,
+    shifted_add_reverse,
+    smooth_n_times,
+    causal_windows,
 )

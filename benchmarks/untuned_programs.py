@@ -12009,3 +12009,1484 @@ def patch_merge(
             Y[i, j, o] = 0.0
             for k in range(192):
                 Y[i, j, o] = Y[i, j, o] + (row[k] - m[0]) * r * W[k, o]
+
+
+@T.prim_func
+def flat_matmul(
+    A: T.Buffer((300 * 200,), "float32"), B: T.Buffer((200 * 260,), "float32"), C: T.Buffer((300 * 260,), "float32")
+):
+    for i in range(300):
+        for j in range(260):
+            acc = T.alloc_buffer((1,), "float32")
+            acc[0] = 0.0
+            for k in range(200):
+                acc[0] += A[i * 200 + k] * B[k * 260 + j]
+            C[i * 260 + j] = acc[0]
+
+
+@T.prim_func
+def tiled_matmul_tails(
+    A: T.Buffer((300, 200), "float32"), B: T.Buffer((200, 260), "float32"), C: T.Buffer((300, 260), "float32")
+):
+    for i, j in T.grid(300, 260):
+        C[i, j] = 0.0
+    for io in range(0, 300, 32):
+        for jo in range(0, 260, 32):
+            for ko in range(0, 200, 16):
+                for i in range(io, T.min(io + 32, 300)):
+                    for k in range(ko, T.min(ko + 16, 200)):
+                        for j in range(jo, T.min(jo + 32, 260)):
+                            C[i, j] += A[i, k] * B[k, j]
+
+
+@T.prim_func
+def flat_conv_nhwc(
+    X: T.Buffer((4 * 20 * 20 * 16,), "float32"),
+    W: T.Buffer((3 * 3 * 16 * 24,), "float32"),
+    Y: T.Buffer((4 * 20 * 20 * 24,), "float32"),
+):
+    for n in range(4):
+        for y in range(20):
+            for x in range(20):
+                for f in range(24):
+                    Y[((n * 20 + y) * 20 + x) * 24 + f] = 0.0
+                for dy in range(3):
+                    if y + dy >= 1 and y + dy < 21:
+                        for dx in range(3):
+                            if x + dx >= 1 and x + dx < 21:
+                                for c in range(16):
+                                    for f in range(24):
+                                        Y[((n * 20 + y) * 20 + x) * 24 + f] += (
+                                            X[((n * 20 + y + dy - 1) * 20 + x + dx - 1) * 16 + c]
+                                            * W[((dy * 3 + dx) * 16 + c) * 24 + f]
+                                        )
+
+
+@T.prim_func
+def dot_unrolled(A: T.Buffer((64, 4096), "float32"), B: T.Buffer((64, 4096), "float32"), O: T.Buffer((64,), "float32")):
+    for i in range(64):
+        s0 = T.alloc_buffer((1,), "float32")
+        s1 = T.alloc_buffer((1,), "float32")
+        s2 = T.alloc_buffer((1,), "float32")
+        s3 = T.alloc_buffer((1,), "float32")
+        s0[0] = 0.0
+        s1[0] = 0.0
+        s2[0] = 0.0
+        s3[0] = 0.0
+        for k in range(1024):
+            s0[0] += A[i, 4 * k] * B[i, 4 * k]
+            s1[0] += A[i, 4 * k + 1] * B[i, 4 * k + 1]
+            s2[0] += A[i, 4 * k + 2] * B[i, 4 * k + 2]
+            s3[0] += A[i, 4 * k + 3] * B[i, 4 * k + 3]
+        O[i] = (s0[0] + s1[0]) + (s2[0] + s3[0])
+
+
+@T.prim_func
+def blocked_prefix(X: T.Buffer((65536,), "float32"), O: T.Buffer((65536,), "float32")):
+    sums = T.alloc_buffer((256,), "float32")
+    for b in range(256):
+        sums[b] = 0.0
+        for i in range(256):
+            sums[b] += X[b * 256 + i]
+            O[b * 256 + i] = sums[b]
+    for b in range(1, 256):
+        sums[b] = sums[b] + sums[b - 1]
+    for b in range(1, 256):
+        for i in range(256):
+            O[b * 256 + i] += sums[b - 1]
+
+
+@T.prim_func
+def private_histograms(X: T.Buffer((16, 4096), "int32"), H: T.Buffer((64,), "int32")):
+    priv = T.alloc_buffer((16, 64), "int32")
+    for t in range(16):
+        for k in range(64):
+            priv[t, k] = 0
+        for i in range(4096):
+            if X[t, i] >= 0 and X[t, i] < 64:
+                priv[t, X[t, i]] += 1
+    for k in range(64):
+        H[k] = 0
+        for t in range(16):
+            H[k] += priv[t, k]
+
+
+@T.prim_func
+def bitonic(A: T.Buffer((64, 256), "float32")):
+    for r in range(64):
+        for k in range(8):
+            for jj in range(k + 1):
+                for i in range(256):
+                    l = i ^ (1 << (k - jj))
+                    if l > i:
+                        if ((i & (2 << k)) == 0) == (A[r, i] > A[r, l]):
+                            t = A[r, i]
+                            A[r, i] = A[r, l]
+                            A[r, l] = t
+
+
+@T.prim_func
+def ping_pong(U: T.Buffer((2, 200, 200), "float32")):
+    for t in range(60):
+        for i in range(1, 199):
+            for j in range(1, 199):
+                U[(t + 1) % 2, i, j] = 0.2 * (
+                    U[t % 2, i, j] + U[t % 2, i - 1, j] + U[t % 2, i + 1, j] + U[t % 2, i, j - 1] + U[t % 2, i, j + 1]
+                )
+
+
+@T.prim_func
+def ghost_cells(U: T.Buffer((130, 130), "float32")):
+    V = T.alloc_buffer((130, 130), "float32")
+    for t in range(40):
+        for i in range(1, 129):
+            U[i, 0] = U[i, 128]
+            U[i, 129] = U[i, 1]
+        for j in range(130):
+            U[0, j] = U[128, j]
+            U[129, j] = U[1, j]
+        for i in range(1, 129):
+            for j in range(1, 129):
+                V[i, j] = U[i, j] + 0.1 * (U[i - 1, j] + U[i + 1, j] + U[i, j - 1] + U[i, j + 1] - 4.0 * U[i, j])
+        for i in range(1, 129):
+            for j in range(1, 129):
+                U[i, j] = V[i, j]
+
+
+@T.prim_func
+def line_buffer(A: T.Buffer((200, 240), "float32"), W: T.Buffer((3,), "float32"), O: T.Buffer((198, 238), "float32")):
+    rows = T.alloc_buffer((3, 238), "float32")
+    for y in range(200):
+        for x in range(238):
+            rows[y % 3, x] = W[0] * A[y, x] + W[1] * A[y, x + 1] + W[2] * A[y, x + 2]
+        if y >= 2:
+            for x in range(238):
+                O[y - 2, x] = W[0] * rows[(y - 2) % 3, x] + W[1] * rows[(y - 1) % 3, x] + W[2] * rows[y % 3, x]
+
+
+@T.prim_func
+def winograd_2d(
+    X: T.Buffer((32, 34, 34), "float32"), W: T.Buffer((16, 32, 3, 3), "float32"), Y: T.Buffer((16, 32, 32), "float32")
+):
+    G = T.alloc_buffer((4, 3), "float32")
+    U = T.alloc_buffer((16, 32, 4, 4), "float32")
+    V = T.alloc_buffer((32, 16, 16, 4, 4), "float32")
+    M = T.alloc_buffer((16, 16, 16, 4, 4), "float32")
+    for i, j in T.grid(4, 3):
+        G[i, j] = 0.0
+    G[0, 0] = 1.0
+    G[1, 0] = 0.5
+    G[1, 1] = 0.5
+    G[1, 2] = 0.5
+    G[2, 0] = 0.5
+    G[2, 1] = -0.5
+    G[2, 2] = 0.5
+    G[3, 2] = 1.0
+    for f, c, a, b in T.grid(16, 32, 4, 4):
+        U[f, c, a, b] = 0.0
+        for i, j in T.grid(3, 3):
+            U[f, c, a, b] += G[a, i] * W[f, c, i, j] * G[b, j]
+    for c, ty, tx in T.grid(32, 16, 16):
+        d = T.alloc_buffer((4, 4), "float32")
+        for j in range(4):
+            d[0, j] = X[c, 2 * ty, 2 * tx + j] - X[c, 2 * ty + 2, 2 * tx + j]
+            d[1, j] = X[c, 2 * ty + 1, 2 * tx + j] + X[c, 2 * ty + 2, 2 * tx + j]
+            d[2, j] = X[c, 2 * ty + 2, 2 * tx + j] - X[c, 2 * ty + 1, 2 * tx + j]
+            d[3, j] = X[c, 2 * ty + 1, 2 * tx + j] - X[c, 2 * ty + 3, 2 * tx + j]
+        for i in range(4):
+            V[c, ty, tx, i, 0] = d[i, 0] - d[i, 2]
+            V[c, ty, tx, i, 1] = d[i, 1] + d[i, 2]
+            V[c, ty, tx, i, 2] = d[i, 2] - d[i, 1]
+            V[c, ty, tx, i, 3] = d[i, 1] - d[i, 3]
+    for f, ty, tx, a, b in T.grid(16, 16, 16, 4, 4):
+        M[f, ty, tx, a, b] = 0.0
+        for c in range(32):
+            M[f, ty, tx, a, b] += U[f, c, a, b] * V[c, ty, tx, a, b]
+    for f, ty, tx in T.grid(16, 16, 16):
+        m = T.alloc_buffer((2, 4), "float32")
+        for j in range(4):
+            m[0, j] = M[f, ty, tx, 0, j] + M[f, ty, tx, 1, j] + M[f, ty, tx, 2, j]
+            m[1, j] = M[f, ty, tx, 1, j] - M[f, ty, tx, 2, j] - M[f, ty, tx, 3, j]
+        for i in range(2):
+            Y[f, 2 * ty + i, 2 * tx] = m[i, 0] + m[i, 1] + m[i, 2]
+            Y[f, 2 * ty + i, 2 * tx + 1] = m[i, 1] - m[i, 2] - m[i, 3]
+
+
+@T.prim_func
+def flat_heads(
+    Q: T.Buffer((2, 128, 256), "float32"),
+    K: T.Buffer((2, 128, 256), "float32"),
+    V: T.Buffer((2, 128, 256), "float32"),
+    O: T.Buffer((2, 128, 256), "float32"),
+):
+    for b in range(2):
+        for h in range(8):
+            for t in range(128):
+                s = T.alloc_buffer((128,), "float32")
+                m = T.alloc_buffer((1,), "float32")
+                z = T.alloc_buffer((1,), "float32")
+                m[0] = -1e30
+                for u in range(t + 1):
+                    s[u] = 0.0
+                    for d in range(32):
+                        s[u] += Q[b, t, h * 32 + d] * K[b, u, h * 32 + d]
+                    s[u] *= 0.17677669
+                    m[0] = T.max(m[0], s[u])
+                z[0] = 0.0
+                for u in range(t + 1):
+                    s[u] = T.exp(s[u] - m[0])
+                    z[0] += s[u]
+                for d in range(32):
+                    O[b, t, h * 32 + d] = 0.0
+                for u in range(t + 1):
+                    p = s[u] / z[0]
+                    for d in range(32):
+                        O[b, t, h * 32 + d] += p * V[b, u, h * 32 + d]
+
+
+@T.prim_func
+def one_pass_norm(
+    X: T.Buffer((500, 300), "float32"),
+    g: T.Buffer((300,), "float32"),
+    b: T.Buffer((300,), "float32"),
+    Y: T.Buffer((500, 300), "float32"),
+):
+    for r in range(500):
+        s = T.alloc_buffer((2,), "float32")
+        s[0] = 0.0
+        s[1] = 0.0
+        for c in range(300):
+            v = X[r, c]
+            s[0] += v
+            s[1] += v * v
+        mean = s[0] / 300.0
+        inv = T.rsqrt(s[1] / 300.0 - mean * mean + 1e-5)
+        for c in range(300):
+            Y[r, c] = (X[r, c] - mean) * inv * g[c] + b[c]
+
+
+@T.prim_func
+def pointer_walk(A: T.Buffer((120, 90), "float32"), O: T.Buffer((10800,), "float32")):
+    p = T.alloc_buffer((1,), "int32")
+    p[0] = 0
+    for j in range(90):
+        for i in range(120):
+            O[p[0]] = A[i, j] * 2.0
+            p[0] = p[0] + 1
+
+
+@T.prim_func
+def argmin_2d(A: T.Buffer((40, 60, 70), "float32"), at: T.Buffer((40, 2), "int32")):
+    for b in range(40):
+        best = T.alloc_buffer((1,), "float32")
+        best[0] = A[b, 0, 0]
+        at[b, 0] = 0
+        at[b, 1] = 0
+        for i in range(60):
+            for j in range(70):
+                if A[b, i, j] < best[0]:
+                    best[0] = A[b, i, j]
+                    at[b, 0] = i
+                    at[b, 1] = j
+
+
+@T.prim_func
+def complex_fir(
+    X: T.Buffer((8, 2000, 2), "float32"), H: T.Buffer((32, 2), "float32"), Y: T.Buffer((8, 1969, 2), "float32")
+):
+    for c in range(8):
+        for t in range(1969):
+            Y[c, t, 0] = 0.0
+            Y[c, t, 1] = 0.0
+            for k in range(32):
+                Y[c, t, 0] += X[c, t + k, 0] * H[k, 0] - X[c, t + k, 1] * H[k, 1]
+                Y[c, t, 1] += X[c, t + k, 0] * H[k, 1] + X[c, t + k, 1] * H[k, 0]
+
+
+@T.prim_func
+def matrix_power(A: T.Buffer((16, 24, 24), "float32"), P: T.Buffer((16, 24, 24), "float32")):
+    B = T.alloc_buffer((16, 24, 24), "float32")
+    tmp = T.alloc_buffer((16, 24, 24), "float32")
+    for b, i, j in T.grid(16, 24, 24):
+        B[b, i, j] = A[b, i, j]
+        P[b, i, j] = T.if_then_else(i == j, T.float32(1.0), T.float32(0.0))
+    for bit in range(4):
+        if ((13 >> bit) & 1) == 1:
+            for b, i, j in T.grid(16, 24, 24):
+                tmp[b, i, j] = 0.0
+                for k in range(24):
+                    tmp[b, i, j] += P[b, i, k] * B[b, k, j]
+            for b, i, j in T.grid(16, 24, 24):
+                P[b, i, j] = tmp[b, i, j]
+        for b, i, j in T.grid(16, 24, 24):
+            tmp[b, i, j] = 0.0
+            for k in range(24):
+                tmp[b, i, j] += B[b, i, k] * B[b, k, j]
+        for b, i, j in T.grid(16, 24, 24):
+            B[b, i, j] = tmp[b, i, j]
+
+
+@T.prim_func
+def next_hops(D: T.Buffer((80, 80), "float32"), N: T.Buffer((80, 80), "int32")):
+    for i, j in T.grid(80, 80):
+        N[i, j] = j
+    for k in range(80):
+        for i in range(80):
+            for j in range(80):
+                if D[i, k] + D[k, j] < D[i, j]:
+                    D[i, j] = D[i, k] + D[k, j]
+                    N[i, j] = N[i, k]
+
+
+@T.prim_func
+def reflect_conv(
+    A: T.Buffer((150, 160), "float32"), W: T.Buffer((5, 5), "float32"), O: T.Buffer((150, 160), "float32")
+):
+    for y in range(150):
+        for x in range(160):
+            acc = T.alloc_buffer((1,), "float32")
+            acc[0] = 0.0
+            for dy in range(5):
+                for dx in range(5):
+                    yy = T.alloc_buffer((1,), "int32")
+                    xx = T.alloc_buffer((1,), "int32")
+                    yy[0] = y + dy - 2
+                    xx[0] = x + dx - 2
+                    if yy[0] < 0:
+                        yy[0] = -yy[0]
+                    if yy[0] >= 150:
+                        yy[0] = 298 - yy[0]
+                    if xx[0] < 0:
+                        xx[0] = -xx[0]
+                    if xx[0] >= 160:
+                        xx[0] = 318 - xx[0]
+                    acc[0] += W[dy, dx] * A[yy[0], xx[0]]
+            O[y, x] = acc[0]
+
+
+@T.prim_func
+def running_box(A: T.Buffer((128, 1000), "float32"), O: T.Buffer((128, 985), "float32")):
+    for r in range(128):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for x in range(16):
+            s[0] += A[r, x]
+        O[r, 0] = s[0] / 16.0
+        for x in range(1, 985):
+            s[0] = s[0] + A[r, x + 15] - A[r, x - 1]
+            O[r, x] = s[0] / 16.0
+
+
+@T.prim_func
+def lcs_two_rows(A: T.Buffer((32, 200), "int32"), B: T.Buffer((32, 180), "int32"), L: T.Buffer((32,), "int32")):
+    for b in range(32):
+        R = T.alloc_buffer((2, 181), "int32")
+        for j in range(181):
+            R[0, j] = 0
+            R[1, j] = 0
+        for i in range(200):
+            for j in range(180):
+                if A[b, i] == B[b, j]:
+                    R[(i + 1) % 2, j + 1] = R[i % 2, j] + 1
+                else:
+                    R[(i + 1) % 2, j + 1] = T.max(R[i % 2, j + 1], R[(i + 1) % 2, j])
+        L[b] = R[0, 180]
+
+
+@T.prim_func
+def symv_upper(A: T.Buffer((500, 500), "float32"), x: T.Buffer((500,), "float32"), y: T.Buffer((500,), "float32")):
+    for i in range(500):
+        y[i] = 0.0
+    for i in range(500):
+        y[i] += A[i, i] * x[i]
+        for j in range(i + 1, 500):
+            y[i] += A[i, j] * x[j]
+            y[j] += A[i, j] * x[i]
+
+
+@T.prim_func
+def interleaved_gemm(
+    A: T.Buffer((64, 12, 48), "float32"), B: T.Buffer((64, 12, 56), "float32"), C: T.Buffer((48, 12, 56), "float32")
+):
+    for m, b, n in T.grid(48, 12, 56):
+        C[m, b, n] = 0.0
+    for k in range(64):
+        for b in range(12):
+            for m in range(48):
+                a = A[k, b, m]
+                if a != 0.0:
+                    for n in range(56):
+                        C[m, b, n] += a * B[k, b, n]
+
+
+@T.prim_func
+def flat_group_conv(
+    X: T.Buffer((2, 32, 26, 26), "float32"),
+    W: T.Buffer((48, 8, 3, 3), "float32"),
+    Y: T.Buffer((2, 48, 24, 24), "float32"),
+):
+    for n in range(2):
+        for g in range(4):
+            for f in range(12):
+                for y, x in T.grid(24, 24):
+                    Y[n, g * 12 + f, y, x] = 0.0
+                    for c in range(8):
+                        for dy, dx in T.grid(3, 3):
+                            Y[n, g * 12 + f, y, x] += X[n, g * 8 + c, y + dy, x + dx] * W[g * 12 + f, c, dy, dx]
+
+
+@T.prim_func
+def ceil_pool(X: T.Buffer((8, 16, 55, 55), "float32"), Y: T.Buffer((8, 16, 28, 28), "float32")):
+    for n, c, y, x in T.grid(8, 16, 28, 28):
+        Y[n, c, y, x] = -3.4028235e38
+        for dy in range(3):
+            for dx in range(3):
+                if 2 * y + dy < 55 and 2 * x + dx < 55:
+                    Y[n, c, y, x] = T.max(Y[n, c, y, x], X[n, c, 2 * y + dy, 2 * x + dx])
+
+
+@T.prim_func
+def batch_norm_nhwc(
+    X: T.Buffer((8, 24, 24, 32), "float32"),
+    g: T.Buffer((32,), "float32"),
+    b: T.Buffer((32,), "float32"),
+    Y: T.Buffer((8, 24, 24, 32), "float32"),
+    mean: T.Buffer((32,), "float32"),
+    var: T.Buffer((32,), "float32"),
+):
+    for c in range(32):
+        mean[c] = 0.0
+        var[c] = 0.0
+    for n, y, x, c in T.grid(8, 24, 24, 32):
+        mean[c] += X[n, y, x, c] / 4608.0
+    for n, y, x, c in T.grid(8, 24, 24, 32):
+        var[c] += (X[n, y, x, c] - mean[c]) * (X[n, y, x, c] - mean[c]) / 4608.0
+    for n, y, x, c in T.grid(8, 24, 24, 32):
+        Y[n, y, x, c] = T.max((X[n, y, x, c] - mean[c]) / T.sqrt(var[c] + 1e-5) * g[c] + b[c], 0.0)
+
+
+@T.prim_func
+def ignored_index_loss(
+    L: T.Buffer((1000, 50), "float32"),
+    y: T.Buffer((1000,), "int32"),
+    w: T.Buffer((50,), "float32"),
+    loss: T.Buffer((1,), "float32"),
+):
+    tot = T.alloc_buffer((1,), "float32")
+    cnt = T.alloc_buffer((1,), "float32")
+    tot[0] = 0.0
+    cnt[0] = 0.0
+    for i in range(1000):
+        if y[i] != -100:
+            m = T.alloc_buffer((1,), "float32")
+            m[0] = L[i, 0]
+            for c in range(1, 50):
+                m[0] = T.max(m[0], L[i, c])
+            z = T.alloc_buffer((1,), "float32")
+            z[0] = 0.0
+            for c in range(50):
+                z[0] += T.exp(L[i, c] - m[0])
+            tot[0] += w[y[i]] * (T.log(z[0]) + m[0] - L[i, y[i]])
+            cnt[0] += w[y[i]]
+    loss[0] = tot[0] / T.max(cnt[0], 1e-6)
+
+
+@T.prim_func
+def top_k_by_masking(
+    X: T.Buffer((200, 100), "float32"), V: T.Buffer((200, 5), "float32"), I: T.Buffer((200, 5), "int32")
+):
+    for r in range(200):
+        used = T.alloc_buffer((100,), "int32")
+        for j in range(100):
+            used[j] = 0
+        for k in range(5):
+            b = T.alloc_buffer((1,), "int32")
+            v = T.alloc_buffer((1,), "float32")
+            b[0] = 0
+            v[0] = -1e30
+            for j in range(100):
+                if used[j] == 0 and X[r, j] > v[0]:
+                    v[0] = X[r, j]
+                    b[0] = j
+            V[r, k] = v[0]
+            I[r, k] = b[0]
+            used[b[0]] = 1
+
+
+@T.prim_func
+def spd_solve(A: T.Buffer((64, 24, 24), "float32"), B: T.Buffer((64, 24), "float32"), X: T.Buffer((64, 24), "float32")):
+    for b in range(64):
+        L = T.alloc_buffer((24, 24), "float32")
+        for j in range(24):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = A[b, j, j]
+            for k in range(j):
+                d[0] -= L[j, k] * L[j, k]
+            L[j, j] = T.sqrt(d[0])
+            for i in range(j + 1, 24):
+                d[0] = A[b, i, j]
+                for k in range(j):
+                    d[0] -= L[i, k] * L[j, k]
+                L[i, j] = d[0] / L[j, j]
+        for i in range(24):
+            X[b, i] = B[b, i]
+            for k in range(i):
+                X[b, i] -= L[i, k] * X[b, k]
+            X[b, i] = X[b, i] / L[i, i]
+        for ii in range(24):
+            for k in range(24 - ii, 24):
+                X[b, 23 - ii] -= L[k, 23 - ii] * X[b, k]
+            X[b, 23 - ii] = X[b, 23 - ii] / L[23 - ii, 23 - ii]
+
+
+@T.prim_func
+def welch_psd(
+    X: T.Buffer((4096,), "float32"),
+    W: T.Buffer((128,), "float32"),
+    C: T.Buffer((65, 128), "float32"),
+    S: T.Buffer((65, 128), "float32"),
+    P: T.Buffer((65,), "float32"),
+):
+    for f in range(65):
+        P[f] = 0.0
+    for s in range(63):
+        for f in range(65):
+            re = T.alloc_buffer((1,), "float32")
+            im = T.alloc_buffer((1,), "float32")
+            re[0] = 0.0
+            im[0] = 0.0
+            for t in range(128):
+                re[0] += X[s * 64 + t] * W[t] * C[f, t]
+                im[0] += X[s * 64 + t] * W[t] * S[f, t]
+            P[f] += (re[0] * re[0] + im[0] * im[0]) / 63.0
+
+
+@T.prim_func
+def online_softmax_tiles(X: T.Buffer((300, 250), "float32"), Y: T.Buffer((300, 250), "float32")):
+    for r in range(300):
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = -1e30
+        z[0] = 0.0
+        for t in range(0, 250, 64):
+            tm = T.alloc_buffer((1,), "float32")
+            tm[0] = m[0]
+            for c in range(t, T.min(t + 64, 250)):
+                tm[0] = T.max(tm[0], X[r, c])
+            z[0] = z[0] * T.exp(m[0] - tm[0])
+            for c in range(t, T.min(t + 64, 250)):
+                z[0] += T.exp(X[r, c] - tm[0])
+            m[0] = tm[0]
+        for c in range(250):
+            Y[r, c] = T.exp(X[r, c] - m[0]) / z[0]
+
+
+@T.prim_func
+def fixed_resize(A: T.Buffer((60, 80, 3), "uint8"), O: T.Buffer((150, 200, 3), "uint8")):
+    for y in range(150):
+        sy = y * 819 // 2048
+        fy = y * 819 % 2048
+        for x in range(200):
+            sx = x * 819 // 2048
+            fx = x * 819 % 2048
+            for c in range(3):
+                y1 = T.min(sy + 1, 59)
+                x1 = T.min(sx + 1, 79)
+                top = (
+                    T.cast(A[T.min(sy, 59), T.min(sx, 79), c], "int32") * (2048 - fx)
+                    + T.cast(A[T.min(sy, 59), x1, c], "int32") * fx
+                )
+                bot = T.cast(A[y1, T.min(sx, 79), c], "int32") * (2048 - fx) + T.cast(A[y1, x1, c], "int32") * fx
+                O[y, x, c] = T.cast(((top >> 4) * (2048 - fy) + (bot >> 4) * fy + (1 << 17)) >> 18, "uint8")
+
+
+@T.prim_func
+def sobel_nms(A: T.Buffer((130, 140), "float32"), E: T.Buffer((130, 140), "float32")):
+    G = T.alloc_buffer((130, 140), "float32")
+    D = T.alloc_buffer((130, 140), "int32")
+    for i, j in T.grid(130, 140):
+        G[i, j] = 0.0
+        D[i, j] = 0
+        E[i, j] = 0.0
+    for i in range(1, 129):
+        for j in range(1, 139):
+            gx = (
+                A[i - 1, j + 1]
+                + 2.0 * A[i, j + 1]
+                + A[i + 1, j + 1]
+                - A[i - 1, j - 1]
+                - 2.0 * A[i, j - 1]
+                - A[i + 1, j - 1]
+            )
+            gy = (
+                A[i + 1, j - 1]
+                + 2.0 * A[i + 1, j]
+                + A[i + 1, j + 1]
+                - A[i - 1, j - 1]
+                - 2.0 * A[i - 1, j]
+                - A[i - 1, j + 1]
+            )
+            G[i, j] = T.sqrt(gx * gx + gy * gy)
+            if T.abs(gy) > 2.414 * T.abs(gx):
+                D[i, j] = 1
+            else:
+                if T.abs(gx) <= 2.414 * T.abs(gy):
+                    if gx * gy > 0.0:
+                        D[i, j] = 2
+                    else:
+                        D[i, j] = 3
+    for i in range(1, 129):
+        for j in range(1, 139):
+            a = T.alloc_buffer((2,), "float32")
+            if D[i, j] == 0:
+                a[0] = G[i, j - 1]
+                a[1] = G[i, j + 1]
+            else:
+                if D[i, j] == 1:
+                    a[0] = G[i - 1, j]
+                    a[1] = G[i + 1, j]
+                else:
+                    if D[i, j] == 2:
+                        a[0] = G[i - 1, j - 1]
+                        a[1] = G[i + 1, j + 1]
+                    else:
+                        a[0] = G[i - 1, j + 1]
+                        a[1] = G[i + 1, j - 1]
+            if G[i, j] >= a[0] and G[i, j] >= a[1] and G[i, j] > 1.0:
+                E[i, j] = G[i, j]
+
+
+@T.prim_func
+def ranking_loss(S: T.Buffer((40, 60), "float32"), R: T.Buffer((40, 60), "int32"), L: T.Buffer((40,), "float32")):
+    for q in range(40):
+        n = T.alloc_buffer((1,), "int32")
+        s = T.alloc_buffer((1,), "float32")
+        n[0] = 0
+        s[0] = 0.0
+        for i in range(60):
+            for j in range(60):
+                if R[q, i] > R[q, j]:
+                    n[0] = n[0] + 1
+                    if S[q, i] - S[q, j] < 1.0:
+                        s[0] += 1.0 - (S[q, i] - S[q, j])
+        if n[0] > 0:
+            L[q] = s[0] / T.cast(n[0], "float32")
+        else:
+            L[q] = 0.0
+
+
+@T.prim_func
+def cosine_matrix(
+    A: T.Buffer((200, 96), "float32"), B: T.Buffer((150, 96), "float32"), S: T.Buffer((200, 150), "float32")
+):
+    for i in range(200):
+        for j in range(150):
+            ab = T.alloc_buffer((3,), "float32")
+            for q in range(3):
+                ab[q] = 0.0
+            for k in range(96):
+                ab[0] += A[i, k] * B[j, k]
+                ab[1] += A[i, k] * A[i, k]
+                ab[2] += B[j, k] * B[j, k]
+            S[i, j] = ab[0] / (T.sqrt(ab[1]) * T.sqrt(ab[2]) + 1e-8)
+
+
+@T.prim_func
+def flat_lu(A: T.Buffer((10000,), "float32")):
+    for k in range(100):
+        for i in range(k + 1, 100):
+            A[i * 100 + k] = A[i * 100 + k] / A[k * 100 + k]
+            for j in range(k + 1, 100):
+                A[i * 100 + j] = A[i * 100 + j] - A[i * 100 + k] * A[k * 100 + j]
+
+
+@T.prim_func
+def blocked_transpose_scale(A: T.Buffer((300, 260), "float32"), B: T.Buffer((260, 300), "float32")):
+    for bi in range(19):
+        for bj in range(17):
+            tile = T.alloc_buffer((16, 16), "float32")
+            for i in range(16):
+                for j in range(16):
+                    if bi * 16 + i < 300 and bj * 16 + j < 260:
+                        tile[i, j] = A[bi * 16 + i, bj * 16 + j]
+            for i in range(16):
+                for j in range(16):
+                    if bj * 16 + i < 260 and bi * 16 + j < 300:
+                        B[bj * 16 + i, bi * 16 + j] = tile[j, i] * 0.5
+
+
+@T.prim_func
+def im2col_gemm(
+    X: T.Buffer((16, 30, 30), "float32"), W: T.Buffer((32, 144), "float32"), Y: T.Buffer((32, 784), "float32")
+):
+    col = T.alloc_buffer((144, 784), "float32")
+    for r in range(144):
+        for p in range(784):
+            col[r, p] = X[r // 9, p // 28 + r % 9 // 3, p % 28 + r % 3]
+    for f in range(32):
+        for p in range(784):
+            Y[f, p] = 0.0
+            for r in range(144):
+                Y[f, p] += W[f, r] * col[r, p]
+
+
+@T.prim_func
+def pixel_hsv(A: T.Buffer((40000, 3), "float32"), O: T.Buffer((40000, 3), "float32")):
+    for p in range(40000):
+        mx = T.max(A[p, 0], T.max(A[p, 1], A[p, 2]))
+        mn = T.min(A[p, 0], T.min(A[p, 1], A[p, 2]))
+        d = mx - mn
+        h = T.alloc_buffer((1,), "float32")
+        if d == 0.0:
+            h[0] = 0.0
+        else:
+            if mx == A[p, 0]:
+                h[0] = (A[p, 1] - A[p, 2]) / d
+                if h[0] < 0.0:
+                    h[0] = h[0] + 6.0
+            else:
+                if mx == A[p, 1]:
+                    h[0] = (A[p, 2] - A[p, 0]) / d + 2.0
+                else:
+                    h[0] = (A[p, 0] - A[p, 1]) / d + 4.0
+        O[p, 0] = h[0] * 60.0
+        O[p, 1] = T.if_then_else(mx == 0.0, T.float32(0.0), d / mx)
+        O[p, 2] = mx
+
+
+@T.prim_func
+def double_buffered_rnn(
+    X: T.Buffer((16, 60, 24), "float32"),
+    W: T.Buffer((24, 32), "float32"),
+    U: T.Buffer((32, 32), "float32"),
+    H: T.Buffer((2, 16, 32), "float32"),
+    O: T.Buffer((16, 32), "float32"),
+):
+    for b, j in T.grid(16, 32):
+        H[0, b, j] = 0.0
+    for t in range(60):
+        for b, j in T.grid(16, 32):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for k in range(24):
+                s[0] += X[b, t, k] * W[k, j]
+            for k in range(32):
+                s[0] += H[t & 1, b, k] * U[k, j]
+            H[1 - (t & 1), b, j] = T.tanh(s[0])
+    for b, j in T.grid(16, 32):
+        O[b, j] = H[0, b, j]
+
+
+@T.prim_func
+def column_scans_in_place(A: T.Buffer((400, 300), "float32")):
+    for j in range(300):
+        for i in range(1, 400):
+            if A[i, j] < A[i - 1, j]:
+                A[i, j] = A[i - 1, j]
+
+
+@T.prim_func
+def strided_views(X: T.Buffer((64, 4800), "float32"), O: T.Buffer((64, 3, 1600), "float32")):
+    for b in range(64):
+        for i in range(4800):
+            if i % 3 == 0:
+                O[b, 0, i // 3] = X[b, i] * 0.299
+            else:
+                if i % 3 == 1:
+                    O[b, 1, i // 3] = X[b, i] * 0.587
+                else:
+                    O[b, 2, i // 3] = X[b, i] * 0.114
+
+
+@T.prim_func
+def padded_copy_conv(
+    X: T.Buffer((8, 30, 30), "float32"), W: T.Buffer((16, 8, 3, 3), "float32"), Y: T.Buffer((16, 30, 30), "float32")
+):
+    P = T.alloc_buffer((8, 32, 32), "float32")
+    for c, i, j in T.grid(8, 32, 32):
+        P[c, i, j] = 0.0
+    for c, i, j in T.grid(8, 30, 30):
+        P[c, i + 1, j + 1] = X[c, i, j]
+    for f in range(16):
+        for i in range(30):
+            for j in range(30):
+                Y[f, i, j] = 0.0
+        for c in range(8):
+            for u in range(3):
+                for v in range(3):
+                    w = W[f, c, u, v]
+                    for i in range(30):
+                        for j in range(30):
+                            Y[f, i, j] += w * P[c, i + u, j + v]
+
+
+@T.prim_func
+def tree_sum(X: T.Buffer((100, 1024), "float32"), S: T.Buffer((100,), "float32")):
+    A = T.alloc_buffer((100, 1024), "float32")
+    for r in range(100):
+        for i in range(1024):
+            A[r, i] = X[r, i]
+        for lvl in range(10):
+            for i in range(512 >> lvl):
+                A[r, i] = A[r, i] + A[r, i + (512 >> lvl)]
+        S[r] = A[r, 0]
+
+
+@T.prim_func
+def hillis_steele(X: T.Buffer((64, 512), "float32")):
+    Y = T.alloc_buffer((64, 512), "float32")
+    for r in range(64):
+        for d in range(9):
+            for i in range(512):
+                if i >= (1 << d):
+                    Y[r, i] = X[r, i] + X[r, i - (1 << d)]
+                else:
+                    Y[r, i] = X[r, i]
+            for i in range(512):
+                X[r, i] = Y[r, i]
+
+
+@T.prim_func
+def outer_product_gemm(
+    A: T.Buffer((200, 120), "float32"), B: T.Buffer((120, 160), "float32"), C: T.Buffer((200, 160), "float32")
+):
+    for i in range(200):
+        for j in range(160):
+            C[i, j] = 0.0
+    for k in range(120):
+        for i in range(200):
+            for j in range(160):
+                C[i, j] = C[i, j] + A[i, k] * B[k, j]
+
+
+@T.prim_func
+def reverse_rows(A: T.Buffer((300, 400), "float32")):
+    for i in range(300):
+        for j in range(200):
+            t = A[i, j]
+            A[i, j] = A[i, 399 - j]
+            A[i, 399 - j] = t
+
+
+@T.prim_func
+def transpose_in_place(A: T.Buffer((300, 300), "float32")):
+    for i in range(300):
+        for j in range(i):
+            t = A[i, j]
+            A[i, j] = A[j, i]
+            A[j, i] = t
+
+
+@T.prim_func
+def find_substring(S: T.Buffer((200, 300), "int32"), P: T.Buffer((5,), "int32"), at: T.Buffer((200,), "int32")):
+    for r in range(200):
+        at[r] = -1
+        for i in range(296):
+            if at[r] < 0:
+                ok = T.alloc_buffer((1,), "bool")
+                ok[0] = True
+                for k in range(5):
+                    if S[r, i + k] != P[k]:
+                        ok[0] = False
+                if ok[0]:
+                    at[r] = i
+
+
+@T.prim_func
+def prefix_image(A: T.Buffer((200, 240), "float32"), S: T.Buffer((201, 241), "float32")):
+    for i in range(201):
+        S[i, 0] = 0.0
+    for j in range(241):
+        S[0, j] = 0.0
+    for i in range(1, 201):
+        row = T.alloc_buffer((1,), "float32")
+        row[0] = 0.0
+        for j in range(1, 241):
+            row[0] = row[0] + A[i - 1, j - 1]
+            S[i, j] = S[i - 1, j] + row[0]
+
+
+@T.prim_func
+def col_major_stats(
+    A: T.Buffer((500, 64), "float32"),
+    M: T.Buffer((64,), "float32"),
+    V: T.Buffer((64,), "float32"),
+    Z: T.Buffer((500, 64), "float32"),
+):
+    for j in range(64):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for i in range(500):
+            s[0] = s[0] + A[i, j]
+        M[j] = s[0] / 500.0
+        s[0] = 0.0
+        for i in range(500):
+            d = A[i, j] - M[j]
+            s[0] = s[0] + d * d
+        V[j] = T.sqrt(s[0] / 499.0)
+        for i in range(500):
+            if V[j] > 0.0:
+                Z[i, j] = (A[i, j] - M[j]) / V[j]
+            else:
+                Z[i, j] = 0.0
+
+
+@T.prim_func
+def pooling_with_counts(A: T.Buffer((16, 61, 61), "float32"), O: T.Buffer((16, 31, 31), "float32")):
+    for c in range(16):
+        for i in range(31):
+            for j in range(31):
+                h0 = T.max(2 * i - 1, 0)
+                h1 = T.min(2 * i + 2, 61)
+                w0 = T.max(2 * j - 1, 0)
+                w1 = T.min(2 * j + 2, 61)
+                s = T.alloc_buffer((1,), "float32")
+                s[0] = 0.0
+                for h in range(h0, h1):
+                    for w in range(w0, w1):
+                        s[0] = s[0] + A[c, h, w]
+                O[c, i, j] = s[0] / T.cast((h1 - h0) * (w1 - w0), "float32")
+
+
+@T.prim_func
+def clipped_bilateral(A: T.Buffer((80, 90), "float32"), O: T.Buffer((80, 90), "float32")):
+    for i in range(80):
+        for j in range(90):
+            n = T.alloc_buffer((1,), "float32")
+            z = T.alloc_buffer((1,), "float32")
+            n[0] = 0.0
+            z[0] = 0.0
+            for p in range(T.max(0, i - 2), T.min(80, i + 3)):
+                for q in range(T.max(0, j - 2), T.min(90, j + 3)):
+                    d = A[p, q] - A[i, j]
+                    w = T.exp(-0.5 * d * d - 0.125 * T.cast((p - i) * (p - i) + (q - j) * (q - j), "float32"))
+                    n[0] += w * A[p, q]
+                    z[0] += w
+            O[i, j] = n[0] / z[0]
+
+
+@T.prim_func
+def flat_sobel(A: T.Buffer((19200,), "float32"), O: T.Buffer((19200,), "float32")):
+    for k in range(19200):
+        O[k] = 0.0
+    for y in range(1, 119):
+        for x in range(1, 159):
+            p = y * 160 + x
+            gx = A[p - 159] + 2.0 * A[p + 1] + A[p + 161] - A[p - 161] - 2.0 * A[p - 1] - A[p + 159]
+            gy = A[p + 159] + 2.0 * A[p + 160] + A[p + 161] - A[p - 161] - 2.0 * A[p - 160] - A[p - 159]
+            O[p] = T.sqrt(gx * gx + gy * gy)
+
+
+@T.prim_func
+def flat_pixels(A: T.Buffer((57600,), "uint8"), O: T.Buffer((57600,), "uint8")):
+    for p in range(19200):
+        r = T.cast(A[3 * p], "int32")
+        g = T.cast(A[3 * p + 1], "int32")
+        b = T.cast(A[3 * p + 2], "int32")
+        y = (77 * r + 150 * g + 29 * b) >> 8
+        for c in range(3):
+            O[3 * p + c] = T.cast(T.min(T.max(y + (T.cast(A[3 * p + c], "int32") - y) * 3 // 2, 0), 255), "uint8")
+
+
+@T.prim_func
+def lower_solve_many(L: T.Buffer((60, 60), "float32"), B: T.Buffer((60, 200), "float32")):
+    for j in range(200):
+        for i in range(60):
+            for k in range(i):
+                B[i, j] = B[i, j] - L[i, k] * B[k, j]
+            B[i, j] = B[i, j] / L[i, i]
+
+
+@T.prim_func
+def euclid_to_all(P: T.Buffer((400, 8), "float32"), D: T.Buffer((400, 400), "float32")):
+    for i in range(400):
+        D[i, i] = 0.0
+        for j in range(i + 1, 400):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for k in range(8):
+                s[0] += (P[i, k] - P[j, k]) * (P[i, k] - P[j, k])
+            D[i, j] = T.sqrt(s[0])
+            D[j, i] = D[i, j]
+
+
+@T.prim_func
+def nearest_two(P: T.Buffer((300, 3), "float32"), N: T.Buffer((300, 2), "int32")):
+    for i in range(300):
+        b0 = T.alloc_buffer((1,), "float32")
+        b1 = T.alloc_buffer((1,), "float32")
+        b0[0] = 1e30
+        b1[0] = 1e30
+        N[i, 0] = -1
+        N[i, 1] = -1
+        for j in range(300):
+            if j != i:
+                d = (
+                    (P[i, 0] - P[j, 0]) * (P[i, 0] - P[j, 0])
+                    + (P[i, 1] - P[j, 1]) * (P[i, 1] - P[j, 1])
+                    + (P[i, 2] - P[j, 2]) * (P[i, 2] - P[j, 2])
+                )
+                if d < b0[0]:
+                    b1[0] = b0[0]
+                    N[i, 1] = N[i, 0]
+                    b0[0] = d
+                    N[i, 0] = j
+                elif d < b1[0]:
+                    b1[0] = d
+                    N[i, 1] = j
+
+
+@T.prim_func
+def bucket_by_row(
+    R: T.Buffer((4000,), "int32"),
+    V: T.Buffer((4000,), "float32"),
+    start: T.Buffer((101,), "int32"),
+    O: T.Buffer((4000,), "float32"),
+):
+    cnt = T.alloc_buffer((100,), "int32")
+    for k in range(4000):
+        T.assume(R[k] >= 0 and R[k] < 100)
+    for r in range(100):
+        cnt[r] = 0
+    for k in range(4000):
+        cnt[R[k]] += 1
+    start[0] = 0
+    for r in range(100):
+        start[r + 1] = start[r] + cnt[r]
+        cnt[r] = start[r]
+    for k in range(4000):
+        O[cnt[R[k]]] = V[k]
+        cnt[R[k]] += 1
+
+
+@T.prim_func
+def masked_mean_rows(
+    A: T.Buffer((400, 200), "float32"), M: T.Buffer((400, 200), "bool"), O: T.Buffer((400,), "float32")
+):
+    for i in range(400):
+        s = T.alloc_buffer((1,), "float32")
+        n = T.alloc_buffer((1,), "int32")
+        s[0] = 0.0
+        n[0] = 0
+        for j in range(200):
+            if not M[i, j]:
+                s[0] += A[i, j]
+                n[0] += 1
+        if n[0] == 0:
+            O[i] = 0.0
+        else:
+            O[i] = s[0] / T.cast(n[0], "float32")
+
+
+@T.prim_func
+def unrolled_saxpy_tail(x: T.Buffer((10003,), "float32"), y: T.Buffer((10003,), "float32")):
+    for i in range(2500):
+        y[4 * i] += 2.5 * x[4 * i]
+        y[4 * i + 1] += 2.5 * x[4 * i + 1]
+        y[4 * i + 2] += 2.5 * x[4 * i + 2]
+        y[4 * i + 3] += 2.5 * x[4 * i + 3]
+    for i in range(10000, 10003):
+        y[i] += 2.5 * x[i]
+
+
+@T.prim_func
+def heat_two_arrays(U: T.Buffer((150, 150), "float32"), V: T.Buffer((150, 150), "float32")):
+    for t in range(20):
+        for i in range(1, 149):
+            for j in range(1, 149):
+                V[i, j] = U[i, j] + 0.2 * (U[i - 1, j] + U[i + 1, j] + U[i, j - 1] + U[i, j + 1] - 4.0 * U[i, j])
+        for i in range(1, 149):
+            for j in range(1, 149):
+                U[i, j] = V[i, j] + 0.2 * (V[i - 1, j] + V[i + 1, j] + V[i, j - 1] + V[i, j + 1] - 4.0 * V[i, j])
+
+
+@T.prim_func
+def three_pass_blur(A: T.Buffer((3, 100, 120), "float32")):
+    t = T.alloc_buffer((100, 120), "float32")
+    for c in range(3):
+        for p in range(3):
+            for y in range(100):
+                for x in range(120):
+                    s = T.alloc_buffer((1,), "float32")
+                    s[0] = 0.0
+                    for d in range(-2, 3):
+                        s[0] += A[c, y, T.min(T.max(x + d, 0), 119)]
+                    t[y, x] = s[0] / 5.0
+            for y in range(100):
+                for x in range(120):
+                    s = T.alloc_buffer((1,), "float32")
+                    s[0] = 0.0
+                    for d in range(-2, 3):
+                        s[0] += t[T.min(T.max(y + d, 0), 99), x]
+                    A[c, y, x] = s[0] / 5.0
+
+
+@T.prim_func
+def gathered_rows_mean(
+    E: T.Buffer((1000, 48), "float32"),
+    idx: T.Buffer((200, 20), "int32"),
+    n: T.Buffer((200,), "int32"),
+    O: T.Buffer((200, 48), "float32"),
+):
+    for b in range(200):
+        T.assume(n[b] >= 0 and n[b] <= 20)
+    for b, k in T.grid(200, 20):
+        T.assume(idx[b, k] >= 0 and idx[b, k] < 1000)
+    for b in range(200):
+        for d in range(48):
+            O[b, d] = 0.0
+        for k in range(n[b]):
+            for d in range(48):
+                O[b, d] += E[idx[b, k], d]
+        if n[b] > 0:
+            for d in range(48):
+                O[b, d] = O[b, d] / T.cast(n[b], "float32")
+
+
+@T.prim_func
+def swap_sort_pairs(K: T.Buffer((128, 64), "float32"), V: T.Buffer((128, 64), "int32")):
+    for r in range(128):
+        for i in range(63):
+            for j in range(63 - i):
+                if K[r, j] > K[r, j + 1]:
+                    a = K[r, j]
+                    K[r, j] = K[r, j + 1]
+                    K[r, j + 1] = a
+                    b = V[r, j]
+                    V[r, j] = V[r, j + 1]
+                    V[r, j + 1] = b
+
+
+@T.prim_func
+def monte_carlo_payoff(
+    Z: T.Buffer((2000, 32), "float32"), S: T.Buffer((2000,), "float32"), out: T.Buffer((2,), "float32")
+):
+    out[0] = 0.0
+    out[1] = 0.0
+    for p in range(2000):
+        s = T.alloc_buffer((1,), "float32")
+        m = T.alloc_buffer((1,), "float32")
+        s[0] = S[p]
+        m[0] = S[p]
+        for t in range(32):
+            s[0] = s[0] * T.exp(-0.0002 + 0.02 * Z[p, t])
+            if s[0] > m[0]:
+                m[0] = s[0]
+        pay = T.max(m[0] - 1.05, 0.0)
+        out[0] = out[0] + pay / 2000.0
+        out[1] = out[1] + pay * pay / 2000.0
+
+
+@T.prim_func
+def stencil_27(
+    U: T.Buffer((40, 40, 40), "float32"), V: T.Buffer((40, 40, 40), "float32"), w: T.Buffer((4,), "float32")
+):
+    for i in range(1, 39):
+        for j in range(1, 39):
+            for k in range(1, 39):
+                s = T.alloc_buffer((1,), "float32")
+                s[0] = 0.0
+                for a in range(-1, 2):
+                    for b in range(-1, 2):
+                        for c in range(-1, 2):
+                            s[0] += w[T.abs(a) + T.abs(b) + T.abs(c)] * U[i + a, j + b, k + c]
+                V[i, j, k] = s[0]
+
+
+@T.prim_func
+def blocked_attention_rows(
+    Q: T.Buffer((96, 32), "float32"),
+    K: T.Buffer((100, 32), "float32"),
+    V: T.Buffer((100, 32), "float32"),
+    O: T.Buffer((96, 32), "float32"),
+):
+    for i in range(96):
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        acc = T.alloc_buffer((32,), "float32")
+        m[0] = -1e30
+        z[0] = 0.0
+        for d in range(32):
+            acc[d] = 0.0
+        for jb in range(0, 100, 16):
+            s = T.alloc_buffer((16,), "float32")
+            mn = T.alloc_buffer((1,), "float32")
+            mn[0] = m[0]
+            for j in range(jb, T.min(jb + 16, 100)):
+                s[j - jb] = 0.0
+                for d in range(32):
+                    s[j - jb] += Q[i, d] * K[j, d]
+                mn[0] = T.max(mn[0], s[j - jb])
+            scale = T.exp(m[0] - mn[0])
+            z[0] = z[0] * scale
+            for d in range(32):
+                acc[d] = acc[d] * scale
+            for j in range(jb, T.min(jb + 16, 100)):
+                p = T.exp(s[j - jb] - mn[0])
+                z[0] += p
+                for d in range(32):
+                    acc[d] += p * V[j, d]
+            m[0] = mn[0]
+        for d in range(32):
+            O[i, d] = acc[d] / z[0]
+
+
+@T.prim_func
+def full_convolution(A: T.Buffer((300,), "float32"), B: T.Buffer((200,), "float32"), O: T.Buffer((499,), "float32")):
+    for k in range(499):
+        O[k] = 0.0
+        for i in range(T.max(0, k - 199), T.min(k + 1, 300)):
+            O[k] += A[i] * B[k - i]
+
+
+@T.prim_func
+def newton_pairs(P: T.Buffer((200, 3), "float32"), F: T.Buffer((200, 3), "float32")):
+    for i, c in T.grid(200, 3):
+        F[i, c] = 0.0
+    for i in range(200):
+        for j in range(i + 1, 200):
+            dx = P[j, 0] - P[i, 0]
+            dy = P[j, 1] - P[i, 1]
+            dz = P[j, 2] - P[i, 2]
+            r2 = dx * dx + dy * dy + dz * dz + 0.01
+            f = 1.0 / (r2 * T.sqrt(r2))
+            F[i, 0] += f * dx
+            F[i, 1] += f * dy
+            F[i, 2] += f * dz
+            F[j, 0] -= f * dx
+            F[j, 1] -= f * dy
+            F[j, 2] -= f * dz
+
+
+@T.prim_func
+def banded_matvec(A: T.Buffer((500, 9), "float32"), x: T.Buffer((500,), "float32"), y: T.Buffer((500,), "float32")):
+    for i in range(500):
+        y[i] = 0.0
+        for j in range(T.max(0, i - 4), T.min(500, i + 5)):
+            y[i] += A[i, j - i + 4] * x[j]
+
+
+@T.prim_func
+def banded_lu(A: T.Buffer((200, 200), "float32")):
+    for k in range(200):
+        for i in range(k + 1, T.min(200, k + 6)):
+            A[i, k] = A[i, k] / A[k, k]
+            for j in range(k + 1, T.min(200, k + 6)):
+                A[i, j] -= A[i, k] * A[k, j]
+
+
+@T.prim_func
+def near_pairs(X: T.Buffer((300, 16), "float32"), S: T.Buffer((300,), "float32")):
+    for i in range(300):
+        S[i] = 0.0
+        for j in range(300):
+            if j != i and T.abs(i - j) <= 5:
+                d = T.alloc_buffer((1,), "float32")
+                d[0] = 0.0
+                for k in range(16):
+                    d[0] += X[i, k] * X[j, k]
+                S[i] += T.exp(d[0] * 0.1)
+
+
+@T.prim_func
+def diagonal_sums(A: T.Buffer((150, 170), "float32"), O: T.Buffer((319,), "float32")):
+    for s in range(319):
+        O[s] = 0.0
+        for i in range(T.max(0, s - 169), T.min(s + 1, 150)):
+            O[s] += A[i, s - i]
+
+
+@T.prim_func
+def tsp_masks(C: T.Buffer((10, 10), "float32"), D: T.Buffer((1024, 10), "float32")):
+    for m, j in T.grid(1024, 10):
+        D[m, j] = 1e9
+    D[1, 0] = 0.0
+    for m in range(1, 1024):
+        for j in range(10):
+            if ((m >> j) & 1) == 1:
+                for k in range(10):
+                    if ((m >> k) & 1) == 0:
+                        if D[m, j] + C[j, k] < D[m | (1 << k), k]:
+                            D[m | (1 << k), k] = D[m, j] + C[j, k]
+
+
+@T.prim_func
+def triples(X: T.Buffer((60,), "float32"), O: T.Buffer((1,), "float32")):
+    O[0] = 0.0
+    for i in range(60):
+        for j in range(i + 1, 60):
+            for k in range(j + 1, 60):
+                O[0] += X[i] * X[j] * X[k]
+
+
+@T.prim_func
+def lagged_products(X: T.Buffer((16, 1000), "float32"), R: T.Buffer((16, 32), "float32")):
+    for c in range(16):
+        for lag in range(32):
+            R[c, lag] = 0.0
+            for t in range(1000 - lag):
+                R[c, lag] += X[c, t] * X[c, t + lag]
+
+
+@T.prim_func
+def syrk_mirror(A: T.Buffer((150, 60), "float32"), C: T.Buffer((150, 150), "float32")):
+    for i in range(150):
+        for j in range(i + 1):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for k in range(60):
+                s[0] += A[i, k] * A[j, k]
+            C[i, j] = s[0]
+            C[j, i] = s[0]
+
+
+@T.prim_func
+def naive_dft(
+    X: T.Buffer((8, 128), "float32"),
+    Tc: T.Buffer((128,), "float32"),
+    Ts: T.Buffer((128,), "float32"),
+    P: T.Buffer((8, 65), "float32"),
+):
+    for c in range(8):
+        for f in range(65):
+            re = T.alloc_buffer((1,), "float32")
+            im = T.alloc_buffer((1,), "float32")
+            re[0] = 0.0
+            im[0] = 0.0
+            for t in range(128):
+                re[0] += X[c, t] * Tc[f * t % 128]
+                im[0] -= X[c, t] * Ts[f * t % 128]
+            P[c, f] = re[0] * re[0] + im[0] * im[0]
+
+
+@T.prim_func
+def upsample_fir(X: T.Buffer((32, 500), "float32"), H: T.Buffer((15,), "float32"), Y: T.Buffer((32, 1000), "float32")):
+    U = T.alloc_buffer((32, 1000), "float32")
+    for c, i in T.grid(32, 1000):
+        U[c, i] = 0.0
+    for c, i in T.grid(32, 500):
+        U[c, 2 * i] = X[c, i] * 2.0
+    for c in range(32):
+        for i in range(1000):
+            Y[c, i] = 0.0
+            for k in range(15):
+                if i - k + 7 >= 0 and i - k + 7 < 1000:
+                    Y[c, i] += H[k] * U[c, i - k + 7]
+
+
+@T.prim_func
+def clipped_conv2d(
+    X: T.Buffer((4, 40, 40), "float32"), W: T.Buffer((8, 4, 5, 5), "float32"), Y: T.Buffer((8, 40, 40), "float32")
+):
+    for f in range(8):
+        for y in range(40):
+            for x in range(40):
+                Y[f, y, x] = 0.0
+                for c in range(4):
+                    for v in range(T.max(0, 2 - y), T.min(5, 42 - y)):
+                        for u in range(T.max(0, 2 - x), T.min(5, 42 - x)):
+                            Y[f, y, x] += X[c, y + v - 2, x + u - 2] * W[f, c, v, u]
+
+
+@T.prim_func
+def clipped_dilate(A: T.Buffer((120, 130), "int32"), O: T.Buffer((120, 130), "int32")):
+    for y in range(120):
+        for x in range(130):
+            best = T.alloc_buffer((1,), "int32")
+            best[0] = 0
+            for yy in range(T.max(y - 1, 0), T.min(y + 1, 119) + 1):
+                for xx in range(T.max(x - 1, 0), T.min(x + 1, 129) + 1):
+                    if A[yy, xx] > best[0]:
+                        best[0] = A[yy, xx]
+            O[y, x] = best[0]
+
+
+@T.prim_func
+def block_maxima(X: T.Buffer((50, 1000), "float32"), M: T.Buffer((50, 16), "float32"), I: T.Buffer((50, 16), "int32")):
+    for r in range(50):
+        for b in range(16):
+            M[r, b] = -1e30
+            I[r, b] = -1
+            for i in range(b * 63, T.min((b + 1) * 63, 1000)):
+                if X[r, i] > M[r, b]:
+                    M[r, b] = X[r, i]
+                    I[r, b] = i
+
+
+@T.prim_func
+def ragged_tiles_copy(A: T.Buffer((130, 200), "float32"), B: T.Buffer((200, 130), "float32")):
+    for ib in range(0, 130, 32):
+        for jb in range(0, 200, 32):
+            for i in range(ib, T.min(ib + 32, 130)):
+                for j in range(jb, T.min(jb + 32, 200)):
+                    B[j, i] = A[i, j] * 2.0
+
+
+@T.prim_func
+def local_mean_filter(A: T.Buffer((150, 160), "float32"), O: T.Buffer((150, 160), "float32")):
+    for y in range(150):
+        for x in range(160):
+            y0 = T.max(y - 4, 0)
+            y1 = T.min(y + 4, 149)
+            x0 = T.max(x - 4, 0)
+            x1 = T.min(x + 4, 159)
+            s = T.alloc_buffer((1,), "float32")
+            n = T.alloc_buffer((1,), "int32")
+            s[0] = 0.0
+            n[0] = 0
+            for yy in range(y0, y1 + 1):
+                for xx in range(x0, x1 + 1):
+                    s[0] += A[yy, xx]
+                    n[0] += 1
+            O[y, x] = A[y, x] - s[0] / T.cast(n[0], "float32")
+
+
+@T.prim_func
+def knn_density(P: T.Buffer((250, 2), "float32"), D: T.Buffer((250,), "int32")):
+    for i in range(250):
+        D[i] = 0
+    for i in range(250):
+        for j in range(i):
+            if (P[i, 0] - P[j, 0]) * (P[i, 0] - P[j, 0]) + (P[i, 1] - P[j, 1]) * (P[i, 1] - P[j, 1]) < 0.25:
+                D[i] += 1
+                D[j] += 1
+
+
+@T.prim_func
+def shifted_add_reverse(C: T.Buffer((64, 129), "float32"), r: T.Buffer((64, 128), "float32")):
+    for b in range(64):
+        for k in range(128):
+            for i in range(k + 1):
+                C[b, k + 1 - i] = C[b, k + 1 - i] - r[b, k] * C[b, k - i]
+
+
+@T.prim_func
+def smooth_n_times(A: T.Buffer((64, 300), "float32")):
+    for it in range(10):
+        prev = T.alloc_buffer((1,), "float32")
+        for r in range(64):
+            prev[0] = A[r, 0]
+            for i in range(1, 299):
+                cur = A[r, i]
+                A[r, i] = 0.25 * prev[0] + 0.5 * cur + 0.25 * A[r, i + 1]
+                prev[0] = cur
+
+
+@T.prim_func
+def causal_windows(X: T.Buffer((200, 32), "float32"), W: T.Buffer((32,), "float32"), O: T.Buffer((200, 32), "float32")):
+    for t in range(200):
+        z = T.alloc_buffer((1,), "float32")
+        z[0] = 0.0
+        for d in range(32):
+            O[t, d] = 0.0
+        for s in range(T.max(0, t - 15), t + 1):
+            a = T.alloc_buffer((1,), "float32")
+            a[0] = 0.0
+            for d in range(32):
+                a[0] += X[s, d] * W[d]
+            e = T.exp(a[0] * 0.1)
+            z[0] += e
+            for d in range(32):
+                O[t, d] += e * X[s, d]
+        for d in range(32):
+            O[t, d] = O[t, d] / z[0]
