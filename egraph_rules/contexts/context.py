@@ -30,7 +30,7 @@ from egraph_rules.contexts.induction import recurrent_bounds, still_held, writte
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.regular import Numbers, Regular, computed
-from egraph_rules.contexts.spoiling import bindings, few, less, of_use, relied, same_regions, there, told_of
+from egraph_rules.contexts.spoiling import arbitrary, bindings, few, less, of_use, relied, same_regions, there, told_of
 from egraph_rules.contexts.truths import Prover, Truths
 from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
@@ -330,7 +330,7 @@ class Contexts:
         done, rest = self.effects.of(first), self.effects.of(second)
         # Rewrites of a statement spoil nothing but what it may write: of all else, permission would permit nothing.
         after = {b: d.get(b, self._box(b)) for b in done.may if b in d or b in rest.must}
-        live = {b: few(_union(r, rest.reads.get(b))) for b, r in fx.subtract(after, rest.must).items()}
+        live = {b: few(r, more=rest.reads.get(b)) for b, r in fx.subtract(after, rest.must).items()}
         conditions = (*f.conditions, *assumed_conditions(first))
         kept = replace(
             f,
@@ -343,6 +343,8 @@ class Contexts:
         kept, live = self._reconcile(
             kept, live, lambda buffers: self._dead(live, buffers), relied(kept.known, live, kept.domain)
         )
+        if f.priority is Priority.PERMISSIONS:
+            kept = replace(kept, known={**kept.known, **arbitrary(f.known, done.may, live)})
         return self._either(self.add_facts(kept), permissions, second), self._add_permissions(live)
 
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
@@ -407,7 +409,7 @@ class Contexts:
         # Which iteration is the last to read does not matter to anybody, and takes many pieces to say.
         read_later = {b: few(pb.forget(r, (late,)), 2) for b, r in exposed.items()}
         after = {b: outer.get(b, self._box(b)) for b in body.may if b in outer or b in overwritten}
-        return {b: few(_union(r, read_later.get(b))) for b, r in fx.subtract(after, overwritten).items()}
+        return {b: few(r, more=read_later.get(b)) for b, r in fx.subtract(after, overwritten).items()}
 
     def _iteration(self, facts: int, loop: For) -> int:
         f, written = self._facts[facts], buffers_written(loop.body)
@@ -688,7 +690,3 @@ class Contexts:
 
         where = ("data", facts) if has_loads(expr) else self.place(facts)
         return bool(self.ask(("fits", where, expr), prove, False))
-
-
-def _union(one: isl.Set, other: isl.Set | None) -> isl.Set:
-    return one if other is None else one.union(other)

@@ -11,7 +11,7 @@ import islpy as isl
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions
 from ir.analysis.effects import stored_places
-from ir.nodes import Buffer, Load, Stmt, Var
+from ir.nodes import Buffer, Load, Stmt, Undef, Var
 from ir.presburger import sets as pb
 from ir.traverse import all_exprs
 
@@ -81,8 +81,24 @@ def of_use(live: Regions, body: Stmt, domain: isl.Set) -> Regions:
     return {b: r for b, r in live.items() if needed(b)}
 
 
-def few(region: isl.Set, pieces: int = _MAX_PIECES) -> isl.Set:
-    """A live region of few pieces: more may count as live. isl looks at all pairs of pieces to join some."""
+def arbitrary(known: Contents, written: Regions, live: Regions) -> Contents:
+    """What stays undef where permissions come first: also dead elements that a statement has written.
+
+    So where it writes nothing else, what was known before it is known after it, and that is no context of its own: of a
+    row of statements that may go, each would double those of all that follows.
+    """
+    found: Contents = {}
+    for (buffer, value), region in known.items():
+        if isinstance(value, Undef) and buffer in live and buffer in written:
+            taken = written[buffer].intersect(live[buffer])
+            found[buffer, value] = region if taken.is_empty() else region.subtract(taken)
+    return found
+
+
+def few(region: isl.Set, pieces: int = _MAX_PIECES, more: isl.Set | None = None) -> isl.Set:
+    """A live region, with what is live `more`, in few pieces: more may count as live. isl looks at all pairs of pieces
+    to join some."""
+    region = region if more is None else region.union(more)
     if _MAX_PIECES // 2 < region.n_basic_set() <= _MAX_JOINED:
         region = region.coalesce()
     return region if region.n_basic_set() <= pieces else pb.hull(region)

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 import egraph_rules.contexts.smt as smt
-from egraph_rules import optimize
+from egraph_rules import optimize, transforms
 from egraph_rules.contexts import repeated
 from egraph_rules.contexts.context import NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
@@ -187,6 +187,39 @@ def test_stages_that_stay_are_not_looked_into_for_each_that_might_go() -> None:
     report = optimize(network(8)).report
     assert report.stopped.startswith("saturated")
     assert report.work < 400_000
+
+
+def filled_first(stages: int) -> PrimFunc:
+    """Guarded stages over locals, the padding of which is filled before: each fill may go, or a guard."""
+    lines: list[str] = []
+    for k in range(stages):
+        lines += [
+            f"H{k} = T.alloc_buffer((8,), 'int32')",
+            "for p in range(8):",
+            "    if p >= 5:",
+            f"        H{k}[p] = 0",
+        ]
+    for k in range(stages):
+        source = "A" if k == 0 else f"H{k - 1}"
+        lines += ["for i in range(8):", "    if i < 5:", f"        H{k}[i] = {source}[i] * {source}[7 - i]"]
+    text = "".join(f"    {line}\n" for line in lines)
+    last = f"    for i in range(8):\n        if i < 5:\n            B[0] += H{stages - 1}[i]\n"
+    params = "A: T.Buffer((8,), 'int32'), B: T.Buffer((1,), 'int32')"
+    return parse(f"@T.prim_func\ndef f({params}):\n{text}{last}").funcs[0]
+
+
+def test_stages_that_may_go_do_not_double_the_contexts_of_what_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    sequence, made = Contexts._sequence, Counter[int]()  # pyright: ignore[reportPrivateUsage]
+    stages = 0
+
+    def counted(self: Contexts, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
+        made[stages] += 1
+        return sequence(self, facts, permissions, first, second)
+
+    monkeypatch.setattr(Contexts, "_sequence", counted)
+    for stages in (3, 9):
+        transforms.remove_branching_through_overcompute()(filled_first(stages))
+    assert made[9] <= 4 * made[3]
 
 
 def test_nests_are_compared_once_for_all_ways_to_drop_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
