@@ -6,7 +6,8 @@ the guards that are needless then; the values taken are those for which most go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import isinf
 
@@ -99,7 +100,7 @@ def padded(func: PrimFunc, parts: Mapping[Dim, int], unread: Iterable[str], *, k
 
 
 class _Search(Struct):
-    """Attempts with pad values, from one for all buffers to one for each."""
+    """Attempts with pad values, from one for all buffers to one for those alike."""
 
     wide: Extended
     unread: frozenset[str]
@@ -124,10 +125,20 @@ class _Search(Struct):
             best = self._better(
                 best, zeros | {name: values[min(k, len(values) - 1)] for name, values in proposed.items()}
             )
-        for name, values in proposed.items():
+        for (_, values), names in self._alike(proposed).items():
             for value in values:
-                best = self._better(best, best.values | {name: value})
+                best = self._better(best, best.values | dict.fromkeys(names, value))
         return best
+
+    def _alike(
+        self, proposed: Mapping[str, Sequence[Value]]
+    ) -> Mapping[tuple[tuple[Expr, ...], tuple[Value, ...]], list[str]]:
+        """Buffers of one shape of which the same is wanted, as in the layers of a network: they hold the same."""
+        found = defaultdict[tuple[tuple[Expr, ...], tuple[Value, ...]], list[str]](list)
+        for buffer in _facts_needed(self.wide):
+            if buffer.name in proposed:
+                found[buffer.shape, tuple(proposed[buffer.name])].append(buffer.name)
+        return found
 
     def _better(self, best: _Attempt, values: Values) -> _Attempt:
         """The better of an attempt and one with other values, if there is any use in that."""
