@@ -41,6 +41,17 @@ def chosen(expr: Expr) -> Expr:
             return expr
 
 
+def with_positive_number(expr: Expr) -> Expr:
+    """`x - c` for `x + -c`, and `x + c` for `x - -c`: what rules and numbers in the place of names leave."""
+    match expr:
+        case Binary(op="add" | "sub" as op, rhs=Const(value=number, dtype=dtype)) if number < 0 and (
+            dtype.is_float or -number <= dtype.max
+        ):
+            return Binary("sub" if op == "add" else "add", expr.lhs, Const(-number, dtype), expr.span)
+        case _:
+            return expr
+
+
 def shortened(expr: Expr) -> Expr:
     """An expression with one number in place of those that are added to a signed integer one after the other.
 

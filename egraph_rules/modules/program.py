@@ -176,6 +176,10 @@ class ModuleSearch(Struct, dict=True):
         found = [(self._price(a.entry), a) for a in self._alternatives(entry, graph, choices)]
         price, best = self._taken(found)
         report = ModuleReport(graph, best.choice, [(a.name, p) for p, a in found], best.name)
+        report.code = self.whole is not None
+        others = [f for f in found if best.is_plain and not f[1].is_plain]
+        left = min(others, key=_shortest)[1].layouts.values() if others else ()
+        report.left = tuple(layout for layout in left if not layout.storage.is_plain)
         report.searches, report.asked = self.pricer.searches, self.pricer.asked
         report.seconds = time.perf_counter() - began
         module = Module((*callees(best.entry), best.entry, *best.packs), self.module.name)

@@ -65,7 +65,11 @@ class Alternative(Struct, frozen=True):
 
 
 class ModuleReport(Shown, Struct):
-    """How it came about: the calls and conversions of the choice with their prices, programs compared, searches."""
+    """How it came about: the calls and conversions of the choice with their prices, programs compared, searches.
+
+    Where programs as a whole are priced by their `code`, calls are not: theirs are prices of operations on elements.
+    `left` are the layouts of the cheapest program with other ones, where the one taken has none.
+    """
 
     graph: Graph
     choice: Choice
@@ -74,6 +78,8 @@ class ModuleReport(Shown, Struct):
     searches: int = 0
     asked: int = 0
     seconds: float = 0.0
+    code: bool = False
+    left: tuple[BufferLayout, ...] = ()
 
     def brief(self) -> str:
         """How many calls and buffers."""
@@ -81,24 +87,32 @@ class ModuleReport(Shown, Struct):
 
     def sections(self) -> Iterator[Section]:
         """The graph, what stays as it is and why, and the programs compared."""
-        yield Section("calls and buffers between them", lines=tuple(self.lines()))
+        by = ", by the prices of the search (operations on elements)" if self.code else ""
+        yield Section(f"calls and buffers between them{by}", lines=tuple(self.lines()))
         if self.graph.fixed:
             yield Section("buffers that stay", lines=tuple(f"- {n}: {why}" for n, why in self.graph.fixed.items()))
         lines = [f"- {price:,.0f}: {name}{' (taken)' if name == self.taken else ''}" for name, price in self.compared]
         effort = f"{self.searches} searches for {self.asked} questions, {self.seconds:.1f} s"
-        yield Section("programs compared", lines=(*lines, effort))
+        lines += [f"- not worth it: {layout}" for layout in self.left]
+        if not any(" as chosen" in name for name, _ in self.compared):
+            lines.append("- no other way to keep buffers saves enough by the prices of calls to be compared")
+        yield Section(
+            f"programs compared{', by the code that they become' if self.code else ''}", lines=(*lines, effort)
+        )
 
     def dot(self) -> str:
         """The graph with layouts, pad values and prices as a picture, in the language of Graphviz (`dot -Tsvg`)."""
         return dot(self.graph, self.choice)
 
     def lines(self) -> Iterator[str]:
-        """The calls with how they take each buffer, and the conversions, with the price of each."""
+        """The calls with the buffers that they take otherwise than the program has them, and the conversions, with the
+        price of each."""
         for call, variant in zip(self.graph.calls, self.choice.variants, strict=True):
-            often = runs(call.trips)
-            yield f"- {call.name}: {variant.price:,.0f}{often}"
+            taken = ", ".join(name for _, name in call.buffers)
+            yield f"- {call.name}({taken}): {variant.price:,.0f}{runs(call.trips)}"
             for param, name in call.buffers:
-                yield f"    {param} = {name}, {variant.storages[param]}"
+                if not variant.storages[param].is_plain:
+                    yield f"    {param} = {name}, {variant.storages[param]}"
         for c in self.choice.conversions:
             yield f"- {c.buffer} from {c.before} to {c.after}: {c.price:,.0f}{runs(self.graph.between[c.buffer].trips)}"
         for o in self.choice.openings:
@@ -133,5 +147,11 @@ class ModuleResult(Shown, Struct, frozen=True):
     def sections(self) -> Iterator[Section]:
         """The module, layouts, and how they came about."""
         yield Section(f"cheapest module: cost {self.cost:,.0f}, was {self.cost_before:,.0f}", str(self.best))
-        yield Section("layouts", lines=tuple(f"- {layout}" for layout in self.layouts.values()))
+        moved = {n: layout for n, layout in self.layouts.items() if not layout.storage.is_plain}
+        stay = ", ".join(n for n in self.layouts if n not in moved)
+        lines = (
+            *(f"- {layout}" for layout in moved.values()),
+            *([f"- as the program has them: {stay}"] if stay else []),
+        )
+        yield Section("layouts", lines=lines)
         yield from self.report.sections()

@@ -26,6 +26,7 @@ from egraph_rules.engine.functions import function_numbered
 from egraph_rules.search.numbering import Numbering, Part
 from ir.analysis.conditions import negate
 from ir.dtypes import DType
+from ir.fold import with_positive_number
 from ir.instructions import instance_sizes, instruction_of
 from ir.naming import fresh, unused
 from ir.nodes import (
@@ -112,17 +113,6 @@ class Choice(_Sized, Struct, frozen=True):
                 return (hash((self.kind, *self.payload[2:], inner)),) if any(inner) else ()
             case _:
                 return (hash((self.kind, *self.payload, inner)),) if any(inner) else ()
-
-
-def _with_positive_number(expr: Binary) -> Binary:
-    """`x - c` for `x + -c`, which rules write since sums commute."""
-    match expr:
-        case Binary(op="add", rhs=Const(value=number, dtype=dtype)) if number < 0 and (
-            dtype.is_float or -number <= dtype.max
-        ):
-            return Binary("sub", expr.lhs, Const(-number, dtype))
-        case _:
-            return expr
 
 
 class Extractor(Struct, dict=True):
@@ -251,7 +241,7 @@ class Extractor(Struct, dict=True):
         costs, exprs = zip(*cast("list[tuple[float, Expr]]", parts), strict=True)
         match kind:
             case "Bin":
-                expr: Expr = _with_positive_number(Binary(cast(BinaryOp, inputs[0]), *exprs))
+                expr: Expr = with_positive_number(Binary(cast(BinaryOp, inputs[0]), *exprs))
             case "Un":
                 expr = Unary(cast(UnaryOp, inputs[0]), *exprs)
             case "Cast":

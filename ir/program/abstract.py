@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ir.fold import with_positive_number
 from ir.nodes import Binary, Cast, Const, Expr, Load, PrimFunc, Select, Stmt, Store, Unary, Var
 from ir.traverse import children, map_expr, map_stmt, with_children
 
@@ -22,7 +23,7 @@ class Abstract(Struct, frozen=True):
         """A function that was made of the abstract one, with the numbers in the places of the scalars."""
 
         def one(expr: Expr) -> Expr:
-            return self.numbers.get(expr, expr) if isinstance(expr, Var) else expr
+            return self.numbers.get(expr, expr) if isinstance(expr, Var) else with_positive_number(expr)
 
         params = tuple(p for p in func.params if not isinstance(p, Var) or p not in self.numbers)
         return replace(func, params=params, body=map_stmt(func.body, lambda e: map_expr(e, one)))

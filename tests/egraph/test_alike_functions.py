@@ -56,4 +56,6 @@ def test_numbers_come_back() -> None:
     form = abstract(func)
     assert form is not None and len(form.func.params) == 4
     assert form.back(form.func) == func
+    form = abstract(canonical(stage("for i in range(8):\n        B[i] = A[i] + {0} - {1}", "int32", -3, -5)).func)
+    assert form is not None and "- 3 + 5" in str(form.back(form.func))
     assert abstract(canonical(stage(SUM, "int32", 1, 2)).func) is None

@@ -648,7 +648,18 @@ def test_packing_and_unpacking_around_a_product_of_blocks_cancel() -> None:
     flat = "lambda i0, i1, i2, i3: (i2 + 4 * i0, i3 + 4 * i1)"
     assert all(flat in [str(s.index_map) for s in ways[name]] for name in "PQR")
     result = optimize(module, whole=lambda f: float(sum(9**count for count in axes(f))))
-    assert result.report.taken == "callees inlined, buffers as chosen"
+    assert result.report.taken == "callees inlined, buffers as chosen" and not result.report.left
     best = without_calls(result.best["main"])
     assert_refines(without_calls(module["main"]), best, np.random.default_rng(0), runs=2)
     assert len(axes(best)) <= 3 and {*axes(best)} == {2}
+
+
+def test_reports_name_what_moved_and_what_was_not_worth_it() -> None:
+    module = parse(CHAIN.replace("CONSUMER", "total"))
+    moved = optimize(module, whole=lambda f: 1.0 / len(str(f)), maps={"H": [TILES]})
+    report = str(moved)
+    assert "as the program has them: X, Y" in report
+    assert "by the code that they become" in report
+    assert "H: as it is" not in report and "A = X" not in report and "addone(X, H): " in report
+    stays = optimize(parse(BLOCKS), whole=lambda f: 1.0)
+    assert stays.report.left and f"not worth it: {stays.report.left[0]}" in str(stays)
