@@ -7,7 +7,7 @@ whose accesses could leave the padded buffers, were their guards removed, are le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import lcm
 
 from msgspec import Struct
@@ -38,6 +38,7 @@ from ir.traverse import free_vars, loads, stmt_children, stmt_exprs, walk, with_
 from lower.analysis.linear_forms import linear
 
 Dim = tuple[str, int]  # a buffer's name and the number of a dimension
+_MOST = 64  # elements of which blocks are made multiples
 
 
 class Extended(Struct, frozen=True):
@@ -61,9 +62,10 @@ def extended(func: PrimFunc, parts: Mapping[Dim, int], *, loops: bool = True) ->
     """
     func = with_unique_names(lower_blocks(func))
     kept = set() if loops else {s.var.name for s in walk(func.body) if isinstance(s, For)}
+    steps = _steps(func)
     while True:
         groups = _groups(func, frozenset(kept))
-        rounded = _rounded(groups, _extents(func), parts)
+        rounded = _rounded(groups, _extents(func), parts, _multiples(groups, steps))
         straying = _straying(func, rounded)
         if not straying:
             break
@@ -132,15 +134,53 @@ def _groups(func: PrimFunc, kept: frozenset[str]) -> list[set[Member]]:
     return list({id(g): g for g in groups.values()}.values())
 
 
-def _rounded(groups: Iterable[set[Member]], extents: Mapping[Dim, int], parts: Mapping[Dim, int]) -> dict[Member, int]:
-    """The new extents of all members of groups that do not have one that all parts divide."""
+def _steps(func: PrimFunc) -> set[tuple[str, Dim, int]]:
+    """Loops that go along dimensions, and by steps of how many elements: several, in pools and strided convolutions."""
+    names = {s.var.name for s in walk(func.body) if isinstance(s, For)}
+    found: set[tuple[str, Dim, int]] = set()
+    for stmt in walk(func.body):
+        for buffer, indices in _accesses(stmt):
+            for d, index in enumerate(indices):
+                terms = linear(index).terms.items()
+                found |= {
+                    (v.name, (buffer.name, d), c) for v, c in terms if isinstance(v, Var) and v.name in names and c > 0
+                }
+    return found
+
+
+def _multiples(groups: Sequence[set[Member]], steps: Iterable[tuple[str, Dim, int]]) -> list[int]:
+    """For each group of what number blocks should be multiples, so that what loops with strides compute of a block is a
+    block, and so on through all that one is computed of or into."""
+    homes: dict[Member, int] = {member: at for at, group in enumerate(groups) for member in group}
+    edges = [(dim, name, step) for name, dim, step in sorted(steps) if dim in homes]
+    for at, name in enumerate(sorted({name for _, name, _ in edges} - homes.keys()), len(groups)):
+        homes[name] = at  # a loop that keeps its extent
+    found = [1] * (max(homes.values(), default=0) + 1)
+    for _ in range(len(edges)):
+        before = [*found]
+        for dim, name, step in edges:
+            read, computed = homes[dim], homes[name]
+            if computed != read:
+                found[read] = lcm(found[read], step * found[computed])
+                found[computed] = lcm(found[computed], found[read] // step)
+        if found == before or max(found) > _MOST:
+            break
+    return [n if n <= _MOST else 1 for n in found[: len(groups)]]
+
+
+def _rounded(
+    groups: Iterable[set[Member]], extents: Mapping[Dim, int], parts: Mapping[Dim, int], multiples: Iterable[int]
+) -> dict[Member, int]:
+    """The new extents of all members of groups that do not have one that all parts divide; in blocks of `multiples`
+    where these do not become much larger for it."""
     out: dict[Member, int] = {}
-    for group in groups:
+    for group, multiple in zip(groups, multiples, strict=True):
         dims = [m for m in group if isinstance(m, tuple)]
         count = lcm(*(parts.get(d, 1) for d in dims))
         extent = extents[dims[0]]
         if extent % count:
-            out |= dict.fromkeys(group, -(-extent // count) * count)
+            least, even = (-(-extent // n) * n for n in (count, count * multiple))
+            out |= dict.fromkeys(group, even if 2 * even <= 3 * least else least)
     return out
 
 

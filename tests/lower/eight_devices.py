@@ -558,6 +558,25 @@ def main(X: T.Buffer((101,), "float32"), Y: T.Buffer((101,), "float32")):
     assert exchanges(kernel, X) == [(PERMUTE, "f32[1]")] * 4
 
 
+def test_blocks_are_multiples_of_the_strides_of_what_is_computed_of_them(line: Mesh) -> None:
+    func = func_of(
+        """
+def f(X: T.Buffer((20, 5), "float32"), Y: T.Buffer((20, 5), "float32")):
+    A = T.alloc_buffer((20, 5), "float32")
+    H = T.alloc_buffer((10, 5), "float32")
+    for i, j in T.grid(20, 5):
+        A[i, j] = T.max(X[i, j], 0.0)
+    for i, j in T.grid(10, 5):
+        H[i, j] = T.max(A[2 * i, j], A[2 * i + 1, j])
+    for i, j in T.grid(20, 5):
+        Y[i, j] = A[i, j] + H[i // 2, j]
+"""
+    )
+    kernel = check(func, line, {"X": P("x"), "Y": P("x")})
+    assert collectives(kernel, np.zeros((20, 5), "float32")) == set()
+    assert "dimension 0 of X is padded from 20 to 32" in kernel.report
+
+
 def test_data_are_read_in_the_blocks_that_devices_have(line: Mesh) -> None:
     kernel = compile(top_of_rows(), mesh=line, shardings={"A": P("x")})
     X = np.random.default_rng(0).random((13, 6)).astype("float32")
