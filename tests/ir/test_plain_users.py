@@ -580,6 +580,22 @@ def sorted_by_name(x, how):
     return np.array(sorted(x, reverse=True)) if how in ("max",) else x
 
 
+@program(lambda r: (3.0, 5))
+def nth_root(a, n):
+    x = a
+    while True:
+        y = ((n - 1) * x + a / x ** (n - 1)) / n
+        if abs(x - y) < 1e-12 * abs(x):
+            return y
+        x = y
+
+
+@program(lambda r: (r.random((3, 3)),))
+def products_of_numbers(a):
+    new = a[np.newaxis, :, :] * a[None, 0, np.newaxis]
+    return new, math.prod(a[0]), math.prod(a[0], start=2.0), math.prod((2, 3)), math.copysign(3, -a[0, 0])
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)

@@ -115,6 +115,14 @@ def test_numbers_of_numpy_decide_as_those_of_python_do() -> None:
     assert "^^^^" in str(error.value)
 
 
+def test_exponents_of_integers_are_known() -> None:
+    @loopsat.jit
+    def nodes(n):
+        return np.zeros(2**n - 1)
+
+    assert nodes(3).shape == (7,)
+
+
 @loopsat.jit
 def around(A, i, B):
     B[i - 1] = A[i] + A[i + 1] * 2.0

@@ -236,8 +236,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         return read.caller.best_by(name, keyword(node, "key"), items, node)
     if name in library.FOLDS and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp)):
         return _fold(read, name, node.args[0], node)
-    if name == "sum":
-        return _python_sum(read, node)
+    if name in ("sum", "math.prod"):
+        return _python_total(read, name, node)
     if name in library.SUMS:
         return _reduction(read, name, function, node)
     match name:
@@ -478,27 +478,29 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
             raise read.error("unknown-function", f"arrays have no method `{name}` here", node, near)
 
 
-def _python_sum(read: Evaluator, node: ast.Call) -> Value:
-    """Python's `sum` of numbers in a row, or of rows, from a start on."""
-    arguments(read, node, "sum", 1, 2, ("start",))
+def _python_total(read: Evaluator, name: str, node: ast.Call) -> Value:
+    """Python's `sum` or `math.prod` of numbers in a row, or of rows, from a start on."""
+    total = name.removeprefix("math.")
+    op, least = (ast.Add(), 0) if total == "sum" else (ast.Mult(), 1)
+    arguments(read, node, name, 1, 2 if total == "sum" else 1, ("start",))
     given = keyword(node, "start") or (node.args[1] if len(node.args) > 1 else None)
-    start: Value = 0 if given is None else read.value(given)
+    start: Value = least if given is None else read.value(given)
     items = read.array_or(node.args[0])
     if isinstance(items, tuple):
         for item in items:
-            start = read.operate(ast.Add(), start, item, node)
+            start = read.operate(op, start, item, node)
         return start
     rows = isinstance(items, (View, Elementwise)) and len(items.shape) > 1 and stands_for_list(read, items)
     if isinstance(items, (View, Elementwise)) and items.shape and not rows:
-        found = _reduced(read, "sum", items, (0,), node)
+        found = _reduced(read, total, items, (0,), node)
         dtype = read.dtype_of(items, node)
         if dtype.is_integer and not stands_for_list(read, items):  # added up one after the other, in their dtype
             found = read.lifted(lambda v: read.numbers.convert(v[0], dtype, node), [found], node)
     elif isinstance(items, Selection):
-        found = selected.total(read, "sum", items, None, node)
+        found = selected.total(read, total, items, None, node)
     else:
         raise read.error("not-an-array", f"`{shown(node.args[0])}` is no row of numbers", node)
-    return found if given is None else read.operate(ast.Add(), start, found, node)
+    return found if given is None else read.operate(op, start, found, node)
 
 
 def _reduction(read: Evaluator, name: str, function: object, node: ast.Call) -> Value:

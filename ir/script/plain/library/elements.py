@@ -167,6 +167,10 @@ def _as_python(function: Callable[..., Any]) -> Callable[..., Any]:
     return one
 
 
+def math_copysign(x: Any, y: Any) -> Any:
+    return float(copysign(float(x), float(y)))
+
+
 def dist(p: Any, q: Any) -> Any:
     return math.sqrt(sum((a - b) * (a - b) for a, b in zip(p, q, strict=True)))
 
@@ -337,7 +341,7 @@ OF_MATH: dict[str, Callable[..., Any]] = {
     **{f"math.{name}": _as_python(f) for name, f in (
         ("cbrt", cbrt), ("asinh", arcsinh), ("acosh", arccosh), ("atanh", arctanh),
     )},
-    "cmath.rect": rect, "cmath.polar": polar,
+    "math.copysign": math_copysign, "cmath.rect": rect, "cmath.polar": polar,
 }  # fmt: skip
 OWN: dict[str, Callable[..., Any]] = {  # what calls of Python's own functions become
     "pow": power_modulo, "round.digits": round_to_digits, "round.multiple": round_to_multiple,

@@ -122,9 +122,10 @@ def _of_library(value: object) -> bool:
     return isinstance(home, str) and home.partition(".")[0] in ("numpy", "jax", "math", "cmath")
 
 
-def attribute(module: ModuleType, name: str) -> object | None:
-    """An attribute of one of the modules whose objects have a meaning here; None where there is none."""
-    return getattr(module, name, None) if module.__name__ in _ROOTS or module.__name__ == "jax" else None
+def attribute(module: ModuleType, name: str) -> tuple[()] | tuple[object]:
+    """An attribute of one of the modules whose objects have a meaning here, if there is one."""
+    there = (module.__name__ in _ROOTS or module.__name__ == "jax") and hasattr(module, name)
+    return (getattr(module, name),) if there else ()
 
 
 def dtype_named(value: object) -> DType | None:

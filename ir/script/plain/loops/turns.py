@@ -180,12 +180,11 @@ def carry_on(body: Body, node: ast.For | ast.If) -> None:
         array = body.frame.bindings[name]
         assert isinstance(array, (View, Elementwise))
         note_copy(body, name, array, view)
-    body.program.sharing.renaming = True
-    for name, view in carriers.items():
-        if found[name] is not view:
-            body.arrays.store(view, found[name], node)
-        body.frame.bindings[name] = view
-    body.program.sharing.renaming = False
+    with body.program.sharing.changing("names"):
+        for name, view in carriers.items():
+            if found[name] is not view:
+                body.arrays.store(view, found[name], node)
+            body.frame.bindings[name] = view
 
 
 def _check_alike(body: Body, name: str, one: View, other: Array, node: ast.For | ast.If) -> None:
