@@ -240,7 +240,9 @@ class JitFunction(Shown, Generic[P]):
             hash(value)
         except TypeError:
             message = f"argument {name} of {self.__name__} is a {type(value).__name__}"
-            raise LowerTypeError("arguments", message, help=f"pass an array, as in np.array({name})") from None
+            keyed = "pass its numbers, or make it a dictionary of outside, which is as it is when the program is made"
+            help = keyed if isinstance(value, dict) else f"pass an array, as in np.array({name})"
+            raise LowerTypeError("arguments", message, help=help) from None
         return value
 
     def _type(self, name: str, value: Any, sizes: dict[int, str]) -> ArgumentType:

@@ -580,6 +580,13 @@ def sorted_by_name(x, how):
     return np.array(sorted(x, reverse=True)) if how in ("max",) else x
 
 
+@program(lambda r: (r.normal(size=(3, 3)), np.array([[0, 2, 1], [3, 0, 1], [4, 5, 6]])))
+def of_matrices(a, k):
+    b = a @ a.T + np.eye(3)
+    roots = np.linalg.cholesky(b), np.linalg.solve(k, a[0]), np.linalg.solve(a, b)
+    return roots, np.linalg.inv(a), np.linalg.det(k), np.linalg.det(a), np.linalg.det(0 * a)
+
+
 @program(lambda r: (3.0, 5))
 def nth_root(a, n):
     x = a

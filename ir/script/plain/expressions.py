@@ -218,9 +218,9 @@ class Evaluator(Struct):
                 raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))
 
     def _unassigned(self, name: str, node: ast.AST, before: str) -> ParseError:
-        return self.error(
-            "unassigned", f"`{name}` may be read before it is assigned", node, f"assign {name} before {before}"
-        )
+        near = suggest(name, (n for n in self.frame.bindings if n != name))
+        hint = f"{near} Otherwise, assign {name} before {before}" if near else f"assign {name} before {before}"
+        return self.error("unassigned", f"`{name}` may be read before it is assigned", node, hint)
 
     def name(self, name: str, node: ast.AST) -> Value:
         """What a name means here."""
@@ -311,6 +311,8 @@ class Evaluator(Struct):
         if isinstance(owner, Expr) and node.attr == "dtype":
             return Named(owner.dtype)
         hint = hints.of_attribute(shown(node.value), node.attr)
+        if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
+            hint = hint or suggest(node.attr, dir(owner.value)).replace("`", f"`{shown(node.value)}.", 1)
         if isinstance(owner, tuple) and node.attr in ("append", "extend", "insert"):
             outer = isinstance(node.value, ast.Name) and node.value.id not in self.frame.locals
             hint = hints.OUTER if outer else hints.APPENDING
