@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
 from plain_runs import Programs, check, keeper
 
@@ -585,6 +586,32 @@ def of_matrices(a, k):
     b = a @ a.T + np.eye(3)
     roots = np.linalg.cholesky(b), np.linalg.solve(k, a[0]), np.linalg.solve(a, b)
     return roots, np.linalg.inv(a), np.linalg.det(k), np.linalg.det(a), np.linalg.det(0 * a)
+
+
+@program(lambda r: (r.random((4, 5)),))
+def windows(a):
+    rows = sliding_window_view(a[0], 3), np.lib.stride_tricks.sliding_window_view(a[0], (2,))
+    return rows, sliding_window_view(a, (2, 3)).max(axis=(2, 3))
+
+
+@program(lambda r: (r.random((3, 4)),))
+def updates_of_pairs(a):
+    np.add.at(a, (np.array([0, 1, 0]), np.array([2, 2, 2])), 1.5)
+    np.maximum.at(a, (np.array([0, 1]), 0), a[:2, 1])
+    return a, 2**-2, int(a.shape[0]) ** -1
+
+
+@program(lambda r: (r.random((3, 4)),))
+def lists_of_several_items(a):
+    xs, ys, sizes = [0.5], [], []
+    for row in a:
+        xs += [row.max(), row.min()]
+        ys.extend([row[0], row[1]])
+        ys.append(1.0)
+    ys.extend(a[0])
+    for k in (1, 2, 3):
+        sizes += [k]
+    return np.array(xs), np.array(ys), len(xs), np.zeros(sizes[2])
 
 
 @program(lambda r: (3.0, 5))

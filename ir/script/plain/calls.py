@@ -24,10 +24,11 @@ from ir.script.plain.library.arranged import ARRANGED, extents_of, flattened, si
 from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE, PUT_IN_PLACE
 from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.library.dictionaries import called, dictionary_of
+from ir.script.plain.library.elements import UPDATES_OF_PAIRS
 from ir.script.plain.library.ordered import is_searched, ordered, place_of
 from ir.script.plain.library.rounding import rounded
 from ir.script.plain.promotion import Number, Weak
-from ir.script.plain.tuples import stands_for_list
+from ir.script.plain.tuples import Items, stands_for_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -113,8 +114,11 @@ def put_in_place(
     ):
         hint = 'leave out floats="strict", or sort and search before the call'
         raise read.error("unsupported", f"{name} is of finite numbers", node, hint)
+    function = PUT_IN_PLACE[name]
+    if name in UPDATES_OF_PAIRS and len(args) > 1 and isinstance(args[1], tuple) and not isinstance(args[1], Items):
+        function, args = UPDATES_OF_PAIRS[name], (args[0], *args[1], *args[2:])
     try:
-        return read.caller.call(PUT_IN_PLACE[name], args, by_name, node, alone=name in IN_PLACE)
+        return read.caller.call(function, args, by_name, node, alone=name in IN_PLACE)
     except ParseError as error:
         raise read.error(error.code, f"{name}: {error.message}", node, error.help or "") from error
 

@@ -312,7 +312,9 @@ class Evaluator(Struct):
             return Named(owner.dtype)
         hint = hints.of_attribute(shown(node.value), node.attr)
         if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
-            hint = hint or suggest(node.attr, dir(owner.value)).replace("`", f"`{shown(node.value)}.", 1)
+            names = dir(owner.value)
+            near = "" if node.attr in names else suggest(node.attr, names)
+            hint = hint or near.replace("`", f"`{shown(node.value)}.", 1)
         if isinstance(owner, tuple) and node.attr in ("append", "extend", "insert"):
             outer = isinstance(node.value, ast.Name) and node.value.id not in self.frame.locals
             hint = hints.OUTER if outer else hints.APPENDING

@@ -231,6 +231,17 @@ def _updates(op: Callable[..., Any]) -> Callable[..., Any]:
     return at
 
 
+def _updates_of_pairs(op: Callable[..., Any]) -> Callable[..., Any]:
+    def at(a: Any, rows: Any, columns: Any, b: Any) -> None:
+        places = np.ravel(np.asarray(rows) + 0 * np.asarray(columns))
+        others = np.ravel(np.asarray(columns) + 0 * np.asarray(rows))
+        values = np.broadcast_to(np.asarray(b), np.shape(places) + a.shape[2:])
+        for k in range(len(places)):
+            a[places[k], others[k]] = op(a[places[k], others[k]], values[k])
+
+    return at
+
+
 _UFUNCS: dict[str, Callable[..., Any]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor, "gcd": np.gcd,
@@ -358,3 +369,4 @@ OF_UFUNCS: dict[str, Callable[..., Any]] = {
     **{f"np.{name}.outer": _pairs(getattr(np, name)) for name in _ALIKE},
 }  # fmt: skip
 UPDATES: dict[str, Callable[..., Any]] = {f"np.{name}.at": _updates(op) for name, op in _UFUNCS.items()}  # statements
+UPDATES_OF_PAIRS: dict[str, Callable[..., Any]] = {f"np.{k}.at": _updates_of_pairs(op) for k, op in _UFUNCS.items()}

@@ -172,6 +172,17 @@ def ravel_multi_index(multi_index: Any, dims: Any) -> Any:
     return found
 
 
+def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Any:
+    if axis is not None or x.ndim > 2 or x.ndim != np.size(np.asarray(window_shape)):
+        return unsupported("windows along all of one or two dimensions are there")
+    if x.ndim == 1:
+        size = window_shape if np.ndim(window_shape) == 0 else window_shape[0]
+        return x[np.arange(len(x) - size + 1)[:, None] + np.arange(size)]
+    (m, n), (height, width) = window_shape, x.shape
+    rows = np.arange(height - m + 1)[:, None, None, None] + np.arange(m)[:, None]
+    return x[rows, np.arange(width - n + 1)[:, None, None] + np.arange(n)]
+
+
 def fill_diagonal(a: Any, val: Any) -> None:
     values = np.ravel(np.asarray(val))
     for i in range(min(a.shape)):

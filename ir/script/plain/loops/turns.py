@@ -85,7 +85,7 @@ def states_of(
 
 def part(body: Body, name: str, one: Binding, other: Binding) -> None:
     """Have a name that stands for one tuple, and then for another one, taken apart where it is assigned; and an array
-    for a list that is written out, where the name is that of an array later.
+    for a list that is written out, where the name is that of an array later, or of a longer list.
 
     Raises:
         Recount: the function must be read again for that.
@@ -96,6 +96,10 @@ def part(body: Body, name: str, one: Binding, other: Binding) -> None:
     reading = learned.reading
     if isinstance(other, tuple) and len(other) == len(one) and (function, name, len(one)) not in reading.parted:
         learned.reading = replace(reading, parted=(*reading.parted, (function, name, len(one))))
+        raise Recount
+    longer = isinstance(one, WrittenOut) and isinstance(other, tuple) and len(other) > len(one)
+    if longer and (function, name) not in reading.grown:
+        learned.reading = replace(reading, grown=reading.grown | {(function, name)})
         raise Recount
     if isinstance(one, WrittenOut) and isinstance(other, View) and (function, name) not in reading.arrays:
         learned.reading = replace(reading, arrays=reading.arrays | {(function, name)})
