@@ -22,7 +22,7 @@ def vstack(tup: Any) -> Any:
 
 
 def hstack(tup: Any) -> Any:
-    return np.concatenate(tup, 0 if tup[0].ndim == 1 else 1)
+    return np.concatenate(tup, 0 if np.ndim(tup[0]) == 1 else 1)
 
 
 def column_stack(tup: Any) -> Any:

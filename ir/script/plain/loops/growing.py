@@ -315,7 +315,10 @@ def _marked(body: Body, growing: Growing, step: Stmt) -> tuple[Buffer | None, in
         known = array in program.sharing.born and program.sharing.born[array] == program.loops
         return program.stored.get(array) if known else None
 
-    return counter, None if counter is None else Marking(step, reach, before).increments(counter)
+    def differ(one: Expr, other: Expr) -> bool:
+        return program.differ((one,), (other,))
+
+    return counter, None if counter is None else Marking(step, reach, before, differ).increments(counter)
 
 
 def _same_list(body: Body, node: Same) -> None:
