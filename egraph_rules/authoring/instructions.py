@@ -22,7 +22,7 @@ from ir.program.calls import body_of, names_mentioned
 from ir.program.edit import nest
 from ir.transform.calls.alike import may_be
 from ir.transform.calls.tensorize import Differs, call_of, distributed, instance_of, tails, tiles_for
-from ir.traverse import walk
+from ir.traverse import accessed, free_vars, stmt_exprs, walk
 
 FAMILY = "instructions"
 
@@ -96,12 +96,30 @@ def _called(stmt: Stmt, source: PrimFunc, instruction: PrimFunc, domain: isl.Set
 
 
 def _instance(stmt: Stmt, instruction: PrimFunc, domain: isl.Set) -> Stmt | None:
-    if not may_be(_body(instruction), stmt):
+    if not may_be(_body(instruction), stmt) or (_is_closed(stmt) and not _is_anywhere(stmt, instruction)):
         return None
+    return _compared(stmt, instruction, domain)
+
+
+def _compared(stmt: Stmt, instruction: PrimFunc, domain: isl.Set) -> Stmt | None:
     try:
         return instance_of(stmt, instruction, domain)
     except Differs:
         return None
+
+
+@pb.remembered
+def _is_anywhere(stmt: Stmt, instruction: PrimFunc) -> bool:
+    """Whether a closed nest is an instance of an instruction: what is known at its place makes no difference."""
+    return _compared(stmt, instruction, pb.always()) is not None
+
+
+@pb.remembered
+def _is_closed(stmt: Stmt) -> bool:
+    """Whether a statement names no variables but those that it binds."""
+    bound = {s.var for s in walk(stmt) if isinstance(s, For | Let)}
+    extents = (n for b, _ in accessed(stmt) for n in b.shape)
+    return free_vars(*extents, *(e for s in walk(stmt) for e in stmt_exprs(s))) <= bound
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Hashable, Iterator
+from collections.abc import Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never, cast
 
@@ -20,7 +20,7 @@ from ir.fold import computed
 from ir.functions import inlined
 from ir.nodes import AnyExpr, Binary, Buffer, Call, Cast, Const, Expr, Load, Select, Store, Unary, Undef, Var
 from ir.operators import SPECIAL, Special, special
-from ir.traverse import has_loads, loads, map_expr, walk_expr
+from ir.traverse import buffers_read, has_loads, map_expr, walk_expr
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -69,12 +69,15 @@ class _Prospects(Struct, frozen=True):
     decisive: set[Buffer]
 
     @staticmethod
-    def under(f: Facts) -> _Prospects:
-        """Those under some facts: the least that what is known of each buffer lets be."""
+    def under(f: Facts, conditions: Iterable[_Prospects]) -> _Prospects:
+        """Those under some facts, with conditions that say this much: the least that what is known of each buffer
+        lets be."""
         left = [(b, v) for b, v in f.known if not says_defined(b, v)]
         told = [(b, v) for b, v in left if is_condition(b, v)]
-        told += [(load.buffer, cond) for cond, _ in f.conditions for load in loads(cond)]
         found = _Prospects({b for b, _ in told}, {b for b, cond in told if not _is_limit(cond)})
+        for one in conditions:
+            found.numbers.update(one.numbers)
+            found.decisive.update(one.decisive)
         left = [(b, v) for b, v in left if not is_condition(b, v)]
         while left:
             said = [(b, found.of(v)) for b, v in left]
@@ -83,6 +86,12 @@ class _Prospects(Struct, frozen=True):
             found.decisive.update(more[1])
             left = left if any(more) else []
         return found
+
+    @staticmethod
+    def where(cond: Expr) -> _Prospects:
+        """Those that a condition tells something of."""
+        named = buffers_read(cond)
+        return _Prospects(named, set() if _is_limit(cond) else named)
 
     def of(self, expr: Expr) -> tuple[bool, bool]:
         """Whether a number may be known that an expression is, and whether it may be undef or infinite."""
@@ -116,6 +125,7 @@ class Values:
         self._open: set[tuple[int, Expr, bool]] = set()
         self._trail = Trail()
         self._hoped: dict[Hashable, tuple[Contents, _Prospects]] = {}
+        self._told: dict[Expr, _Prospects] = {}
 
     def computed(self, expr: Expr) -> Const | None:
         """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
@@ -192,8 +202,14 @@ class Values:
         f = self._contexts.facts(facts)
         key = id(f.known), f.conditions
         if key not in self._hoped:
-            self._hoped[key] = f.known, _Prospects.under(f)  # which keeps what has the number
+            told = (self._where(cond) for cond, _ in f.conditions)
+            self._hoped[key] = f.known, _Prospects.under(f, told)  # which keeps what has the number
         return self._hoped[key][1]
+
+    def _where(self, cond: Expr) -> _Prospects:
+        if cond not in self._told:
+            self._told[cond] = _Prospects.where(cond)
+        return self._told[cond]
 
     def _value_of_operation(
         self, facts: int, expr: Binary, operands: tuple[Value | None, Value | None]

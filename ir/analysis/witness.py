@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import islpy as isl
 from msgspec import Struct
 
 import ir.presburger.sets as pb
 from ir.errors import Span, VerifyError
-from ir.nodes import Assume, Binary, Buffer, Const, Expr, For, Var, const
+from ir.nodes import Assume, Binary, Buffer, Cast, Const, Expr, For, Select, Var, const
 from ir.printing.printer import to_script
-from ir.traverse import free_vars, is_const
+from ir.traverse import free_vars, is_const, map_expr
 
 _SHOWN_CONDITIONS = 6
 
@@ -24,14 +24,32 @@ class Fact(Struct, frozen=True, eq=False):
 
 
 class Words(Struct, frozen=True):
-    """How advice is written in the language that the author used: a loop of some kind, and an assumption."""
+    """How advice is written in the language that the author used: a loop of some kind, an assumption, expressions."""
 
     loop: str  # with its kind in braces
     assume: str
+    text: Callable[[Expr], str] = to_script
+
+
+def _as_python(expr: Expr) -> str:
+    """An expression as in a plain function: integers have no widths, and indices count from either end."""
+
+    def plain(part: Expr) -> Expr:
+        match part:
+            case Cast(operand=a) if a.dtype.is_integer and part.dtype.is_integer:
+                return a
+            case Select(cond=Binary(op="lt", lhs=index, rhs=zero), then=Binary(op="add", lhs=same), other=other) if (
+                is_const(zero, 0) and same.same(index) and other.same(index)
+            ):
+                return index
+            case _:
+                return part
+
+    return to_script(map_expr(expr, plain))
 
 
 DIALECT = Words("T.{}", "T.assume")
-PLAIN = Words("range", "loopsat.assume")
+PLAIN = Words("range", "loopsat.assume", _as_python)
 
 
 class Bindings:
@@ -76,13 +94,13 @@ class Bindings:
     def ranges(self, variables: Iterable[Var]) -> list[str]:
         """What the program says of variables: `0 <= i < 16` for loops, `k = i + 1` for lets."""
         wanted = {v.name for v in variables}
-        return [_range(name, what) for name, what in self.bound.items() if name in wanted]
+        return [_range(name, what, self.words.text) for name, what in self.bound.items() if name in wanted]
 
 
-def _range(name: str, what: For | Expr) -> str:
+def _range(name: str, what: For | Expr, text: Callable[[Expr], str]) -> str:
     if isinstance(what, Expr):
-        return f"{name} = {to_script(what)}"
-    return f"{to_script(what.start)} <= {name} < {to_script(_stop(what))}"
+        return f"{name} = {text(what)}"
+    return f"{text(what.start)} <= {name} < {text(_stop(what))}"
 
 
 def _stop(loop: For) -> Expr:
@@ -164,7 +182,7 @@ def _relevant(facts: Iterable[Fact], linked: set[str], names: Bindings) -> list[
     }:
         chosen |= near
         linked.update(*(concerns[k][1] for k in near))
-    texts = [to_script(concerns[k][0].cond) for k in sorted(chosen)]
+    texts = [names.words.text(concerns[k][0].cond) for k in sorted(chosen)]
     return texts if len(texts) <= _SHOWN_CONDITIONS else [*texts[:_SHOWN_CONDITIONS], "and more"]
 
 
@@ -189,8 +207,8 @@ def may_leave(
     point = pb.within_budget(lambda: first_point(bad, names), dict[str, int]())
     variables = names.variables(index)
     ranges, reached = names.ranges(variables), _value(index, point) if point else None
-    shape = f"({', '.join(map(to_script, buffer.shape))}{',' if len(buffer.shape) == 1 else ''})"
-    text = f"index {axis} is {to_script(index)}"
+    shape = f"({', '.join(map(names.words.text, buffer.shape))}{',' if len(buffer.shape) == 1 else ''})"
+    text = f"index {axis} is {names.words.text(index)}"
     text += f" with {', '.join(ranges)}" if ranges else ""
     text += f": reaches {reached}" if reached is not None and not isinstance(index, Const) else ""
     notes = [f"{text}, but {buffer.name} has shape {shape}"]
@@ -232,12 +250,12 @@ def _advice(
         last = int(extent.value) - 1
         return f"axis {axis} of {buffer.name} " + (f"goes from 0 to {last}" if last >= 0 else "has no elements")
     size = extent if extent.dtype is index.dtype else Const(0, index.dtype)
-    upper = Binary("lt", index, size) if size is extent else f"{to_script(index)} < {to_script(extent)}"
+    upper = Binary("lt", index, size) if size is extent else f"{names.words.text(index)} < {names.words.text(extent)}"
     checks: list[str] = []
     if below:
-        checks.append(to_script(Binary("ge", index, const(0, index.dtype))))
+        checks.append(names.words.text(Binary("ge", index, const(0, index.dtype))))
     if above:
-        checks.append(upper if isinstance(upper, str) else to_script(upper))
+        checks.append(upper if isinstance(upper, str) else names.words.text(upper))
     advice = [f"guard the {kind} with `if {' and '.join(checks)}`"]
     advice[:0] = _other_range(variables, names, bad, below=below, above=above)
     advice += _assumption(names, known, bad)
@@ -293,7 +311,7 @@ def assumption_false(stmt: Assume, names: Bindings, bad: isl.Set, facts: tuple[F
         notes.append(f"known here: {', '.join(known)}")
     return VerifyError(
         "assumption-false",
-        f"the assumption `{to_script(stmt.cond)}` is false",
+        f"the assumption `{names.words.text(stmt.cond)}` is false",
         stmt.span,
         notes=notes,
         help="correct it or what is known around it: where an assumption is false, a program may do anything",

@@ -50,7 +50,9 @@ def entry_of(program: PrimFunc | Module, entry: str = ENTRY) -> PrimFunc:
         return roots[0]
     what = f"the module has no function `{entry}`"
     names = [named[ENTRY]] if ENTRY in named else roots or program.funcs  # what a run most likely enters
-    help = suggest(entry, named) or f"name the one to enter, as in entry={names[0].name!r}" if names else ""
+    first = names[0].name if names else ""
+    named_so = f"name the one to enter, as in entry={first!r}, or FILE:{first} in a shell" if names else ""
+    help = suggest(entry, named) or named_so
     raise LoopsatError("unknown-function", what, help=help)
 
 

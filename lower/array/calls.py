@@ -6,6 +6,7 @@ emitted, it is evaluated on a few arguments and compared with the body.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,12 @@ from ir.errors import InterpretError, LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.functions import functions_in, inlined, placeholder, size, template, template_problem
 from ir.later import later
-from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, Var
+from ir.naming import fresh
+from ir.nodes import Binary, Buffer, Call, Expr, Function, Let, Load, PrimFunc, Select, Stmt, Store, Var
+from ir.program.edit import names_in
 from ir.semantics.machine import Machine, Undefined
 from ir.syntax import python_code
-from ir.traverse import children, map_stmt, walk, with_children
+from ir.traverse import can_fault, children, map_stmt, substitute_expr, walk, walk_expr, with_children
 from lower.program.build import from_syntax
 from lower.program.nodes import JaxExpr, substituted
 
@@ -61,10 +64,9 @@ def _without_bodies(func: PrimFunc, *, kept: bool) -> PrimFunc:
         return func
     for function in used:
         check_expression(function)
+    body = func.body if kept else _with_named_arguments(func)
     # Integer bindings may become parts of indices, which lowering has to see through.
-    values = {
-        id(s.value) for s in walk(func.body) if isinstance(s, Store) or (isinstance(s, Let) and s.var.dtype.is_float)
-    }
+    values = {id(s.value) for s in walk(body) if isinstance(s, Store) or (isinstance(s, Let) and s.var.dtype.is_float)}
 
     def on_expr(expr: Expr) -> Expr:
         if size(expr) > MAX_SIZE:
@@ -73,7 +75,55 @@ def _without_bodies(func: PrimFunc, *, kept: bool) -> PrimFunc:
         return _expanded(expr, keep=kept and id(expr) in values)
 
     params = tuple(_declared(p) if isinstance(p, Buffer) else p for p in func.params)
-    return replace(func, params=params, body=map_stmt(func.body, on_expr, on_buffer=_declared))
+    return replace(func, params=params, body=map_stmt(body, on_expr, on_buffer=_declared))
+
+
+def _with_named_arguments(func: PrimFunc) -> Stmt:
+    """The body with names for arguments that functions read several times: functions of functions, put in place,
+    would be exponentially long."""
+    taken = names_in(func)
+
+    def on_stmt(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, Store | Let) or not stmt.value.dtype.is_float:
+            return stmt
+        named: list[tuple[Var, Expr]] = []
+        value = _named(stmt.value, named, taken)
+        new: Stmt = replace(stmt, value=value) if named else stmt
+        for var, argument in reversed(named):
+            new = Let(var, argument, new, stmt.span)
+        return new
+
+    return map_stmt(func.body, on_stmt=on_stmt)
+
+
+def _named(expr: Expr, named: list[tuple[Var, Expr]], taken: set[str], *, lazy: bool = False) -> Expr:
+    """An expression in which calls are put in place, with names for what is read twice: of what is not always evaluated
+    (`lazy`), as far as it cannot fault."""
+
+    def part(inner: Expr, *, lazy: bool = lazy) -> Expr:
+        return _named(inner, named, taken, lazy=lazy)
+
+    match expr:
+        case Call(function=function, args=args):
+            times = Counter(e for e in walk_expr(function.body) if isinstance(e, Var))
+            given: dict[Var, Expr] = {}
+            for param, arg in zip(function.params, args, strict=True):
+                value = part(arg)
+                long = times[param] > 1 and children(value) and value.dtype.is_float
+                if long and not (lazy and can_fault(value)):
+                    var = Var(fresh(param.name, taken), value.dtype)
+                    named.append((var, value))
+                    value = var
+                given[param] = value
+            return part(substitute_expr(function.body, given))
+        case Load():
+            return expr
+        case Select(cond=cond, then=then, other=other):
+            return replace(expr, cond=part(cond), then=part(then, lazy=True), other=part(other, lazy=True))
+        case Binary(op="and" | "or", lhs=lhs, rhs=rhs):
+            return replace(expr, lhs=part(lhs), rhs=part(rhs, lazy=True))
+        case _:
+            return with_children(expr, tuple(map(part, children(expr))))
 
 
 def _declared(buffer: Buffer) -> Buffer:

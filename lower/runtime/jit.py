@@ -35,6 +35,7 @@ from lower.runtime.platforms import without_damage
 from lower.runtime.specialization import Options, Quick, Sizes, Specialization, built, quick_way, specialized
 
 P = ParamSpec("P")
+_OTHERWISE = np.matrix, np.ma.MaskedArray  # arrays that are none of this language
 _INTEGERS = (int, np.integer)  # whose value is known at a call
 _PYTHON = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64, complex: DType.COMPLEX128}
 
@@ -206,6 +207,10 @@ class JitFunction(Shown, Generic[P]):
         key: list[Hashable] = []
         for name, value in zip(self._parameters, arguments, strict=True):
             kind = type(value)
+            if isinstance(value, _OTHERWISE):
+                message = f"argument {name} of {self.__name__} is a {kind.__name__}, whose operators mean other things"
+                plain = "filled(...)" if isinstance(value, np.ma.MaskedArray) else "A1"
+                raise LowerTypeError("arguments", message, help=f"pass a plain array, as in {name}.{plain}")
             if kind is float or kind is complex:
                 key.append(value if name in self._static else kind)
             elif kind is int:
@@ -240,7 +245,9 @@ class JitFunction(Shown, Generic[P]):
             hash(value)
         except TypeError:
             message = f"argument {name} of {self.__name__} is a {type(value).__name__}"
-            raise LowerTypeError("arguments", message, help=f"pass an array, as in np.array({name})") from None
+            keyed = "pass its numbers, or make it a dictionary of outside, which is as it is when the program is made"
+            help = keyed if isinstance(value, dict) else f"pass an array, as in np.array({name})"
+            raise LowerTypeError("arguments", message, help=help) from None
         return value
 
     def _type(self, name: str, value: Any, sizes: dict[int, str]) -> ArgumentType:

@@ -522,7 +522,7 @@ def floatidx(A):
 
 @refused("unknown-function", A)
 def unknown(A):
-    return np.linalg.inv(A)
+    return np.linalg.svd(A)
 
 
 @refused("unknown-name", A)

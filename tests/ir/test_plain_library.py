@@ -7,6 +7,7 @@ import inspect
 import linecache
 import math
 import re
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -247,8 +248,7 @@ NAMED_OTHERWISE = ("np.pad", "np.einsum", "np.concatenate", "np.stack", "np.grad
 
 def signature_of(name: str) -> tuple[list[str], list[str]]:
     """The arguments by place and all arguments of one of NumPy's functions, stars left out."""
-    owner = np.linalg if name.startswith("np.linalg.") else np
-    found = inspect.signature(getattr(owner, name.rpartition(".")[2])).parameters.values()
+    found = inspect.signature(attrgetter(name.removeprefix("np."))(np)).parameters.values()
     by_place = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return by_place, [p.name for p in found if p.kind is not p.VAR_POSITIONAL]
 

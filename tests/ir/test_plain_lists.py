@@ -320,6 +320,30 @@ def results_in_tuples(x):
     return (-1, 0.0), False
 
 
+@program(lambda r: (r.random((3, 3)),))
+def history(a):
+    found, row, steps = [], a[0], [a]
+    for i in range(3):
+        row = np.roll(row, 1) + a[i]
+        found.append(row)
+        a = a + 1
+        steps.append(a)
+    return np.array(found), row, np.stack(steps)
+
+
+@program(lambda r: (r.random((3, 3)),))
+def items_that_change_once_popped(a):
+    stack, total = [a[0].copy()], 0.0
+    for k in range(1, 3):
+        if a[k, 0] > 0.3:
+            stack.append(a[k] * 2)
+    while stack:
+        row = stack.pop()
+        row[0] = 9.0
+        total += row.sum()
+    return total
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -454,11 +478,30 @@ def appended_in_turns(n: Any) -> Any:
     return np.array(out)
 
 
+def appended_and_changed(n: Any) -> Any:
+    a, out = np.ones((n, n)), []
+    for i in range(n):
+        out.append(a[i])
+        a[i] *= 2
+    return np.array(out)
+
+
+def popped_and_changed(n: Any) -> Any:
+    a = np.arange(n * n).reshape(n, n)
+    stack = [a[0]]
+    for i in range(1, n):
+        if a[i, 0] > 3:
+            stack.append(a[i])
+    row = stack.pop()
+    row[0] = 9
+    return a
+
+
 @pytest.mark.parametrize(
     ("function", "text"),
     [
         (appended_if, "greatest size"), (appended_in_turns, "A[:] = B"),
-        (appended_again_and_again, "x.copy()"),
+        (appended_again_and_again, "x.copy()"), (appended_and_changed, "x.copy()"), (popped_and_changed, "x.copy()"),
         (times_a_list, "np.array(x)"), (the_same_row, "[[0] * m for _ in range(n)]"),
         (fewer_items, "as many items as there are"), (a_row_of_two_names, "x[:]"),
         (a_named_row_is_replaced, "row = x[i][:]"), (a_row_in_two_places, "x[:]"),

@@ -153,6 +153,23 @@ def items_from_the_end(x, places):
     return total, len(xs)
 
 
+@program(lambda r: (r.integers(0, 3, (7, 7)), 3, 3, 9))
+def flood_fill(img, r, c, new):
+    old = img[r, c]
+    if old == new:
+        return img
+    queue = [(r, c)]
+    img[r, c] = new
+    while queue:
+        y, x = queue.pop(0)
+        for dy, dx in STEPS:
+            yy, xx = y + dy, x + dx
+            if 0 <= yy < img.shape[0] and 0 <= xx < img.shape[1] and img[yy, xx] == old:
+                img[yy, xx] = new
+                queue.append((yy, xx))
+    return img
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -282,7 +299,33 @@ def distances_below_zero(a):
     return dist
 
 
+def marked_with_what_may_be_the_same(a):
+    old, new = a[1], a[2]
+    todo = [0]
+    while todo:
+        u = todo.pop()
+        for v in range(len(a)):
+            if a[v] == old:
+                a[v] = new
+                todo.append(u)
+    return a
+
+
+def marked_with_what_changes(a):
+    new = a[2]
+    todo = [0]
+    while todo:
+        old = a[todo.pop()]
+        if old != new:
+            for v in range(len(a)):
+                if a[v] == old:
+                    a[v] = new + old
+                    todo.append(v)
+    return a
+
+
 REFUSED = (
+    marked_with_what_may_be_the_same, marked_with_what_changes,
     unmarked_again, marked_with_anything, marked_elsewhere, marked_sometimes, marks_of_each_step, place_that_moves,
     counted_up_too, counted_down_elsewhere, distances_below_zero,
 )  # fmt: skip

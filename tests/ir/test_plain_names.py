@@ -496,7 +496,19 @@ def list_in_a_list(x):
     return len(a)
 
 
+def near_a_function(x):
+    return np.cumsm(x)
+
+
+def near_a_name(x):
+    total = 0.0
+    for v in x:
+        totl += v
+    return total
+
+
 REFUSED = [
+    (near_a_function, "did you mean `np.cumsum`?"), (near_a_name, "did you mean `total`?"),
     (list_of_two_names, "a = a + ..."), (list_of_a_caller, "a = a + ..."), (list_in_a_list, "b = b + ..."),
     (places_of, "array of the greatest size"), (transformed, "loops of the transform"),
     (floats_out, "float64"), (options_by_name, "its parameters are a, a_min"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
 from plain_runs import Programs, check, keeper
 
@@ -578,6 +579,56 @@ def sorted_by_name(x, how):
     if how not in ("sum", "max"):
         return sorted(x)
     return np.array(sorted(x, reverse=True)) if how in ("max",) else x
+
+
+@program(lambda r: (r.normal(size=(3, 3)), np.array([[0, 2, 1], [3, 0, 1], [4, 5, 6]])))
+def of_matrices(a, k):
+    b = a @ a.T + np.eye(3)
+    roots = np.linalg.cholesky(b), np.linalg.solve(k, a[0]), np.linalg.solve(a, b)
+    return roots, np.linalg.inv(a), np.linalg.det(k), np.linalg.det(a), np.linalg.det(0 * a)
+
+
+@program(lambda r: (r.random((4, 5)),))
+def windows(a):
+    a = np.concatenate(([0.5] * 5, a[0], (1, 2, 3, 4, 5), np.hstack(([0.25, 1], a[1, :3])))).reshape(4, 5)
+    rows = sliding_window_view(a[0], 3), np.lib.stride_tricks.sliding_window_view(a[0], (2,))
+    return rows, sliding_window_view(a, (2, 3)).max(axis=(2, 3))
+
+
+@program(lambda r: (r.random((3, 4)),))
+def updates_of_pairs(a):
+    np.add.at(a, (np.array([0, 1, 0]), np.array([2, 2, 2])), 1.5)
+    np.maximum.at(a, (np.array([0, 1]), 0), a[:2, 1])
+    return a, 2**-2, int(a.shape[0]) ** -1
+
+
+@program(lambda r: (r.random((3, 4)),))
+def lists_of_several_items(a):
+    xs, ys, sizes = [0.5], [], []
+    for row in a:
+        xs += [row.max(), row.min()]
+        ys.extend([row[0], row[1]])
+        ys.append(1.0)
+    ys.extend(a[0])
+    for k in (1, 2, 3):
+        sizes += [k]
+    return np.array(xs), np.array(ys), len(xs), np.zeros(sizes[2])
+
+
+@program(lambda r: (3.0, 5))
+def nth_root(a, n):
+    x = a
+    while True:
+        y = ((n - 1) * x + a / x ** (n - 1)) / n
+        if abs(x - y) < 1e-12 * abs(x):
+            return y
+        x = y
+
+
+@program(lambda r: (r.random((3, 3)),))
+def products_of_numbers(a):
+    new = a[np.newaxis, :, :] * a[None, 0, np.newaxis]
+    return new, math.prod(a[0]), math.prod(a[0], start=2.0), math.prod((2, 3)), math.copysign(3, -a[0, 0])
 
 
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])

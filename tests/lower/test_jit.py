@@ -115,6 +115,14 @@ def test_numbers_of_numpy_decide_as_those_of_python_do() -> None:
     assert "^^^^" in str(error.value)
 
 
+def test_exponents_of_integers_are_known() -> None:
+    @loopsat.jit
+    def nodes(n):
+        return np.zeros(2**n - 1)
+
+    assert nodes(3).shape == (7,)
+
+
 @loopsat.jit
 def around(A, i, B):
     B[i - 1] = A[i] + A[i + 1] * 2.0
@@ -308,6 +316,8 @@ def test_complex_numbers_are_those_of_jax() -> None:
     ("arguments", "message"),
     [
         (([1.0, 2.0], 1), "np.array"),
+        (({"a": 1}, 1), "dictionary of outside"),
+        ((np.ma.masked_array(X, X > 1), 1), "A.filled"),
         ((X, "two"), "range"),
         ((X,), "missing a required"),
     ],
@@ -315,6 +325,18 @@ def test_complex_numbers_are_those_of_jax() -> None:
 def test_arguments_that_are_none_are_refused(arguments: Any, message: str) -> None:
     with pytest.raises(LoopsatError, match=message):
         leading_sum(*arguments)
+
+
+def test_accesses_out_of_bounds_are_said_in_words_of_python() -> None:
+    @loopsat.jit
+    def shifted(A, k):
+        for i in range(k, len(A) - k):
+            A[i] = 0
+        return A
+
+    with pytest.raises(LoopsatError) as error:
+        shifted(X, -1)
+    assert "index 0 is i with -1 <= i" in str(error.value) and "T." not in str(error.value)
 
 
 def test_an_array_that_is_stored_to_is_given_once() -> None:

@@ -24,10 +24,11 @@ from ir.script.plain.library.arranged import ARRANGED, extents_of, flattened, si
 from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE, PUT_IN_PLACE
 from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.library.dictionaries import called, dictionary_of
+from ir.script.plain.library.elements import UPDATES_OF_PAIRS
 from ir.script.plain.library.ordered import is_searched, ordered, place_of
 from ir.script.plain.library.rounding import rounded
 from ir.script.plain.promotion import Number, Weak
-from ir.script.plain.tuples import stands_for_list
+from ir.script.plain.tuples import Items, stands_for_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -113,8 +114,11 @@ def put_in_place(
     ):
         hint = 'leave out floats="strict", or sort and search before the call'
         raise read.error("unsupported", f"{name} is of finite numbers", node, hint)
+    function = PUT_IN_PLACE[name]
+    if name in UPDATES_OF_PAIRS and len(args) > 1 and isinstance(args[1], tuple) and not isinstance(args[1], Items):
+        function, args = UPDATES_OF_PAIRS[name], (args[0], *args[1], *args[2:])
     try:
-        return read.caller.call(PUT_IN_PLACE[name], args, by_name, node, alone=name in IN_PLACE)
+        return read.caller.call(function, args, by_name, node, alone=name in IN_PLACE)
     except ParseError as error:
         raise read.error(error.code, f"{name}: {error.message}", node, error.help or "") from error
 
@@ -236,8 +240,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         return read.caller.best_by(name, keyword(node, "key"), items, node)
     if name in library.FOLDS and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp)):
         return _fold(read, name, node.args[0], node)
-    if name == "sum":
-        return _python_sum(read, node)
+    if name in ("sum", "math.prod"):
+        return _python_total(read, name, node)
     if name in library.SUMS:
         return _reduction(read, name, function, node)
     match name:
@@ -478,27 +482,29 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
             raise read.error("unknown-function", f"arrays have no method `{name}` here", node, near)
 
 
-def _python_sum(read: Evaluator, node: ast.Call) -> Value:
-    """Python's `sum` of numbers in a row, or of rows, from a start on."""
-    arguments(read, node, "sum", 1, 2, ("start",))
+def _python_total(read: Evaluator, name: str, node: ast.Call) -> Value:
+    """Python's `sum` or `math.prod` of numbers in a row, or of rows, from a start on."""
+    total = name.removeprefix("math.")
+    op, least = (ast.Add(), 0) if total == "sum" else (ast.Mult(), 1)
+    arguments(read, node, name, 1, 2 if total == "sum" else 1, ("start",))
     given = keyword(node, "start") or (node.args[1] if len(node.args) > 1 else None)
-    start: Value = 0 if given is None else read.value(given)
+    start: Value = least if given is None else read.value(given)
     items = read.array_or(node.args[0])
     if isinstance(items, tuple):
         for item in items:
-            start = read.operate(ast.Add(), start, item, node)
+            start = read.operate(op, start, item, node)
         return start
     rows = isinstance(items, (View, Elementwise)) and len(items.shape) > 1 and stands_for_list(read, items)
     if isinstance(items, (View, Elementwise)) and items.shape and not rows:
-        found = _reduced(read, "sum", items, (0,), node)
+        found = _reduced(read, total, items, (0,), node)
         dtype = read.dtype_of(items, node)
         if dtype.is_integer and not stands_for_list(read, items):  # added up one after the other, in their dtype
             found = read.lifted(lambda v: read.numbers.convert(v[0], dtype, node), [found], node)
     elif isinstance(items, Selection):
-        found = selected.total(read, "sum", items, None, node)
+        found = selected.total(read, total, items, None, node)
     else:
         raise read.error("not-an-array", f"`{shown(node.args[0])}` is no row of numbers", node)
-    return found if given is None else read.operate(ast.Add(), start, found, node)
+    return found if given is None else read.operate(op, start, found, node)
 
 
 def _reduction(read: Evaluator, name: str, function: object, node: ast.Call) -> Value:

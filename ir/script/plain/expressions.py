@@ -38,7 +38,7 @@ from ir.script.plain.library.arranged import copied, extents_of, flattened, one_
 from ir.script.plain.library.ordered import joined
 from ir.script.plain.logic import deciding, logical
 from ir.script.plain.program import Program
-from ir.script.plain.promotion import Number, Numbers
+from ir.script.plain.promotion import Number, Numbers, Weak
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.lists import Listed
 from ir.script.plain.tuples import MAX_ITEMS, Items, check_no_list, outer_table, stands_for_list
@@ -218,9 +218,9 @@ class Evaluator(Struct):
                 raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))
 
     def _unassigned(self, name: str, node: ast.AST, before: str) -> ParseError:
-        return self.error(
-            "unassigned", f"`{name}` may be read before it is assigned", node, f"assign {name} before {before}"
-        )
+        near = suggest(name, (n for n in self.frame.bindings if n != name))
+        hint = f"{near} Otherwise, assign {name} before {before}" if near else f"assign {name} before {before}"
+        return self.error("unassigned", f"`{name}` may be read before it is assigned", node, hint)
 
     def name(self, name: str, node: ast.AST) -> Value:
         """What a name means here."""
@@ -298,8 +298,7 @@ class Evaluator(Struct):
         if isinstance(owner, Selection) and node.attr == "size" and len(owner.array.shape) == len(owner.truths.shape):
             return selected.counted(self, owner, node)
         if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
-            found = library.attribute(owner.value, node.attr)
-            if found is not None:
+            for found in library.attribute(owner.value, node.attr):
                 return self.known(found, node)
         if isinstance(owner, Named) and isinstance(owner.value, (np.ufunc, np.finfo, np.iinfo)):
             found = getattr(owner.value, node.attr, None)
@@ -312,6 +311,10 @@ class Evaluator(Struct):
         if isinstance(owner, Expr) and node.attr == "dtype":
             return Named(owner.dtype)
         hint = hints.of_attribute(shown(node.value), node.attr)
+        if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
+            names = dir(owner.value)
+            near = "" if node.attr in names else suggest(node.attr, names)
+            hint = hint or near.replace("`", f"`{shown(node.value)}.", 1)
         if isinstance(owner, tuple) and node.attr in ("append", "extend", "insert"):
             outer = isinstance(node.value, ast.Name) and node.value.id not in self.frame.locals
             hint = hints.OUTER if outer else hints.APPENDING
@@ -379,6 +382,12 @@ class Evaluator(Struct):
         dtype = self.numbers.dtype_of(element)
         return DType.INT64 if dtype is DType.INT32 and not isinstance(element, Expr) else dtype  # as of a list
 
+    def _check_power(self, base: Value, exponent: Value) -> None:
+        """Start again with the numbers of parameters in an exponent: they say whether a power of integers is one."""
+        whole = all(isinstance(v, int) or (isinstance(v, Weak) and v.expr.dtype.is_integer) for v in (base, exponent))
+        if whole and isinstance(exponent, Weak) and (exponent.low is None or exponent.low < 0):
+            self.needs_value(exponent)
+
     def _binary(self, op: ast.operator, left: ast.expr, right: ast.expr, node: ast.expr) -> Value:
         parts: list[tuple[ast.operator, ast.expr, ast.expr]] = [(op, right, node)]
         while isinstance(left, ast.BinOp) and type(left.op) in BINARY:  # long sums lean to the left
@@ -386,7 +395,10 @@ class Evaluator(Struct):
             left = left.left
         found = self.value(left)
         for links, (operator, operand, place) in enumerate(reversed(parts), 1):
-            found = self.operate(operator, found, self.value(operand), place)
+            other = self.value(operand)
+            if isinstance(operator, ast.Pow):
+                self._check_power(found, other)
+            found = self.operate(operator, found, other, place)
             if links % MAX_LINKS == 0 and is_number(found) and not self.program.conditional:
                 found = self.program.frozen("partial", found, self.source.span(place))  # pyright: ignore[reportArgumentType]
         return found

@@ -87,7 +87,8 @@ def _reading(
     node = with_named_rows(node, {name for function, name in reading.rows if function == named})
     node, linked = with_linked_lists(node, source)
     node, lists = with_lists(node, source, outer)
-    node = with_counters(node, source, reading.counted | lists | linked)
+    grown = {name for function, name in reading.grown if function == named}
+    node = with_counters(node, source, reading.counted | lists | linked, grown)
     arrays = {name for function, name in reading.arrays if function == named}
     parted = [(name, items) for function, name, items in reading.parted if function == named]
     node = desugared(with_truths(with_arrays(node, arrays), source), source, parted)

@@ -95,6 +95,7 @@ class Reading(Struct, frozen=True):
     counted: frozenset[str] = frozenset()  # lists of which data say how long they become
     parted: tuple[tuple[str, str, int], ...] = ()  # a function, and its names of tuples that change, of so many items
     arrays: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that arrays must stand for
+    grown: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that get more items in loops
     rows: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of rows that loops run over, and change
 
 

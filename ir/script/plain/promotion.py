@@ -253,7 +253,9 @@ class Numbers(Struct):
 
     def _power(self, a: Number, b: Number, dtype: DType, weak: bool, node: ast.AST) -> Number:
         if dtype.is_integer:
-            low = interval_of(b)[0]
+            low, high = interval_of(b)
+            if weak and high is not None and high < 0:
+                return self._power(self.python_float(a, node), b, DType.FLOAT64, True, node)
             if weak and (low is None or low < 0):
                 hint = "write float(a) ** b, or an exponent that is known not to be negative"
                 raise self.source.error("unsupported", "a power of integers may be a float", node, help=hint)

@@ -5,12 +5,17 @@ As long as nobody stores to any of them, nobody can tell.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Literal
+
 from msgspec import Struct, field
 
 from ir.errors import ParseError, Span
 from ir.nodes import Buffer
 
 Loops = tuple[int, ...]  # around a statement, each with a number of its own
+Change = Literal["elements", "items", "names"]  # of an array; which arrays a list has; what a name stands for
 
 
 class _Event(Struct, frozen=True):
@@ -23,7 +28,7 @@ class _Event(Struct, frozen=True):
 class _Copy(Struct, frozen=True):
     """A name stands for `into` from then on where Python has `array`, which others may see, too, if it is `shared`.
 
-    Results have no name.
+    Results have no name. One of the two may be a list of which the other is an item: then it is called by its name.
     """
 
     event: _Event
@@ -31,12 +36,27 @@ class _Copy(Struct, frozen=True):
     array: Buffer
     into: Buffer
     shared: bool
+    whole: Buffer | None = None  # the list, if one is an item of the other
+
+    def said(self) -> tuple[str, str]:
+        """What a store would change too, and how to make an array of its own."""
+        if self.whole is not None:
+            append = f"append a copy, as in {self.name}.append(x.copy())"
+            return f"that is an item of `{self.name}`, and that other names may stand for too", append
+        if self.name:
+            copy = f"copy it where `{self.name}` is given the array, as in {self.name} = x.copy()"
+            return f"that `{self.name}` may stand for, and that other names may stand for too", copy
+        return (
+            "that a function may return, and that other names may stand for too",
+            "return a copy, as in return x.copy()",
+        )
 
 
 class _Stored(Struct, frozen=True):
     event: _Event
     buffer: Buffer
     span: Span | None
+    items: bool  # whether only which items a list has changes
 
 
 class Sharing(Struct):
@@ -45,16 +65,31 @@ class Sharing(Struct):
     born: dict[Buffer, Loops] = field(default_factory=lambda: dict[Buffer, Loops]())  # with the loops around
     copies: list[_Copy] = field(default_factory=lambda: list[_Copy]())
     stores: list[_Stored] = field(default_factory=lambda: list[_Stored]())
-    renaming: bool = False  # whether a store is that of a name, which stands for another array from then on
+    _change: Change = "elements"
     _events: int = 0
 
     def copy(self, name: str, array: Buffer, into: Buffer, loops: Loops, *, shared: bool) -> None:
         self.copies.append(_Copy(self._event(loops), name, array, into, shared))
 
+    def append(self, name: str, array: Buffer, items: Buffer, loops: Loops) -> None:
+        """An array that others may see becomes an item of a list."""
+        self.copies.append(_Copy(self._event(loops), name, array, items, True, items))
+
+    def pop(self, name: str, items: Buffer, into: Buffer, loops: Loops) -> None:
+        """An item of a list is taken out of it."""
+        self.copies.append(_Copy(self._event(loops), name, items, into, False, items))
+
+    @contextmanager
+    def changing(self, what: Change) -> Generator[None]:
+        """Stores change no elements of an array, but which ones a list has, or what a name stands for."""
+        before, self._change = self._change, what
+        yield
+        self._change = before
+
     def store(self, buffer: Buffer, loops: Loops, span: Span | None) -> None:
         """Elements of a buffer change."""
-        if buffer.shape and not self.renaming:
-            self.stores.append(_Stored(self._event(loops), buffer, span))
+        if buffer.shape and self._change != "names":
+            self.stores.append(_Stored(self._event(loops), buffer, span, self._change == "items"))
 
     def _event(self, loops: Loops) -> _Event:
         self._events += 1
@@ -68,17 +103,15 @@ class Sharing(Struct):
         """
         shared = self._shared()
         for store in self.stores:
-            for name, since in shared.get(store.buffer, ()):
-                if self._follows(store.event, since, store.buffer):
-                    what = f"`{name}` may stand for" if name else "a function may return"
-                    message = f"elements change of an array that {what}, and that other names may stand for too"
-                    place = f"copy it where `{name}` is given the array, as in {name} = x.copy()"
-                    hint = place if name else "return a copy, as in return x.copy()"
-                    raise ParseError("rebinding", message, store.span, help=hint)
+            for copy in shared.get(store.buffer, ()):
+                apart = store.items and store.buffer == copy.whole
+                if not apart and self._follows(store.event, copy.event, store.buffer):
+                    what, hint = copy.said()
+                    raise ParseError("rebinding", f"elements change of an array {what}", store.span, help=hint)
 
-    def _shared(self) -> dict[Buffer, list[tuple[str, _Event]]]:
-        """Buffers that are one of several, since when, and for which name."""
-        found: dict[Buffer, list[tuple[str, _Event]]] = {}
+    def _shared(self) -> dict[Buffer, list[_Copy]]:
+        """Buffers that are one of several, with what has made them so."""
+        found: dict[Buffer, list[_Copy]] = {}
         known: set[int] = set()
         grows = True
         while grows:
@@ -86,13 +119,13 @@ class Sharing(Struct):
             for copy in self.copies:
                 since = found.get(copy.array, ())
                 if copy.event.at in known or not (
-                    copy.shared or any(self._follows(copy.event, event, copy.array) for _, event in since)
+                    copy.shared or any(self._follows(copy.event, other.event, copy.array) for other in since)
                 ):
                     continue
                 grows = True
                 known.add(copy.event.at)
                 for buffer in (copy.array, copy.into):
-                    found.setdefault(buffer, []).append((copy.name, copy.event))
+                    found.setdefault(buffer, []).append(copy)
         return found
 
     def _follows(self, event: _Event, since: _Event, buffer: Buffer) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import accumulate, chain
 from operator import mul
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from ir.script.plain.arrays import (
     View,
     broadcast_index,
     broadcast_shape,
+    is_number,
     runs_of,
     same,
     shown_shape,
@@ -43,10 +44,15 @@ def _array(read: Evaluator, value: Value, node: ast.Call) -> Array:
     raise read.error("not-an-array", "an array is expected", node)
 
 
+def _is_row(value: Value) -> TypeGuard[tuple[Value, ...]]:
+    """Whether a value is some numbers that are written out."""
+    return isinstance(value, tuple) and bool(value) and all(map(is_number, value))
+
+
 def _arrays(read: Evaluator, value: Value, node: ast.Call) -> list[Array]:
     """The arrays of a tuple or list, at least one."""
     if isinstance(value, tuple) and value:
-        return [_array(read, v, node) for v in value]
+        return [_array(read, read.caller.table(v, None, node) if _is_row(v) else v, node) for v in value]
     if isinstance(value, (View, Elementwise)) and value.shape and isinstance(value.shape[0], int):
         return [read.at_row(value, k, node) for k in range(value.shape[0])]
     raise read.error("not-an-array", "a tuple of arrays is expected", node, "as in (A, B)")

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ir.script.plain.library.elements import ELEMENTS, OF_MATH, OF_UFUNCS, OWN, UPDATES
+from ir.script.plain.library.matrices import MATRICES
 from ir.script.plain.library.names import assume, unsupported
-from ir.script.plain.library.shapes import SHAPES, STORING
+from ir.script.plain.library.shapes import SHAPES, STORING, sliding_window_view
 
 
 def _sort_row(row: Any) -> None:
@@ -415,7 +416,8 @@ BODIES: dict[str, Callable[..., Any]] = {
         isclose, allclose, array_equal, nan_to_num, nansum, nanprod, nanmax, nanmin, nanmean,
         *ELEMENTS, *SHAPES, *STORING,
     )},
-    "np.linalg.norm": norm, "sorted": sorted_items, **OF_MATH, **OF_UFUNCS, **UPDATES,
+    "np.lib.stride_tricks.sliding_window_view": sliding_window_view, "np.linalg.norm": norm, **MATRICES,
+    "sorted": sorted_items, **OF_MATH, **OF_UFUNCS, **UPDATES,
 }  # fmt: skip
 PUT_IN_PLACE = {**BODIES, **OWN, "sorted.reverse": falling_order, "sorted.rows": falling_lexsort}
 FINITE = (

@@ -64,9 +64,18 @@ def _arctan2(on: Operations, y: Number, x: Number) -> Number:
     a, b = on.size(x), on.size(y)
     most = on.two("max", a, b)
     octant = on.of("atan", on.two("div", on.two("min", a, b), on.select(on.two("eq", most, 0.0), 1.0, most)))
-    quadrant = on.select(on.two("gt", b, a), on.two("sub", math.pi / 2, octant), octant)
-    half = on.select(on.two("lt", x, 0.0), on.two("sub", math.pi, quadrant), quadrant)
-    return on.select(on.two("lt", y, 0.0), on.two("sub", 0.0, half), half)
+    dtype = on.numbers.dtype_of(y)
+
+    def mirrored(cond: Number, whole: float, angle: Number) -> Number:
+        """`whole - angle` where a condition holds, as a sum: the angle, which is long, stands in it once."""
+        sides = (on.numbers.convert(v, dtype, on.node) for v in (whole, 0.0, -1.0, 1.0))
+        there, here, down, up = sides
+        turned = on.two("mul", on.select(cond, down, up), angle)
+        return on.two("add", on.select(cond, there, here), turned) if whole else turned
+
+    quadrant = mirrored(on.two("gt", b, a), math.pi / 2, octant)
+    half = mirrored(on.two("lt", x, 0.0), math.pi, quadrant)
+    return mirrored(on.two("lt", y, 0.0), 0.0, half)
 
 
 def _expm1(on: Operations, x: Number) -> Number:

@@ -167,6 +167,10 @@ def _as_python(function: Callable[..., Any]) -> Callable[..., Any]:
     return one
 
 
+def math_copysign(x: Any, y: Any) -> Any:
+    return float(copysign(float(x), float(y)))
+
+
 def dist(p: Any, q: Any) -> Any:
     return math.sqrt(sum((a - b) * (a - b) for a, b in zip(p, q, strict=True)))
 
@@ -223,6 +227,17 @@ def _updates(op: Callable[..., Any]) -> Callable[..., Any]:
         values = np.reshape(values, (-1, *a.shape[1:]))
         for k in range(len(places)):
             a[places[k]] = op(a[places[k]], values[k])
+
+    return at
+
+
+def _updates_of_pairs(op: Callable[..., Any]) -> Callable[..., Any]:
+    def at(a: Any, rows: Any, columns: Any, b: Any) -> None:
+        places = np.ravel(np.asarray(rows) + 0 * np.asarray(columns))
+        others = np.ravel(np.asarray(columns) + 0 * np.asarray(rows))
+        values = np.broadcast_to(np.asarray(b), np.shape(places) + a.shape[2:])
+        for k in range(len(places)):
+            a[places[k], others[k]] = op(a[places[k], others[k]], values[k])
 
     return at
 
@@ -337,7 +352,7 @@ OF_MATH: dict[str, Callable[..., Any]] = {
     **{f"math.{name}": _as_python(f) for name, f in (
         ("cbrt", cbrt), ("asinh", arcsinh), ("acosh", arccosh), ("atanh", arctanh),
     )},
-    "cmath.rect": rect, "cmath.polar": polar,
+    "math.copysign": math_copysign, "cmath.rect": rect, "cmath.polar": polar,
 }  # fmt: skip
 OWN: dict[str, Callable[..., Any]] = {  # what calls of Python's own functions become
     "pow": power_modulo, "round.digits": round_to_digits, "round.multiple": round_to_multiple,
@@ -354,3 +369,4 @@ OF_UFUNCS: dict[str, Callable[..., Any]] = {
     **{f"np.{name}.outer": _pairs(getattr(np, name)) for name in _ALIKE},
 }  # fmt: skip
 UPDATES: dict[str, Callable[..., Any]] = {f"np.{name}.at": _updates(op) for name, op in _UFUNCS.items()}  # statements
+UPDATES_OF_PAIRS: dict[str, Callable[..., Any]] = {f"np.{k}.at": _updates_of_pairs(op) for k, op in _UFUNCS.items()}

@@ -12,6 +12,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.lib import stride_tricks
 
 from ir.dtypes import DType, array_dtype
 from ir.nodes import BinaryOp, UnaryOp
@@ -27,6 +28,8 @@ _ROOTS = {
     "loopsat": "loopsat",
     "numba": "loopsat",
     "numpy.linalg": "np.linalg",
+    "numpy.lib": "np.lib",
+    "numpy.lib.stride_tricks": "np.lib.stride_tricks",
 }
 _FLOATS = (
     "exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "tanh", "sinh", "cosh", "sin", "cos", "tan",
@@ -108,7 +111,8 @@ def qualified(value: object) -> str | None:
         return None
     if vars(builtins).get(name) is value:
         return name
-    for module, short in ((np, "np"), (math, "math"), (cmath, "cmath"), (np.linalg, "np.linalg")):
+    homes = (np.linalg, "np.linalg"), (stride_tricks, "np.lib.stride_tricks")
+    for module, short in ((np, "np"), (math, "math"), (cmath, "cmath"), *homes):
         if getattr(module, name, None) is value:
             return f"{short}.{name}"
     home = str(getattr(value, "__module__", ""))
@@ -122,9 +126,10 @@ def _of_library(value: object) -> bool:
     return isinstance(home, str) and home.partition(".")[0] in ("numpy", "jax", "math", "cmath")
 
 
-def attribute(module: ModuleType, name: str) -> object | None:
-    """An attribute of one of the modules whose objects have a meaning here; None where there is none."""
-    return getattr(module, name, None) if module.__name__ in _ROOTS or module.__name__ == "jax" else None
+def attribute(module: ModuleType, name: str) -> tuple[()] | tuple[object]:
+    """An attribute of one of the modules whose objects have a meaning here, if there is one."""
+    there = (module.__name__ in _ROOTS or module.__name__ == "jax") and hasattr(module, name)
+    return (getattr(module, name),) if there else ()
 
 
 def dtype_named(value: object) -> DType | None:

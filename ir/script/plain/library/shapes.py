@@ -22,7 +22,7 @@ def vstack(tup: Any) -> Any:
 
 
 def hstack(tup: Any) -> Any:
-    return np.concatenate(tup, 0 if tup[0].ndim == 1 else 1)
+    return np.concatenate(tup, 0 if np.ndim(tup[0]) == 1 else 1)
 
 
 def column_stack(tup: Any) -> Any:
@@ -170,6 +170,17 @@ def ravel_multi_index(multi_index: Any, dims: Any) -> Any:
     for index, extent in zip(multi_index[1:], dims[1:], strict=True):
         found = found * extent + index
     return found
+
+
+def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Any:
+    if axis is not None or x.ndim > 2 or x.ndim != np.size(np.asarray(window_shape)):
+        return unsupported("windows along all of one or two dimensions are there")
+    if x.ndim == 1:
+        size = window_shape if np.ndim(window_shape) == 0 else window_shape[0]
+        return x[np.arange(len(x) - size + 1)[:, None] + np.arange(size)]
+    (m, n), (height, width) = window_shape, x.shape
+    rows = np.arange(height - m + 1)[:, None, None, None] + np.arange(m)[:, None]
+    return x[rows, np.arange(width - n + 1)[:, None, None] + np.arange(n)]
 
 
 def fill_diagonal(a: Any, val: Any) -> None:

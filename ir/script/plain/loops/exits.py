@@ -105,6 +105,7 @@ class _Exits(Struct):
         self.form = form
         count = len(_values(returns[0], form))
         self.results = [_same_name(returns, form, k) or self._fresh(f"result_{k}") for k in range(count)]
+        self.sure |= set(self.results).intersection(*_at_exits(node.body, set(), ast.Return))
         self.returned = self._fresh("returned")
         start = _set(self.returned, False, node.body[0])
         body = self._list(node.body, _Place())
@@ -282,23 +283,25 @@ def _surely(nodes: list[ast.stmt]) -> set[str]:
 def _sure_after(node: ast.For | ast.While) -> set[str]:
     """Names that a loop with an `else` assigns, however it ends."""
     targets = set(names_in(node.target)) if isinstance(node, ast.For) else set[str]()
-    ways = _at_breaks(node.body, targets)
+    ways = _at_exits(node.body, targets, ast.Break)
     if not _leaves(node.orelse):
         ways.append(_surely(node.orelse))
     return set.intersection(*ways) if ways else set()
 
 
-def _at_breaks(nodes: list[ast.stmt], before: set[str]) -> list[set[str]]:
-    """Names that are assigned where each `break` of a loop leaves it."""
+def _at_exits(nodes: list[ast.stmt], before: set[str], kind: type[ast.Break | ast.Return]) -> list[set[str]]:
+    """Names that are assigned where each `break` of a loop leaves it, or each `return` a function."""
     found: list[set[str]] = []
     for node in nodes:
         match node:
-            case ast.Break():
+            case _ if isinstance(node, kind):
                 return [*found, before]
             case ast.If():
-                found += [way for part in (node.body, node.orelse) for way in _at_breaks(part, before)]
+                found += [way for part in (node.body, node.orelse) for way in _at_exits(part, before, kind)]
             case ast.For() | ast.While():
-                found += _at_breaks(node.orelse, before)
+                inside = before | set(names_in(node.target)) if isinstance(node, ast.For) else before
+                found += _at_exits(node.body, inside, kind) if kind is ast.Return else []
+                found += _at_exits(node.orelse, before, kind)
             case _:
                 pass
         before = before | _surely([node])

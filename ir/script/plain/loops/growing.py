@@ -75,7 +75,9 @@ def append(body: Body, growing: Growing, node: ast.expr, size: Number | None = N
     """
     if body.program.branches != growing.branches and not growing.counter:
         _count(body, growing, "how long the list becomes depends on data", node)
-    learned, item = body.program.learned, _new_item(body, growing, node)
+    learned, sharing = body.program.learned, body.program.sharing
+    before = set(sharing.born)
+    item = body.read.array_or(node)
     known = learned.grown[growing.key]
     if known.guessed:
         known.guessed, known.shape = False, None
@@ -96,21 +98,12 @@ def append(body: Body, growing: Growing, node: ast.expr, size: Number | None = N
         raise Again
     buffer = growing.buffer
     at = growing.size if size is None else size
-    body.store(View(buffer, shape, lambda i: (at, *i)), item, node)
+    with sharing.changing("items"):
+        body.store(View(buffer, shape, lambda i: (at, *i)), item, node)
+    if isinstance(array, View) and (array.buffer in before or array.buffer not in sharing.born):
+        sharing.append(growing.key[1].removeprefix("list "), array.buffer, buffer, body.program.loops)
     if size is None:
         _more(body, growing, 1, body.program.depth, node)
-
-
-def _new_item(body: Body, growing: Growing, node: ast.expr) -> Value:
-    """An item that nothing else stands for."""
-    before = set(body.program.sharing.born)
-    item = body.read.array_or(node)
-    if not isinstance(item, View) or not item.shape:
-        return item
-    if item.buffer not in before:
-        return Elementwise(item.shape, lambda i: body.read.element(item, i))
-    hint = f"append a copy, as in {growing.key[1].removeprefix('list ')}.append(x.copy())"
-    raise body.read.error("unsupported", "an array that changes later would change in the list too", node, hint)
 
 
 def stored_before(body: Body, growing: Growing, node: ast.AST) -> None:
@@ -322,7 +315,10 @@ def _marked(body: Body, growing: Growing, step: Stmt) -> tuple[Buffer | None, in
         known = array in program.sharing.born and program.sharing.born[array] == program.loops
         return program.stored.get(array) if known else None
 
-    return counter, None if counter is None else Marking(step, reach, before).increments(counter)
+    def differ(one: Expr, other: Expr) -> bool:
+        return program.differ((one,), (other,))
+
+    return counter, None if counter is None else Marking(step, reach, before, differ).increments(counter)
 
 
 def _same_list(body: Body, node: Same) -> None:
@@ -349,9 +345,8 @@ def _same_list(body: Body, node: Same) -> None:
     if learned.assign(to.key, first, body.frame.numbers, node) != old:
         raise Again
     body.program.grants.append(Grant(to.key, other.size, to.appended, body.program.loops))
-    sharing.renaming = True
-    body.store(replace(used(to, to.buffer, view.shape[0])), view, node)
-    sharing.renaming = False
+    with sharing.changing("names"):
+        body.store(replace(used(to, to.buffer, view.shape[0])), view, node)
     if not node.alone:
         sharing.copy(node.value.value.id, view.buffer, to.buffer, body.program.loops, shared=True)
 
@@ -382,7 +377,9 @@ def popped(body: Body, node: Popped) -> Value:
     numbers, array, index = body.frame.numbers, body.read.sized(node.value), node.index
     growing = body.frame.bindings[node.value.value.id]
     assert isinstance(growing, Growing)
-    body.program.sharing.store(array.buffer, body.program.loops, body.source.span(node))
+    sharing = body.program.sharing
+    with sharing.changing("items"):
+        sharing.store(array.buffer, body.program.loops, body.source.span(node))
     last = numbers.binary("sub", array.shape[0], 1, node)
     at = last if index is None else body.read.number(index)
     low = interval_of(at)[0]
@@ -399,6 +396,7 @@ def popped(body: Body, node: Popped) -> Value:
         item: Value = body.read.as_number(row, node)
     elif known.depth == 1:
         item = body.arrays.kept("item", row, node)
+        sharing.pop(node.value.value.id, array.buffer, item.buffer, body.program.loops)
     else:
         parts = (body.read.at_row(row, k, node) for k in range(known.shape[0]))
         item = tuple(body.read.as_number(part, node) for part in parts)
@@ -412,5 +410,6 @@ def popped(body: Body, node: Popped) -> Value:
             moved = body.read.at_row(array, numbers.binary("add", to, 1, node), node)
             body.store(place, moved, node)
 
-        body.arrays.over((behind,), lambda k: move(k[0]), node)
+        with sharing.changing("items"):
+            body.arrays.over((behind,), lambda k: move(k[0]), node)
     return item

@@ -42,11 +42,13 @@ _ANY: Interval = (None, None)
 
 
 class Marking(Struct, frozen=True):
-    """A step of a loop that appends: between which numbers cells and items of lists are, and arrays before the loop."""
+    """A step of a loop that appends: between which numbers cells and items of lists are, arrays before the loop, and
+    which numbers are known to differ there."""
 
     step: Stmt
     cells: Callable[[Buffer], Interval]
     before: Callable[[Buffer], Sequence[Expr] | None]  # what was stored to an array so far; None if that is not known
+    differ: Callable[[Expr, Expr], bool]
 
     def increments(self, counter: Buffer) -> int | None:
         """How often a counter goes up in all steps of the loop together; None if that is not known."""
@@ -76,8 +78,11 @@ class Marking(Struct, frozen=True):
                 found.append(prod(sizes))
         return min(found, default=None)
 
-    def _marks(self, store: Store, op: str, limit: int) -> bool:
+    def _marks(self, store: Store, op: str, limit: int | Var) -> bool:
         """Whether what is stored does not stand in a relation to a number, by which elements are not marked."""
+        if isinstance(limit, Var):
+            own = {s.var for s in walk(self.step) if isinstance(s, (For, Let))}
+            return op == "eq" and limit not in own and self.differ(store.value, limit)
         low, high = self._reach(store.value, store.buffer)
         if low is not None and low == high:
             return not fold_numbers(op, low, limit)
@@ -224,8 +229,8 @@ def _always(stmt: Stmt) -> Iterator[Store]:
             pass
 
 
-def _test(cond: Expr) -> tuple[Load, str, int] | None:
-    """An element that is compared with a number, and how; None for other conditions."""
+def _test(cond: Expr) -> tuple[Load, str, int | Var] | None:
+    """An element that is compared with a number or a name, and how; None for other conditions."""
     match cond:
         case Load() if cond.dtype is DType.BOOL and cond.buffer.shape:
             return cond, "eq", 1
@@ -237,6 +242,8 @@ def _test(cond: Expr) -> tuple[Load, str, int] | None:
                     x = x.operand
                 if isinstance(x, Load) and x.buffer.shape and isinstance(y, Const) and isinstance(y.value, (bool, int)):
                     return x, relation, int(y.value)
+                if isinstance(x, Load) and x.buffer.shape and isinstance(y, Var):
+                    return x, relation, y
             return None
         case _:
             return None

@@ -85,7 +85,7 @@ def states_of(
 
 def part(body: Body, name: str, one: Binding, other: Binding) -> None:
     """Have a name that stands for one tuple, and then for another one, taken apart where it is assigned; and an array
-    for a list that is written out, where the name is that of an array later.
+    for a list that is written out, where the name is that of an array later, or of a longer list.
 
     Raises:
         Recount: the function must be read again for that.
@@ -96,6 +96,10 @@ def part(body: Body, name: str, one: Binding, other: Binding) -> None:
     reading = learned.reading
     if isinstance(other, tuple) and len(other) == len(one) and (function, name, len(one)) not in reading.parted:
         learned.reading = replace(reading, parted=(*reading.parted, (function, name, len(one))))
+        raise Recount
+    longer = isinstance(one, WrittenOut) and isinstance(other, tuple) and len(other) > len(one)
+    if longer and (function, name) not in reading.grown:
+        learned.reading = replace(reading, grown=reading.grown | {(function, name)})
         raise Recount
     if isinstance(one, WrittenOut) and isinstance(other, View) and (function, name) not in reading.arrays:
         learned.reading = replace(reading, arrays=reading.arrays | {(function, name)})
@@ -180,12 +184,11 @@ def carry_on(body: Body, node: ast.For | ast.If) -> None:
         array = body.frame.bindings[name]
         assert isinstance(array, (View, Elementwise))
         note_copy(body, name, array, view)
-    body.program.sharing.renaming = True
-    for name, view in carriers.items():
-        if found[name] is not view:
-            body.arrays.store(view, found[name], node)
-        body.frame.bindings[name] = view
-    body.program.sharing.renaming = False
+    with body.program.sharing.changing("names"):
+        for name, view in carriers.items():
+            if found[name] is not view:
+                body.arrays.store(view, found[name], node)
+            body.frame.bindings[name] = view
 
 
 def _check_alike(body: Body, name: str, one: View, other: Array, node: ast.For | ast.If) -> None:

@@ -23,12 +23,17 @@ class Lists(Struct, frozen=True):
     items: dict[str, int]
 
 
-def lists_of(node: ast.FunctionDef, wanted: Collection[str]) -> Lists:
-    """The lists of a function; those are counted that are `wanted`, or get shorter or start anew, and their aliases."""
+def lists_of(node: ast.FunctionDef, wanted: Collection[str], grown: Collection[str]) -> Lists:
+    """The lists of a function; those are counted that are `wanted`, or get shorter or start anew, and their aliases.
+
+    Lists that are `grown`, or extended by a method, have several items at once appended.
+    """
     names = _lists(names_of_lists(node))
     counted = {n for group in _groups(names) if group & {*wanted} or _changes(node, group, names) for n in group}
     joined = {n for n in names if any(isinstance(v, ast.BinOp) and isinstance(v.op, ast.Add) for v in names[n])}
     joined = {n for n in joined if n in counted or any(_grows(part, n) for part in ast.walk(node))}
+    extended = {n for n in names if any(method(part, n) == "extend" for part in ast.walk(node))}
+    joined |= {n for n in extended.union(grown) if n in names and all(isinstance(v, ast.List) for v in names[n])}
     items = {name: _items_of(node, name) for name in counted}
     for _ in counted:  # of copies, and of lists that are chosen from others
         for name in counted:

@@ -82,14 +82,18 @@ class Popped(ast.expr):
         def __init__(self, value: Sized, index: ast.expr | None) -> None: ...
 
 
-def with_counters(node: ast.FunctionDef, source: Source, wanted: Collection[str]) -> ast.FunctionDef:
+def with_counters(
+    node: ast.FunctionDef, source: Source, wanted: Collection[str], grown: Collection[str]
+) -> ast.FunctionDef:
     """A function that counts the items of its lists: of those that are `wanted`, or that get shorter or start anew.
+
+    Lists that are `grown` by several items at once have them appended one by one.
 
     Raises:
         ParseError: an item is popped where that may not happen, or is looked at before.
     """
     node = apart(node)
-    lists = lists_of(node, wanted)
+    lists = lists_of(node, wanted, grown)
     if not lists.counted | lists.joined:
         return node
     node = copy.deepcopy(node)
@@ -155,6 +159,10 @@ class _Counters:
                 return [node, *self.statements(self._filled(name, value, node))]
             case ast.AugAssign(target=ast.Name(id=name), value=value) if name in {*self.sizes, *self.joined}:
                 return self.statements(self._filled(name, value, node))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="extend"), args=[items])) if (
+                name in self.joined
+            ):
+                return self.statements(self._filled(name, items, node))
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=args)) if (
                 name in self.sizes and attr in CHANGING
             ):

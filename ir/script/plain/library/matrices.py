@@ -1,0 +1,97 @@
+"""`np.linalg` of one matrix as plain functions: Cholesky's factor, and elimination with row exchanges.
+
+A matrix that is singular is an error with `checks=True`; of one that is not positive definite there is no factor.
+"""
+
+# pyright: reportUnknownVariableType=none
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ir.script.plain.library.names import unsupported
+
+
+def cholesky(a: Any) -> Any:
+    if a.ndim != 2:
+        return unsupported("many matrices at once: write a loop over them")
+    factor = np.tril(a * 1.0)
+    for i in range(len(a)):
+        for j in range(i):
+            for k in range(j):
+                factor[i, j] -= factor[i, k] * factor[j, k]
+            factor[i, j] /= factor[j, j]
+        for k in range(i):
+            factor[i, i] -= factor[i, k] * factor[i, k]
+        factor[i, i] = np.sqrt(factor[i, i])
+    return factor
+
+
+def _exchanged(rows: Any, k: Any) -> Any:
+    """The row below that is the pivot of a column, with which that of the column changes places."""
+    pivot = k
+    for i in range(k + 1, len(rows)):
+        if abs(rows[i, k]) > abs(rows[pivot, k]):
+            pivot = i
+    for j in range(rows.shape[1]):
+        held = rows[k, j]
+        rows[k, j] = rows[pivot, j]
+        rows[pivot, j] = held
+    return pivot
+
+
+def det(a: Any) -> Any:
+    if a.ndim != 2:
+        return unsupported("many matrices at once: write a loop over them")
+    rows = a * 1.0
+    found = rows[0, 0] * 0 + 1
+    for k in range(len(rows)):
+        pivot = _exchanged(rows, k)
+        found *= rows[k, k] if pivot == k else -rows[k, k]
+        for i in range(k + 1, len(rows)):
+            if rows[k, k] != 0:
+                factor = rows[i, k] / rows[k, k]
+                for j in range(k + 1, len(rows)):
+                    rows[i, j] -= factor * rows[k, j]
+    return found
+
+
+def solve(a: Any, b: Any) -> Any:
+    if a.ndim != 2:
+        return unsupported("many matrices at once: write a loop over them")
+    if b.ndim == 1:
+        return _solved(a, b[:, None])[:, 0]
+    return _solved(a, b)
+
+
+def inv(a: Any) -> Any:
+    if a.ndim != 2:
+        return unsupported("many matrices at once: write a loop over them")
+    return _solved(a, np.eye(len(a), dtype=(a * 1.0).dtype))
+
+
+def _solved(a: Any, b: Any) -> Any:
+    n = len(a)
+    rows = np.concatenate((a * 1.0, b * 1.0), axis=1)
+    for k in range(n):
+        _exchanged(rows, k)
+        assert rows[k, k] != 0, "LinAlgError: a singular matrix"
+        for i in range(k + 1, n):
+            factor = rows[i, k] / rows[k, k]
+            for j in range(k + 1, rows.shape[1]):
+                rows[i, j] -= factor * rows[k, j]
+    found = rows[:, n:].copy()
+    for back in range(n):
+        k = n - 1 - back
+        for j in range(found.shape[1]):
+            rest = found[k, j]
+            for i in range(k + 1, n):
+                rest -= rows[k, i] * found[i, j]
+            found[k, j] = rest / rows[k, k]
+    return found
+
+
+MATRICES: dict[str, Callable[..., Any]] = {f"np.linalg.{f.__name__}": f for f in (cholesky, det, solve, inv)}
