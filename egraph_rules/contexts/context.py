@@ -26,7 +26,7 @@ from egraph_rules.contexts.elements import elements, is_told, place, values_of_n
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed, stored_value, unstored_yet
-from egraph_rules.contexts.induction import recurrent_bounds, still_held, written_again
+from egraph_rules.contexts.induction import numbers_after, recurrent_bounds, still_held, written_again
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.regular import Numbers, Regular, computed
@@ -423,7 +423,7 @@ class Contexts:
         told = held.joined(
             fx.after(f.known, done),
             self.effects.kept(f.known, stmt, f.domain),
-            still_held(self, f, stmt, f.domain),
+            numbers_after(self, f, stmt),
             counted(f, stmt, self._defined),
             stored_value(self, facts, stmt) if isinstance(stmt, Store) else {},
         )
