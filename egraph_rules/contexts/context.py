@@ -26,7 +26,7 @@ from egraph_rules.contexts.elements import elements, is_told, place, values_of_n
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed, stored_value, unstored_yet
-from egraph_rules.contexts.induction import numbers_after, recurrent_bounds, still_held, written_again
+from egraph_rules.contexts.induction import held_in_iterations, numbers_after, recurrent_bounds, written_again
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.regular import Numbers, Regular, computed
@@ -358,7 +358,7 @@ class Contexts:
         known = held.joined(
             held.without(f.known, changed),
             self.effects.bounded(f.known, loop.body, f.domain),
-            still_held(self, f, loop.body, domain),
+            held_in_iterations(self, f, loop, domain),
             written_again(f.known, body, sets),
             handed(f, loop, self.effects, self._defined),
             unstored_yet(f, loop),

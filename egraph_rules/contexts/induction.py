@@ -51,8 +51,19 @@ def numbers_after(contexts: Contexts, f: Facts, stmt: Stmt) -> Contents:
     return held.joined(still_held(contexts, f, stmt, f.domain), _left_within(contexts, f, stmt))
 
 
-def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set) -> Contents:
-    """What is known of elements that a statement stores to, and still holds after it; variables are in `domain`."""
+def held_in_iterations(contexts: Contexts, f: Facts, loop: For, domain: isl.Set) -> Contents:
+    """What is known of elements before a loop that stores to them, and still holds in any iteration.
+
+    The variables of an iteration are in `domain`; every other one before it has left the elements as they are.
+    """
+    return still_held(contexts, f, loop.body, domain, (loop.var.name,))
+
+
+def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set, names: tuple[str, ...] = ()) -> Contents:
+    """What is known of elements that a statement stores to, and still holds after it for whatever values of `names`.
+
+    Variables are in `domain`.
+    """
     claims = list(_claims(f.known))
     numbers = {b for b, _, _ in claims}
     written = buffers_written(stmt) if claims else set[Buffer]()
@@ -65,7 +76,7 @@ def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set) -> Con
         if not _combines(plain, buffer, others):
             continue
         rest = f.untouched(written)
-        for part in _parts(plain, buffer, region, rest.known):
+        for part in _parts(plain, buffer, region, replace(rest, domain=domain), names):
             here = contexts.add_facts(replace(rest, domain=domain, known=rest.known | {(buffer, value): part}))
             if _keeps(contexts, here, stmt, buffer, value, part):
                 out[buffer, value] = part
@@ -80,16 +91,16 @@ def _without_names(stmt: Stmt) -> Stmt:
     return map_stmt(stmt, on_stmt=lambda s: substitute(s.body, {s.var: s.value}) if isinstance(s, Let) else s)
 
 
-def _parts(stmt: Stmt, buffer: Buffer, region: isl.Set, known: Contents) -> Iterator[isl.Set]:
+def _parts(stmt: Stmt, buffer: Buffer, region: isl.Set, f: Facts, names: tuple[str, ...] = ()) -> Iterator[isl.Set]:
     """A region, and what is left of it without elements for which stores read something of which no number is known.
 
     Numbers may be known of several buffers that they read: of all, or of one of them, as of the factors of a product.
     """
     yield region
     regions: dict[Buffer, isl.Set] = {}
-    for about, _, told in held.constants(known):
+    for about, _, told in held.constants(f.known):
         regions[about] = regions[about].union(told) if about in regions else told
-    unknown = _reading_unknown(stmt, buffer, regions, pb.always(), ())
+    unknown = _reading_unknown(stmt, buffer, regions, f.domain, names)
     parts = [region.subtract(gone) for gone in unknown.values()]
     if len(parts) > 1:
         parts.insert(0, reduce(isl.Set.intersect, parts))
@@ -106,8 +117,11 @@ def _reading_unknown(
             for load in loads(stmt.value):
                 if load.buffer in regions and load.buffer != buffer:
                     read = pb.point(load.indices)
-                    outside = domain if read is None else read.subtract(regions[load.buffer]).params()
-                    hit = pb.whole(len(indices)) if spot is None else spot.intersect_params(outside.intersect(domain))
+                    outside = domain
+                    if read is not None:
+                        read = read.intersect_params(domain)
+                        outside = read.subtract(regions[load.buffer]).params()
+                    hit = pb.whole(len(indices)) if spot is None else spot.intersect_params(outside)
                     hit = pb.forget(hit, bound)
                     out[load.buffer] = out[load.buffer].union(hit) if load.buffer in out else hit
             return out
@@ -175,9 +189,9 @@ def _numbers_within(contexts: Contexts, f: Facts, stmt: Stmt, buffers: Collectio
 def _stored_number(contexts: Contexts, f: Facts, store: Store) -> Contents:
     """The number that a store leaves where numbers are known of what it reads."""
     spot = f.spot(store.indices)
-    for region in (
-        () if spot is None or store.buffer in buffers_read(store.value) else _parts(store, store.buffer, spot, f.known)
-    ):
+    if spot is None or store.buffer in buffers_read(store.value):
+        return {}
+    for region in _parts(store, store.buffer, spot, f):
         domain = f.domain.intersect(region.params())
         number = contexts.value(contexts.add_facts(replace(f, domain=domain)), store.value)
         if isinstance(number, Const):

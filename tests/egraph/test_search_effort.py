@@ -186,7 +186,7 @@ def network(layers: int) -> PrimFunc:
 def test_stages_that_stay_are_not_looked_into_for_each_that_might_go() -> None:
     report = optimize(network(8)).report
     assert report.stopped.startswith("saturated")
-    assert report.work < 400_000
+    assert report.work < 450_000
 
 
 def test_nests_are_compared_once_for_all_ways_to_drop_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
