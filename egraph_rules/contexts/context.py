@@ -548,7 +548,7 @@ class Contexts:
             return None
 
         def prove() -> Expr | None:
-            spot = place(f, indices)
+            spot = place(f, self._values.located(facts, indices))
             constants_first = sorted(candidates, key=lambda pair: held.is_function(pair[0]))
             values = (v for v, r in constants_first if spot is not None and spot.is_subset(r))
             found = (self._told(facts, held.at(v, indices), Load(buffer, indices)) for v in values)
