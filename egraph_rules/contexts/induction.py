@@ -22,17 +22,20 @@ from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before, established_by_loop, get, unite
 from ir.analysis.invariants import Side, leaves
 from ir.floats import Floats
-from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Select, Seq, Stmt, Store
+from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, Var
 from ir.presburger import sets as pb
 from ir.traverse import (
+    bound_var,
     buffers_read,
     buffers_written,
+    free_vars,
     has_kind,
     loads,
     map_stmt,
     stmt_children,
     stores_in,
     substitute,
+    substitute_expr,
     walk,
 )
 
@@ -75,13 +78,42 @@ def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set, names:
         plain = _without_names(stmt)
         if not _combines(plain, buffer, others):
             continue
-        rest = f.untouched(written)
-        for part in _parts(plain, buffer, region, replace(rest, domain=domain), names):
-            here = contexts.add_facts(replace(rest, domain=domain, known=rest.known | {(buffer, value): part}))
-            if _keeps(contexts, here, stmt, buffer, value, part):
-                out[buffer, value] = part
+        rest = replace(f.untouched(written), domain=domain)
+        weaker = _gated(plain, buffer, value, rest) if isinstance(value, Const) else ()
+        parts = _parts(plain, buffer, region, rest, names)
+        for claim, part in (*((value, part) for part in parts), *((claim, region) for claim in weaker)):
+            here = contexts.add_facts(replace(rest, known=rest.known | {(buffer, claim): part}))
+            if _keeps(contexts, here, stmt, buffer, claim, part):
+                out[buffer, claim] = part
                 break
     return out
+
+
+def _gated(stmt: Stmt, buffer: Buffer, number: Const, f: Facts) -> Iterator[Value]:
+    """That elements are a number unless a condition on data holds, as is known of what stores to them read."""
+    bound = {v for s in walk(stmt) for v in bound_var(s)}
+    for store in stores_in(stmt):
+        if store.buffer == buffer:
+            for gate in _gates(store, f):
+                if bound.isdisjoint(free_vars(gate)):
+                    yield Select(gate, held.element(buffer), number)
+
+
+def _gates(store: Store, f: Facts) -> Iterator[Expr]:
+    """Conditions on data without which a store reads known numbers, over the coordinates of the element."""
+    names: dict[Var, Expr] = {}
+    for axis, index in enumerate(store.indices):
+        if isinstance(index, Var):
+            names.setdefault(index, held.coordinate(axis, index.dtype))
+    for load in loads(store.value):
+        for value, _ in f.values_of(load.buffer):
+            match value:
+                case Select(cond=cond, then=Load(buffer=own), other=Const()) if own == load.buffer != store.buffer:
+                    here = held.at(cond, load.indices)
+                    if here is not None:
+                        yield substitute_expr(here, names)
+                case _:
+                    pass
 
 
 def _without_names(stmt: Stmt) -> Stmt:
@@ -137,7 +169,7 @@ def _left_within(contexts: Contexts, f: Facts, stmt: Stmt) -> Contents:
     if not isinstance(stmt, (For, Seq)):
         return {}
     written = buffers_written(stmt)
-    numbers = {b for b, _, _ in held.constants(f.known)} - written
+    numbers = {b for b, _, _ in _claims(f.known)} - written
     read = [(s.buffer, buffers_read(s.value)) for s in stores_in(_without_names(stmt))] if numbers else []
     started = {b for b, by in read if b not in by and (not by or not numbers.isdisjoint(by))}
     sums = {b for b, by in read if b in started and b in by and not numbers.isdisjoint(by)}
@@ -158,8 +190,7 @@ def _numbers_within(contexts: Contexts, f: Facts, stmt: Stmt, buffers: Collectio
                 left = _numbers_within(contexts, f, part, buffers)
                 kept = {k: r for k, r in still_held(contexts, f, part, f.domain).items() if k[0] in buffers}
                 f = replace(f, known=held.joined(held.without(f.known, may), kept, left))
-                kept = {k: r.intersect(known[k]) for k, r in kept.items() if k in known}
-                known = held.joined(held.without(known, may), kept, left)
+                known = held.joined(held.without(known, may), _since(known, kept), left)
             return known
         case For(var=var, body=body):
             sets, inner = LoopSets.of(stmt), f.untouched(buffers_written(body))
@@ -196,7 +227,26 @@ def _stored_number(contexts: Contexts, f: Facts, store: Store) -> Contents:
         number = contexts.value(contexts.add_facts(replace(f, domain=domain)), store.value)
         if isinstance(number, Const):
             return {(store.buffer, number): region}
+    here = contexts.add_facts(f)
+    for gate in _gates(store, f):
+        open_at = held.at(gate, store.indices)
+        at = IMPOSSIBLE if open_at is None else contexts.assume(here, open_at, truth=False)
+        number = None if at == IMPOSSIBLE else contexts.value(at, store.value)
+        if isinstance(number, Const):
+            return {(store.buffer, Select(gate, held.element(store.buffer), number)): spot}
     return {}
+
+
+def _since(known: Contents, kept: Contents) -> Contents:
+    """What was kept of what is known since a statement began, and what follows from that."""
+    out: Contents = {}
+    for (buffer, value), region in kept.items():
+        number = value.other if isinstance(value, Select) else value
+        for claim in {value, number}:
+            if (buffer, claim) in known:
+                here = region.intersect(known[buffer, claim])
+                out[buffer, value] = out[buffer, value].union(here) if (buffer, value) in out else here
+    return out
 
 
 def written_again(known: Contents, body: Effects, loop: LoopSets) -> Contents:

@@ -231,5 +231,22 @@ def _may_decide(choice: Select, op: BinaryOp, operand: Expr, here: Here) -> bool
     return False
 
 
+@rewrite_expr(
+    law="a or b  =  b   where b holds wherever a does;  a and b  =  b   where b fails wherever a does not hold",
+    because="where a decides, b decides in the same way; neither faults",
+    family="boolean",
+)
+def implied_operand(expr: Expr, here: Here) -> Iterator[Expr]:
+    """A condition on data in place of it and another one, with which the data of padding are known to agree."""
+    if not isinstance(expr, Binary) or expr.op not in ("and", "or"):
+        return
+    decisive = expr.op == "or"
+    for operand, other in ((expr.lhs, expr.rhs), (expr.rhs, expr.lhs)):
+        place = here.under(operand, decisive) if has_loads(other) else None
+        if place is not None and place.truth(other) is decisive and here.decided(operand) and here.decided(other):
+            yield other
+            return
+
+
 IDEMPOTENT_RULES = tuple(map(_idempotent, IDEMPOTENT))
-OPERAND_RULES = (*_rules(), *IDEMPOTENT_RULES, factored, chosen_operand, joined_choice, shared_choice)
+OPERAND_RULES = (*_rules(), *IDEMPOTENT_RULES, factored, chosen_operand, joined_choice, shared_choice, implied_operand)
