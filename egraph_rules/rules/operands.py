@@ -191,12 +191,12 @@ def joined_choice(expr: Expr, here: Here) -> Iterator[Expr]:
 
 @rewrite_expr(
     law="f(select(c, x, y), select(c, z, w))  =  select(c, f(x, z), f(y, w));  "
-    "f(x, select(c, y, z))  =  select(c, f(x, y), f(x, z))   where y or z absorbs",
+    "f(x, select(c, y, z))  =  select(c, f(x, y), f(x, z))   where y or z absorbs x, a number there",
     because="f is evaluated in both cases, on what c chooses; a truth as a number is one of 1 and 0",
     family="boolean",
 )
 def shared_choice(expr: Expr, here: Here) -> Iterator[Expr]:
-    """An operation on choices by one condition, or on one that chooses what makes it superfluous, as a choice."""
+    """An operation on choices by one condition, or on one that leaves out what padding adds nothing to, as a choice."""
     if not isinstance(expr, Binary) or expr.op in ("and", "or"):
         return
     one, other = _choice(expr.lhs), _choice(expr.rhs)
@@ -222,12 +222,12 @@ def _choice(expr: Expr) -> Select | None:
 
 
 def _may_decide(choice: Select, op: BinaryOp, operand: Expr, here: Here) -> bool:
-    """Whether one arm makes an operation superfluous, and the condition may go then or become the bound of a loop."""
+    """Whether one arm makes an operation superfluous where the operand is a known number, so that both may agree."""
     numbers = {n for law, n in special(op, choice.dtype, here.contexts.floats) if law.role == "absorbing"}
     for arm, truth in ((choice.then, True), (choice.other, False)):
         if isinstance(arm, Const) and arm.value in numbers:
-            place = here.under(choice.cond, truth) if has_loads(choice.cond) else None
-            return not has_loads(choice.cond) or (place is not None and place.number(operand) is not None)
+            place = here.under(choice.cond, truth)
+            return place is not None and place.number(operand) is not None
     return False
 
 
