@@ -8,7 +8,7 @@ starts at 0 is never below it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, cast
 
@@ -170,11 +170,29 @@ def _left_within(contexts: Contexts, f: Facts, stmt: Stmt) -> Contents:
         return {}
     written = buffers_written(stmt)
     numbers = {b for b, _, _ in _claims(f.known)} - written
-    read = [(s.buffer, buffers_read(s.value)) for s in stores_in(_without_names(stmt))] if numbers else []
+    adding = _adding_up(stmt, (), {}) if numbers else set[Buffer]()
+    read = [(s.buffer, buffers_read(s.value)) for s in stores_in(_without_names(stmt))] if adding else []
     started = {b for b, by in read if b not in by and (not by or not numbers.isdisjoint(by))}
-    sums = {b for b, by in read if b in started and b in by and not numbers.isdisjoint(by)}
+    sums = {b for b, by in read if b in started & adding and b in by and not numbers.isdisjoint(by)}
     more = {b for b, by in read if not sums.isdisjoint(by)}  # what is made of sums in the same nest
     return _numbers_within(contexts, f.untouched(written), stmt, sums | more) if sums else {}
+
+
+def _adding_up(stmt: Stmt, around: tuple[Var, ...], outside: Mapping[Buffer, int]) -> set[Buffer]:
+    """The buffers of which a statement makes an element of itself in all iterations of some loop.
+
+    Those `around` are its loops; `outside` of each local buffer, so many of them are.
+    """
+    match stmt:
+        case Store(buffer=buffer, indices=indices):
+            loops = set(around[outside.get(buffer, 0) :])
+            return {buffer} if loops - free_vars(*indices) and buffer in buffers_read(stmt.value) else set()
+        case For(var=var, body=body):
+            return _adding_up(body, (*around, var), outside)
+        case Alloc(buffer=buffer, body=body):
+            return _adding_up(body, around, {**outside, buffer: len(around)})
+        case _:
+            return set[Buffer]().union(*(_adding_up(part, around, outside) for part in stmt_children(stmt)))
 
 
 def _numbers_within(contexts: Contexts, f: Facts, stmt: Stmt, buffers: Collection[Buffer]) -> Contents:
