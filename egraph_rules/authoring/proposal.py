@@ -24,7 +24,7 @@ from egraph_rules.contexts.facts import Priority
 from ir.analysis.contents import Contents
 from ir.analysis.effects import Effects, Regions
 from ir.floats import Floats
-from ir.nodes import Alloc, Buffer, Expr, For, Let, Seq, Stmt, Store, Var
+from ir.nodes import Alloc, Buffer, Const, Expr, For, Let, Seq, Stmt, Store, Var
 from ir.presburger import sets as pb
 
 T = TypeVar("T")
@@ -144,6 +144,11 @@ class Here(Struct, frozen=True):
     def contents(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
         """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
         return self.contexts.contents(self.facts, buffer, indices)
+
+    def number(self, expr: Expr) -> Const | None:
+        """The number that an expression is wherever evaluating it does not fault, if one is known."""
+        found = self.contexts.value(self.facts, expr)
+        return found if isinstance(found, Const) else None
 
     def adds_nothing(self, store: Store) -> bool:
         """Whether a step of a reduction leaves its element as it is, since what it adds is neutral."""

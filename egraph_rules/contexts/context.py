@@ -26,7 +26,7 @@ from egraph_rules.contexts.elements import elements, is_told, place, values_of_n
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed, stored_value, unstored_yet
-from egraph_rules.contexts.induction import recurrent_bounds, still_held, written_again
+from egraph_rules.contexts.induction import held_in_iterations, numbers_after, recurrent_bounds, written_again
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.regular import Numbers, Regular, computed
@@ -360,7 +360,7 @@ class Contexts:
         known = held.joined(
             held.without(f.known, changed),
             self.effects.bounded(f.known, loop.body, f.domain),
-            still_held(self, f, loop.body, domain),
+            held_in_iterations(self, f, loop, domain),
             written_again(f.known, body, sets),
             handed(f, loop, self.effects, self._defined),
             unstored_yet(f, loop),
@@ -425,7 +425,7 @@ class Contexts:
         told = held.joined(
             fx.after(f.known, done),
             self.effects.kept(f.known, stmt, f.domain),
-            still_held(self, f, stmt, f.domain),
+            numbers_after(self, f, stmt),
             counted(f, stmt, self._defined),
             stored_value(self, facts, stmt) if isinstance(stmt, Store) else {},
         )
@@ -550,7 +550,7 @@ class Contexts:
             return None
 
         def prove() -> Expr | None:
-            spot = place(f, indices)
+            spot = place(f, self._values.located(facts, indices))
             constants_first = sorted(candidates, key=lambda pair: held.is_function(pair[0]))
             values = (v for v, r in constants_first if spot is not None and spot.is_subset(r))
             found = (self._told(facts, held.at(v, indices), Load(buffer, indices)) for v in values)

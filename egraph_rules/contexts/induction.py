@@ -8,7 +8,7 @@ starts at 0 is never below it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, cast
 
@@ -18,13 +18,26 @@ from msgspec.structs import replace
 
 from egraph_rules.contexts.facts import IMPOSSIBLE, Facts
 from ir.analysis import contents as held
-from ir.analysis.contents import Contents, Value
-from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before, get
+from ir.analysis.contents import Contents, Regions, Value
+from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before, established_by_loop, get, unite
 from ir.analysis.invariants import Side, leaves
 from ir.floats import Floats
-from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Select, Seq, Stmt, Store
+from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, Var
 from ir.presburger import sets as pb
-from ir.traverse import buffers_read, buffers_written, loads, stmt_children, stores_in, walk
+from ir.traverse import (
+    bound_var,
+    buffers_read,
+    buffers_written,
+    free_vars,
+    has_kind,
+    loads,
+    map_stmt,
+    stmt_children,
+    stores_in,
+    substitute,
+    substitute_expr,
+    walk,
+)
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -36,39 +49,222 @@ _MOST_BOUNDS = 6  # that are tried of a buffer
 _SIDES: tuple[Side, ...] = "ge", "le"
 
 
-def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set) -> Contents:
-    """What is known of elements that a statement stores to, and still holds after it; variables are in `domain`."""
+def numbers_after(contexts: Contexts, f: Facts, stmt: Stmt) -> Contents:
+    """Numbers that elements hold after a statement that stores to them: those from before it, and those from within."""
+    return held.joined(still_held(contexts, f, stmt, f.domain), _left_within(contexts, f, stmt))
+
+
+def held_in_iterations(contexts: Contexts, f: Facts, loop: For, domain: isl.Set) -> Contents:
+    """What is known of elements before a loop that stores to them, and still holds in any iteration.
+
+    The variables of an iteration are in `domain`; every other one before it has left the elements as they are.
+    """
+    return still_held(contexts, f, loop.body, domain, (loop.var.name,))
+
+
+def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set, names: tuple[str, ...] = ()) -> Contents:
+    """What is known of elements that a statement stores to, and still holds after it for whatever values of `names`.
+
+    Variables are in `domain`.
+    """
     claims = list(_claims(f.known))
     numbers = {b for b, _, _ in claims}
     written = buffers_written(stmt) if claims else set[Buffer]()
     out: Contents = {}
     for buffer, value, region in claims:
         others = None if held.is_function(value) else numbers - written
-        if (
-            buffer not in written
-            or not (held.reads(value) & written) <= {buffer}
-            or not _combines(stmt, buffer, others)
-        ):
+        if buffer not in written or not (held.reads(value) & written) <= {buffer}:
             continue
-        rest = f.untouched(written)
-        for part in (region, region.intersect(_told_alike(stmt, buffer, f.known))):
-            here = contexts.add_facts(replace(rest, domain=domain, known=rest.known | {(buffer, value): part}))
-            if _keeps(contexts, here, stmt, buffer, value, part):
-                out[buffer, value] = part
+        plain = _without_names(stmt)
+        if not _combines(plain, buffer, others):
+            continue
+        rest = replace(f.untouched(written), domain=domain)
+        weaker = _gated(plain, buffer, value, rest) if isinstance(value, Const) else ()
+        parts = _parts(plain, buffer, region, rest, names)
+        for claim, part in (*((value, part) for part in parts), *((claim, region) for claim in weaker)):
+            here = contexts.add_facts(replace(rest, known=rest.known | {(buffer, claim): part}))
+            if _keeps(contexts, here, stmt, buffer, claim, part):
+                out[buffer, claim] = part
                 break
     return out
 
 
-def _told_alike(stmt: Stmt, buffer: Buffer, known: Contents) -> isl.Set:
-    """Where numbers are known of all other elements that stores to a buffer read at the place that they store to."""
-    region = pb.whole(len(buffer.shape))
-    for store in walk(stmt):
-        if isinstance(store, Store) and store.buffer == buffer:
-            read = {load.buffer for load in loads(store.value) if load.indices == store.indices} - {buffer}
-            told = {b: [r for other, _, r in held.constants(known) if other == b] for b in read}
-            for regions in filter(None, told.values()):
-                region = region.intersect(reduce(isl.Set.union, regions))
-    return region
+def _gated(stmt: Stmt, buffer: Buffer, number: Const, f: Facts) -> Iterator[Value]:
+    """That elements are a number unless a condition on data holds, as is known of what stores to them read."""
+    bound = {v for s in walk(stmt) for v in bound_var(s)}
+    for store in stores_in(stmt):
+        if store.buffer == buffer:
+            for gate in _gates(store, f):
+                if bound.isdisjoint(free_vars(gate)):
+                    yield Select(gate, held.element(buffer), number)
+
+
+def _gates(store: Store, f: Facts) -> Iterator[Expr]:
+    """Conditions on data without which a store reads known numbers, over the coordinates of the element."""
+    names: dict[Var, Expr] = {}
+    for axis, index in enumerate(store.indices):
+        if isinstance(index, Var):
+            names.setdefault(index, held.coordinate(axis, index.dtype))
+    for load in loads(store.value):
+        for value, _ in f.values_of(load.buffer):
+            match value:
+                case Select(cond=cond, then=Load(buffer=own), other=Const()) if own == load.buffer != store.buffer:
+                    here = held.at(cond, load.indices)
+                    if here is not None:
+                        yield substitute_expr(here, names)
+                case _:
+                    pass
+
+
+def _without_names(stmt: Stmt) -> Stmt:
+    """A statement with what names are bound to in their place, to look for what may be asked."""
+    if not has_kind(stmt, Let):
+        return stmt
+    return map_stmt(stmt, on_stmt=lambda s: substitute(s.body, {s.var: s.value}) if isinstance(s, Let) else s)
+
+
+def _parts(stmt: Stmt, buffer: Buffer, region: isl.Set, f: Facts, names: tuple[str, ...] = ()) -> Iterator[isl.Set]:
+    """A region, and what is left of it without elements for which stores read something of which no number is known.
+
+    Numbers may be known of several buffers that they read: of all, or of one of them, as of the factors of a product.
+    """
+    yield region
+    regions: dict[Buffer, isl.Set] = {}
+    for about, _, told in held.constants(f.known):
+        regions[about] = regions[about].union(told) if about in regions else told
+    unknown = _reading_unknown(stmt, buffer, regions, f.domain, names)
+    parts = [region.subtract(gone) for gone in unknown.values()]
+    if len(parts) > 1:
+        parts.insert(0, reduce(isl.Set.intersect, parts))
+    yield from (part for part in parts if not part.is_empty())
+
+
+def _reading_unknown(
+    stmt: Stmt, buffer: Buffer, regions: Regions, domain: isl.Set, bound: tuple[str, ...]
+) -> dict[Buffer, isl.Set]:
+    """Of each buffer that stores to another one read, the elements stored to for which it is read outside a region."""
+    match stmt:
+        case Store(indices=indices) if stmt.buffer == buffer:
+            spot, out = pb.point(indices), dict[Buffer, isl.Set]()
+            for load in loads(stmt.value):
+                if load.buffer in regions and load.buffer != buffer:
+                    read = pb.point(load.indices)
+                    outside = domain
+                    if read is not None:
+                        read = read.intersect_params(domain)
+                        outside = read.subtract(regions[load.buffer]).params()
+                    hit = pb.whole(len(indices)) if spot is None else spot.intersect_params(outside)
+                    hit = pb.forget(hit, bound)
+                    out[load.buffer] = out[load.buffer].union(hit) if load.buffer in out else hit
+            return out
+        case For(var=var, body=body):
+            inside = domain.intersect(LoopSets.of(stmt).may)
+            return _reading_unknown(body, buffer, regions, inside, (*bound, var.name))
+        case _:
+            return unite(*(_reading_unknown(part, buffer, regions, domain, bound) for part in stmt_children(stmt)))
+
+
+def _left_within(contexts: Contexts, f: Facts, stmt: Stmt) -> Contents:
+    """Numbers that a nest stores to elements which all that it adds to them leaves as they are, as sums over zeros."""
+    if not isinstance(stmt, (For, Seq)):
+        return {}
+    written = buffers_written(stmt)
+    numbers = {b for b, _, _ in _claims(f.known)} - written
+    adding = _adding_up(stmt, (), {}) if numbers else set[Buffer]()
+    read = [(s.buffer, buffers_read(s.value)) for s in stores_in(_without_names(stmt))] if adding else []
+    started = {b for b, by in read if b not in by and (not by or not numbers.isdisjoint(by))}
+    sums = {b for b, by in read if b in started & adding and b in by and not numbers.isdisjoint(by)}
+    more = {b for b, by in read if not sums.isdisjoint(by)}  # what is made of sums in the same nest
+    return _numbers_within(contexts, f.untouched(written), stmt, sums | more) if sums else {}
+
+
+def _adding_up(stmt: Stmt, around: tuple[Var, ...], outside: Mapping[Buffer, int]) -> set[Buffer]:
+    """The buffers of which a statement makes an element of itself in all iterations of some loop.
+
+    Those `around` are its loops; `outside` of each local buffer, so many of them are.
+    """
+    match stmt:
+        case Store(buffer=buffer, indices=indices):
+            loops = set(around[outside.get(buffer, 0) :])
+            return {buffer} if loops - free_vars(*indices) and buffer in buffers_read(stmt.value) else set()
+        case For(var=var, body=body):
+            return _adding_up(body, (*around, var), outside)
+        case Alloc(buffer=buffer, body=body):
+            return _adding_up(body, around, {**outside, buffer: len(around)})
+        case _:
+            return set[Buffer]().union(*(_adding_up(part, around, outside) for part in stmt_children(stmt)))
+
+
+def _numbers_within(contexts: Contexts, f: Facts, stmt: Stmt, buffers: Collection[Buffer]) -> Contents:
+    """The numbers that elements of some buffers have after a statement, whatever they held before it."""
+    effects = contexts.effects.of(stmt)
+    if not any(s.buffer in buffers for s in stores_in(stmt)):
+        return {}
+    match stmt:
+        case Seq(stmts=stmts):
+            known: Contents = {}
+            for part in stmts:
+                may = contexts.effects.of(part).may
+                left = _numbers_within(contexts, f, part, buffers)
+                kept = {k: r for k, r in still_held(contexts, f, part, f.domain).items() if k[0] in buffers}
+                f = replace(f, known=held.joined(held.without(f.known, may), kept, left))
+                known = held.joined(held.without(known, may), _since(known, kept), left)
+            return known
+        case For(var=var, body=body):
+            sets, inner = LoopSets.of(stmt), f.untouched(buffers_written(body))
+            inside = replace(inner.entering(stmt), domain=f.domain.intersect(sets.may))
+            left = _numbers_within(contexts, inside, body, buffers)
+            return established_by_loop(sets, var, contexts.effects.of(body).may, left, {}) if left else {}
+        case If(cond=cond, then=then, other=other):
+            holds = pb.condition(cond)
+            cases = ((then, holds.must), (other, holds.negated().must))
+            arms = ((arm, f.domain.intersect(case)) for arm, case in cases)
+            told = (_numbers_within(contexts, replace(f, domain=here), arm, buffers) for arm, here in arms)
+            return held.joined(
+                *(
+                    {key: r.intersect_params(case) for key, r in known.items()}
+                    for known, (_, case) in zip(told, cases, strict=True)
+                )
+            )
+        case Alloc(buffer=local, body=body):
+            left = _numbers_within(contexts, f, body, buffers)
+            return {(b, v): r for (b, v), r in left.items() if b != local}
+        case Store(value=value) if not isinstance(value, Const):
+            return _stored_number(contexts, f, stmt)
+        case _:
+            return {(b, v): r for b, v, r in held.constants(effects.established) if b in buffers}
+
+
+def _stored_number(contexts: Contexts, f: Facts, store: Store) -> Contents:
+    """The number that a store leaves where numbers are known of what it reads."""
+    spot = f.spot(store.indices)
+    if spot is None or store.buffer in buffers_read(store.value):
+        return {}
+    for region in _parts(store, store.buffer, spot, f):
+        domain = f.domain.intersect(region.params())
+        number = contexts.value(contexts.add_facts(replace(f, domain=domain)), store.value)
+        if isinstance(number, Const):
+            return {(store.buffer, number): region}
+    here = contexts.add_facts(f)
+    for gate in _gates(store, f):
+        open_at = held.at(gate, store.indices)
+        at = IMPOSSIBLE if open_at is None else contexts.assume(here, open_at, truth=False)
+        number = None if at == IMPOSSIBLE else contexts.value(at, store.value)
+        if isinstance(number, Const):
+            return {(store.buffer, Select(gate, held.element(store.buffer), number)): spot}
+    return {}
+
+
+def _since(known: Contents, kept: Contents) -> Contents:
+    """What was kept of what is known since a statement began, and what follows from that."""
+    out: Contents = {}
+    for (buffer, value), region in kept.items():
+        number = value.other if isinstance(value, Select) else value
+        for claim in {value, number}:
+            if (buffer, claim) in known:
+                here = region.intersect(known[buffer, claim])
+                out[buffer, value] = out[buffer, value].union(here) if (buffer, value) in out else here
+    return out
 
 
 def written_again(known: Contents, body: Effects, loop: LoopSets) -> Contents:
@@ -104,10 +300,14 @@ def _keeps(contexts: Contexts, facts: int, stmt: Stmt, buffer: Buffer, value: Va
     """Whether each store to a buffer writes what the element held before it wherever that is known."""
     match stmt:
         case Store() if stmt.buffer == buffer:
-            spot = contexts.facts(facts).spot(stmt.indices)
-            if spot is None or not spot.is_subset(region):
-                return spot is not None and spot.is_disjoint(region)
-            return _writes(contexts, facts, stmt, value)
+            f = contexts.facts(facts)
+            spot = f.spot(stmt.indices)
+            if spot is None:
+                return False
+            if not spot.is_subset(region):
+                there = f.domain.intersect(spot.intersect(region).params())
+                facts = IMPOSSIBLE if there.is_empty() else contexts.add_facts(replace(f, domain=there))
+            return facts == IMPOSSIBLE or _writes(contexts, facts, stmt, value)
         case If(cond=cond, then=then, other=other):
             arms = ((contexts.assume(facts, cond, truth), arm) for truth, arm in ((True, then), (False, other)))
             return all(at == IMPOSSIBLE or _keeps(contexts, at, arm, buffer, value, region) for at, arm in arms)
@@ -115,8 +315,8 @@ def _keeps(contexts: Contexts, facts: int, stmt: Stmt, buffer: Buffer, value: Va
             f = contexts.facts(facts)
             inside = replace(f.entering(stmt), domain=f.domain.intersect(LoopSets.of(stmt).may))
             return _keeps(contexts, contexts.add_facts(inside), body, buffer, value, region)
-        case Let():
-            return False
+        case Let(body=body):
+            return _keeps(contexts, contexts.let(facts, stmt), body, buffer, value, region)
         case _:
             return all(_keeps(contexts, facts, part, buffer, value, region) for part in stmt_children(stmt))
 

@@ -331,6 +331,12 @@ class Values:
     def _is_defined(self, facts: int, load: Load) -> bool:
         return isinstance(self.of(facts, load), Const) or self._contexts.is_defined(facts, load)
 
+    def located(self, facts: int, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Indices with the numbers that elements are known to hold for those elements, if data give a place."""
+        if not any(map(has_loads, indices)):
+            return indices
+        return tuple(self.put_in(facts, index) for index in indices)
+
     def put_in(self, facts: int, expr: Expr) -> Expr:
         """An integer expression with what they hold for elements of buffers whose contents are known."""
         if not has_loads(expr):

@@ -27,6 +27,7 @@ from ir.nodes import (
     For,
     If,
     Let,
+    Load,
     Select,
     Seq,
     Stmt,
@@ -434,6 +435,8 @@ def known_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 def neutral_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Steps of reductions over padding that adds nothing, left out so that their loops may become shorter."""
     if not isinstance(stmt, Store) or not isinstance(stmt.value, Binary) or not here.in_loop:
+        return
+    if not any(Load(stmt.buffer, stmt.indices).same(part) for part in children(stmt.value)):
         return
     reads = here.effects(stmt).reads
     for buffer, _, region in held.constants(here.known):

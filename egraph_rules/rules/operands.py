@@ -14,9 +14,9 @@ from msgspec import Struct
 from egraph_rules.authoring.proposal import Here, rewrite_expr
 from egraph_rules.authoring.rule import BOOL, FLOAT, INTEGER, Defined, Kinds, Rule, Term, defined, own, rule
 from ir.analysis.conditions import negate
-from ir.dtypes import Kind
+from ir.dtypes import DType, Kind
 from ir.floats import Floats
-from ir.nodes import Binary, BinaryOp, Const, Expr, Operand, Select, binary
+from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Operand, Select, binary
 from ir.operators import (
     COMMUTATIVE,
     DISTRIBUTIVE,
@@ -28,8 +28,9 @@ from ir.operators import (
     Side,
     Special,
     number,
+    special,
 )
-from ir.traverse import children, with_children
+from ir.traverse import children, has_loads, with_children
 
 
 class _Group(Struct, frozen=True):
@@ -188,5 +189,64 @@ def joined_choice(expr: Expr, here: Here) -> Iterator[Expr]:
         yield Select(cond, new, outer) if op == "and" else Select(cond, outer, new)
 
 
+@rewrite_expr(
+    law="f(select(c, x, y), select(c, z, w))  =  select(c, f(x, z), f(y, w));  "
+    "f(x, select(c, y, z))  =  select(c, f(x, y), f(x, z))   where y or z absorbs x, a number there",
+    because="f is evaluated in both cases, on what c chooses; a truth as a number is one of 1 and 0",
+    family="boolean",
+)
+def shared_choice(expr: Expr, here: Here) -> Iterator[Expr]:
+    """An operation on choices by one condition, or on one that leaves out what padding adds nothing to, as a choice."""
+    if not isinstance(expr, Binary) or expr.op in ("and", "or"):
+        return
+    one, other = _choice(expr.lhs), _choice(expr.rhs)
+    if one is not None and (other is None or not one.cond.same(other.cond)):
+        other = Select(one.cond, expr.rhs, expr.rhs) if _may_decide(one, expr.op, expr.rhs, here) else other
+    if other is not None and (one is None or not one.cond.same(other.cond)):
+        one = Select(other.cond, expr.lhs, expr.lhs) if _may_decide(other, expr.op, expr.lhs, here) else None
+    if one is not None and other is not None:
+        arms = with_children(expr, (one.then, other.then)), with_children(expr, (one.other, other.other))
+        yield Select(one.cond, *arms)
+
+
+def _choice(expr: Expr) -> Select | None:
+    match expr:
+        case Select():
+            return expr
+        case Cast(operand=cond) if cond.dtype is DType.BOOL:
+            return Select(
+                cond, Const(number("one", expr.dtype), expr.dtype), Const(number("zero", expr.dtype), expr.dtype)
+            )
+        case _:
+            return None
+
+
+def _may_decide(choice: Select, op: BinaryOp, operand: Expr, here: Here) -> bool:
+    """Whether one arm makes an operation superfluous where the operand is a known number, so that both may agree."""
+    numbers = {n for law, n in special(op, choice.dtype, here.contexts.floats) if law.role == "absorbing"}
+    for arm, truth in ((choice.then, True), (choice.other, False)):
+        if isinstance(arm, Const) and arm.value in numbers:
+            place = here.under(choice.cond, truth)
+            return place is not None and place.number(operand) is not None
+    return False
+
+
+@rewrite_expr(
+    law="a or b  =  b   where b holds wherever a does;  a and b  =  b   where b fails wherever a does not hold",
+    because="where a decides, b decides in the same way; neither faults",
+    family="boolean",
+)
+def implied_operand(expr: Expr, here: Here) -> Iterator[Expr]:
+    """A condition on data in place of it and another one, with which the data of padding are known to agree."""
+    if not isinstance(expr, Binary) or expr.op not in ("and", "or"):
+        return
+    decisive = expr.op == "or"
+    for operand, other in ((expr.lhs, expr.rhs), (expr.rhs, expr.lhs)):
+        place = here.under(operand, decisive) if has_loads(other) else None
+        if place is not None and place.truth(other) is decisive and here.decided(operand) and here.decided(other):
+            yield other
+            return
+
+
 IDEMPOTENT_RULES = tuple(map(_idempotent, IDEMPOTENT))
-OPERAND_RULES = (*_rules(), *IDEMPOTENT_RULES, factored, chosen_operand, joined_choice)
+OPERAND_RULES = (*_rules(), *IDEMPOTENT_RULES, factored, chosen_operand, joined_choice, shared_choice, implied_operand)

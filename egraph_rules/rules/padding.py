@@ -4,6 +4,7 @@ that is repeated where it is, without clamping or wrapping the index."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from msgspec.structs import replace
 
@@ -131,7 +132,13 @@ def index_by_cases(expr: Expr, here: Here) -> Iterator[Expr]:
 
 def _of_both(loads: Sequence[Load], arms: Sequence[Here | None]) -> Load | None:
     """Of two elements the one that is known to hold what the other one does where that is read."""
-    for load, other, inside in zip(loads, loads[::-1], arms[::-1], strict=True):
+    pairs = zip(loads[0].indices, loads[1].indices, strict=True)
+    differ = [Binary("ne", a, b) for a, b in pairs if not a.same(b)]
+    if not differ:
+        return loads[0]
+    apart = reduce(lambda a, b: a | b, differ)
+    for load, other, arm in zip(loads, loads[::-1], arms[::-1], strict=True):
+        inside = None if arm is None else arm.under(apart, True)  # else they are one element
         held = None if inside is None else inside.contents(load.buffer, load.indices)
         if held is not None and held.same(other):
             return load

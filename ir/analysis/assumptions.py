@@ -19,10 +19,13 @@ from msgspec.structs import replace
 from ir.analysis import contents as held
 from ir.analysis.conditions import conjunction, disjuncts, negate
 from ir.analysis.contents import Value
+from ir.dtypes import DType
 from ir.fold import folded
 from ir.nodes import (
     COMPARE_OPS,
+    FALSE,
     SKIP,
+    TRUE,
     Assume,
     Binary,
     Buffer,
@@ -37,6 +40,7 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
+    Unary,
     Var,
     const,
 )
@@ -121,6 +125,10 @@ def anywhere(loop: For) -> For:
 def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
     """What `A[i] == v` says of A at i, and `A[i] == B[j]` of both, unless one of some conditions holds."""
     match cond:
+        case Load(dtype=DType.BOOL):
+            yield from _claims(Binary("eq", cond, TRUE), unless)
+        case Unary(op="not", operand=Load(dtype=DType.BOOL) as element):
+            yield from _claims(Binary("eq", element, FALSE), unless)
         case Binary(op="eq", lhs=a, rhs=b):
             # of two elements of one buffer the first is told by the second, or they would tell each other for ever
             both = not (isinstance(a, Load) and isinstance(b, Load) and a.buffer == b.buffer)

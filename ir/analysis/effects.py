@@ -524,12 +524,14 @@ def _loop(loop: For, body: Effects, scope: Mapping[str, Var]) -> Effects:
         reads=unite(entry_reads, sets.whole(subtract(body.reads, written_before), sets.may)),
         may=sets.whole(body.may, sets.may),
         must=sets.whole(body.must, sets.must),
-        established=_established_by_loop(sets, loop.var, body, scope),
+        established=established_by_loop(sets, loop.var, body.may, body.established, scope),
         holds=holds,
     )
 
 
-def _established_by_loop(sets: LoopSets, var: Var, body: Effects, scope: Mapping[str, Var]) -> Contents:
+def established_by_loop(
+    sets: LoopSets, var: Var, may: Regions, established: Contents, scope: Mapping[str, Var]
+) -> Contents:
     """Values that some iteration leaves and no later one overwrites with something else.
 
     First the loop's variable leaves the values, then they are compared: two iterations that store the same expression
@@ -537,16 +539,16 @@ def _established_by_loop(sets: LoopSets, var: Var, body: Effects, scope: Mapping
     """
     order = before(sets.name, late := f"{sets.name}'")
     left: list[Contents] = []
-    for (buffer, value), region in body.established.items():
+    for (buffer, value), region in established.items():
         here = region.intersect_params(sets.must)
         whole = held.closed(value, here, var, scope)
         if whole is not None:
             left.append({(buffer, whole): here})
     out: Contents = {}
     for (buffer, value), region in held.joined(*left).items():
-        changed = get(body.may, buffer).intersect_params(sets.may).subtract(region)
+        changed = get(may, buffer).intersect_params(sets.may).subtract(region)
         kept = region.subtract(sets.other(changed, order, sets.may, late))
-        read = {b: body.may[b] for b in held.reads(value) if b in body.may} if held.is_function(value) else {}
+        read = {b: may[b] for b in held.reads(value) if b in may} if held.is_function(value) else {}
         spoiled = held.touching(value, len(buffer.shape), sets.others(read, order, sets.may, late)) if read else None
         out[buffer, value] = pb.forget(kept if spoiled is None else kept.subtract(spoiled), (sets.name,))
     return out

@@ -12,6 +12,7 @@ from math import isfinite
 
 import islpy as isl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.assumptions import assumed_values
 from ir.analysis.coverage import evaluated_parts, first_read
@@ -50,6 +51,7 @@ from ir.traverse import (
     has_loads,
     has_undef,
     loads,
+    node_count,
     stmt_children,
     stores_in,
     substitute_expr,
@@ -58,6 +60,7 @@ from ir.traverse import (
 )
 
 _NOWHERE = Buffer("", (), DType.BOOL, "local")  # where conditions are stored to as far as this file is concerned
+MOST_NODES = 100  # of a statement with what names are bound to in their place
 MOST_WRITERS = 8  # statements that store to a buffer: each of its reads has to be told from all of them
 
 
@@ -217,8 +220,9 @@ class Evaluated:
                 self._add(Store(_NOWHERE, (), value), loops, guards)
                 before = len(self._statements)
                 self._collect(body, loops, guards)
-                inside = [s for s in self._statements[before:] if not any(var in free_vars(e) for e in s.exprs())]
-                self._statements[before:] = inside
+                steady = buffers_read(value).isdisjoint(buffers_written(body))
+                inside = (_unnamed(s, var, value, steady) for s in self._statements[before:])
+                self._statements[before:] = [s for s in inside if s is not None]
             case _:
                 for part in stmt_children(stmt):
                     self._collect(part, loops, guards)
@@ -268,6 +272,19 @@ def _in_question(expr: Expr) -> tuple[Expr, ...]:
             return (a, b) if any(x.same(y) for x in loads(a) for y in loads(b)) else ()
         case _:
             return (expr,) if may_fail(expr) else ()
+
+
+def _unnamed(statement: Statement, var: Var, value: Expr, steady: bool) -> Statement | None:
+    """A statement in the scope of a name without it, by what it is bound to if that is `steady`; None if it stays."""
+    if not any(var in free_vars(e) for e in statement.exprs()):
+        return statement
+    names, store = {var: value}, statement.store
+    guards = tuple(substitute_expr(g, names) for g in statement.guards)
+    indices = tuple(substitute_expr(i, names) for i in store.indices)
+    new = replace(store, indices=indices, value=substitute_expr(store.value, names))
+    found = replace(statement, guards=guards, store=new)
+    small = sum(map(node_count, found.exprs())) <= MOST_NODES
+    return found if steady and small and not any(var in free_vars(e) for e in found.exprs()) else None
 
 
 def _is_finite(number: Const) -> bool:

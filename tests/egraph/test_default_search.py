@@ -262,11 +262,63 @@ CASES = {
         """
     T.assume(A[0] == A[1] and A[33] == A[32])
     for i in range(32):
-        C[i] = A[T.max(i, 1)] * A[T.min(i + 2, 32)]
+        C[i] = A[T.max(1, i)] * A[T.min(i + 2, 32)]
 """,
         """
     for i in T.serial(32):
         C[i] = A[i] * A[i + 2]
+""",
+    ),
+    "guards that are factors and operands": Case(
+        'A: T.Buffer((32,), "float32"), K: T.Buffer((32,), "int32"), F: T.Buffer((32,), "bool"), '
+        'S: T.Buffer((1,), "float32"), N: T.Buffer((1,), "int32"), B: T.Buffer((1,), "bool")',
+        """
+    for i in range(32):
+        T.assume(i < 28 or (A[i] == 0.0 and K[i] == 0 and F[i]))
+    S[0] = 0.0
+    for i in range(32):
+        S[0] += A[i] * T.Select(i < 28, T.float32(1.0), T.float32(0.0))
+    N[0] = 0
+    for i in range(32):
+        N[0] += K[i] * T.cast(i < 28, "int32")
+    B[0] = True
+    for i in range(32):
+        B[0] = B[0] and (i >= 28 or F[i])
+""",
+        """
+    S[0] = 0.0
+    for i in T.serial(32):
+        S[0] = S[0] + A[i]
+    N[0] = 0
+    for i in T.serial(32):
+        N[0] = N[0] + K[i]
+    B[0] = True
+    for i in T.serial(32):
+        B[0] = B[0] and F[i]
+""",
+    ),
+    "rows of a table that padding of indices names": Case(
+        'A: T.Buffer((9, 4), "float32"), J: T.Buffer((3, 5), "int32"), n: T.Buffer((3,), "int32"), '
+        'C: T.Buffer((3, 4), "float32")',
+        """
+    for r in range(3):
+        T.assume(n[r] >= 0 and n[r] <= 5)
+    for r, t in T.grid(3, 5):
+        T.assume(J[r, t] >= 0 and J[r, t] <= 8)
+        T.assume(t < n[r] or J[r, t] == 8)
+    for k in range(4):
+        T.assume(A[8, k] == 0.0)
+    for r, k in T.grid(3, 4):
+        C[r, k] = 0.0
+        for t in range(5):
+            if t < n[r]:
+                C[r, k] += A[J[r, t], k]
+""",
+        """
+    for r, k in T.grid(3, 4):
+        C[r, k] = 0.0
+        for t in T.serial(5):
+            C[r, k] = C[r, k] + A[J[r, t], k]
 """,
     ),
     "wrapped and mirrored reads of borders that are there": Case(
