@@ -560,7 +560,7 @@ class _Block(Struct):
     ) -> float:
         """The price of one of some steps, or of several `together`; what is carried lies in memory."""
         kept = [replace(self.store(o), own=False) for o in operands[:consts]]
-        state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
+        state = [replace(self.store(o), own=True, updated=False) for o in operands[consts : consts + carried]]
         block = _Block(self.target, True, self.instructions, self.times * max(steps, 1.0))
         outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
         block.several = sum(_size(v.aval) > 1 for v in jaxpr.outvars[:carried]) > 1

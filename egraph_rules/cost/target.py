@@ -37,8 +37,8 @@ class Target(Struct, frozen=True):
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements, `scalars` where a step has several, of which one
-    may copy what another one reads (XLA:CPU: 4 ns for a step that stores one element, 2 more for one of another array,
-    50 or more with such a copy); `least_launch`: the least that any statement
+    may copy what another one reads (XLA:CPU: 5 ns for a step, 3 more for each element that it stores, 50 or more with
+    such a copy); `least_launch`: the least that any statement
     costs, where each is a kernel of its own. `library_row`: a row of a triangular system or a factorization, which
     wait for each other. `sort`: an element that is sorted, for each time that halving its row takes. `library`: how
     many times `launch` a call of a library is, as for a product of two matrices or a triangular system.
@@ -183,8 +183,9 @@ CPU = Target(
     column=20.0,
     product_of_batch=600.0,
     convolution_volume=25.0,
+    step=60.0,
     function=256,
-    function_launch=10.0,
+    function_launch=30.0,
     function_apart=0.25,
     short_reduction=8,  # 2 to 12 times as fast up to it, and no slower at 16, whatever the terms
 )
