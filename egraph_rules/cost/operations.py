@@ -248,9 +248,16 @@ def ranges_in_one_loop(target: Target, positions: float, statements: Iterable[tu
 # Forms of loops -------------------------------------------------------------------------------------------------------
 
 
-def stages_as_arrays(target: Target, stores: int, elements: float) -> float:
-    """Stages written out, each store of which is an array statement."""
-    return stores * target.launch + elements * (target.load + target.store + target.arith)
+def stages_as_arrays(target: Target, stores: int, elements: float, *, inside: bool, to_parts: bool) -> float:
+    """Stages written out, each store of which is an array statement, in a loop or not, or one `to_parts` of arrays."""
+    each = target.launch if inside else target.dispatch if to_parts else target.operation
+    return stores * each + elements * (target.load + target.store + target.arith)
+
+
+def stages_by_gathers(target: Target, count: float, stores: int, elements: float, gathered: float) -> float:
+    """A loop over so many stages, each store of which is an array statement that gathers some of what it reads."""
+    each = target.load + target.store + target.read_by_data * gathered
+    return steps(target, count, stores * target.launch) + elements * each
 
 
 def stages_in_turn(target: Target, elements: float) -> float:
