@@ -117,6 +117,9 @@ def instances(target: Target, calls: float, read: float, stored: float, price: f
     return target.launch + calls * (read * target.load + stored * target.store if price is None else price)
 
 
+UNROLLED_ROW = 32  # elements of a row up to which it is reduced in the code that computes it
+
+
 def reduction(target: Target, terms: float, results: float, *, innermost: bool, columns: float) -> float:
     """A reduction of floats that a library does, besides its terms and the store of its results.
 
