@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -29,8 +30,14 @@ from lower.nest.nodes import (
 from lower.restructure.unrolling import factor, is_one_function
 
 
-def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
-    """The price of nodes that run `steps` times."""
+def estimate(
+    nodes: Iterable[Node],
+    boxes: Mapping[Loop, Box],
+    target: Target,
+    steps: float = 1.0,
+    cut: Mapping[ArrayStatement, Mapping[Loop, Box]] = MappingProxyType({}),
+) -> float:
+    """The price of nodes that run `steps` times; statements that are `cut` have tighter boxes for their axes."""
     total, before, nodes = 0.0, None, list(nodes)
     several = len(nodes) > 1
     for node in nodes:
@@ -41,25 +48,33 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
             together = factor(node, boxes, target)
             inside = operations.in_function(target) if is_one_function(node, boxes, target) else target
             each = operations.steps(target, times / together, 0.0) + times * _copies(node.body, boxes, target)
-            total += each + estimate(node.body, boxes, inside, times)
+            total += each + estimate(node.body, boxes, inside, times, cut)
         elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
             total += steps * target.launch + estimate(node.fast, boxes, target, steps)
-        elif node.statement.tile is not None:
-            total += steps * _instances(node, node.statement.tile, boxes, target)
-        elif isinstance(node.scan, Solve):
-            total += steps * _system(node.scan, node.axes, boxes, target)
-        elif isinstance(node.scan, Factor):
-            total += steps * _factor(node.scan, node.axes, boxes, target)
-        elif isinstance(node.scan, Span):
-            total += steps * _ranges(node, node.scan, boxes, target)
-        elif node.axes:
-            scan = _continued(node, node.scan, boxes, target) if isinstance(node.scan, Recurrence | Filter) else 0.0
+        else:
+            own = {**boxes, **cut[node]} if node in cut else boxes
+            total += steps * _statement(node, own, target, fused=fused, several=several)
+    return total
+
+
+def _statement(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target, *, fused: bool, several: bool) -> float:
+    """The price of a statement each time; `fused` with the one before it, or one of `several` in a step."""
+    match node.scan:
+        case _ if node.statement.tile is not None:
+            return _instances(node, node.statement.tile, boxes, target)
+        case Solve() as system:
+            return _system(system, node.axes, boxes, target)
+        case Factor() as factors:
+            return _factor(factors, node.axes, boxes, target)
+        case Span() as span:
+            return _ranges(node, span, boxes, target)
+        case _ if not node.axes:
+            return operations.single(target, element(node.statement, target), several=several)
+        case scan:
+            further = _continued(node, scan, boxes, target) if isinstance(scan, Recurrence | Filter) else 0.0
             elements, library = _elements(node, boxes, target), _matrices(node)
             each = operations.statement(target, elements, library=library, scatters=_scatters(node), fused=fused)
-            total += steps * (scan + each)
-        else:
-            total += steps * operations.single(target, element(node.statement, target), several=several)
-    return total
+            return further + each
 
 
 def _copies(body: Iterable[Node], boxes: Mapping[Loop, Box], target: Target) -> float:
