@@ -178,9 +178,10 @@ def scan_forms(
     else:
         each = max(min(target.launch + work * size.rows, target.scan * work * size.rows), target.least_launch)
     turned = target.gather * elements if size.innermost and size.rows > 1 else 0.0
+    around = 0.0 if size.inside else 2 * target.operation  # terms before it, and the store of what it makes
     found: dict[ScanForm, float] = {
         "associative": arrays * (target.scan * elements * work + levels * (_OF_A_LEVEL if size.inside else 1) * launch),
-        "in turn": steps(target, size.length / together, together * each) + turned,
+        "in turn": steps(target, size.length / together, together * each) + turned + around,
     }
     if cumulative:
         found["cumulative"] = max(target.scatter, target.scan) * elements + launch
