@@ -269,9 +269,9 @@ def stages_in_turn(target: Target, elements: float) -> float:
     return steps(target, elements, single(target, target.load + target.store + target.arith))
 
 
-def strip(target: Target, elements: float, width: int, work: float) -> float:
-    """The late part of a strip of `width` steps in one pass, which moves its elements once."""
-    return target.launch + elements * (target.store + target.load + width * work)
+def strip(target: Target, elements: float, count: int, work: float, bits: int) -> float:
+    """The late part of a strip of so many steps in one pass, which moves its elements, of so many bits, once."""
+    return target.launch + moved(target, elements) * width(bits) + elements * count * work
 
 
 def more_phases(target: Target, count: int, statements: int, whole: float, least: float) -> float:
