@@ -50,7 +50,6 @@ _INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
 
 _ENDLESS = 1 << 20  # steps of a loop that may end before: nobody waits for so many
 _LINE = 16  # elements of a cache line
-_UNROLLED = 32  # elements of a row up to which it is reduced in the code that computes it
 _COPIES = 15  # of one computation in another that XLA makes before it stores what is computed
 
 CallPrice = Callable[[tuple[int, ...]], float]  # of an instruction, for the shape of its first result
@@ -174,7 +173,7 @@ class _Block(Struct):
             return self.memory[key]
         t = self.target
         done = self._done(self._read(replace(value, wanted=False)).work)
-        if value.size == 1 and terms <= _UNROLLED:
+        if value.size == 1 and terms <= operations.UNROLLED_ROW:
             work = done + t.store
             self.price += operations.single(t, work, several=self.several) if self.inside else work
         else:
@@ -399,10 +398,10 @@ class _Block(Struct):
         terms, done = max(o.size for o in operands), 0
         shape, axes = _as_it_lies(operands[0], shape, axes)
         operands = [o.turned[0] if o.turned else o for o in operands]
-        if t.reductions_apart and not taken and prod(shape[a] for a in axes) > _UNROLLED:
+        if t.reductions_apart and not taken and prod(shape[a] for a in axes) > operations.UNROLLED_ROW:
             operands = [self.store(o) for o in operands]
         each = t.arith * terms
-        if t.reductions_apart and taken and not (self.inside and size == 1 and terms <= _UNROLLED):
+        if t.reductions_apart and taken and not (self.inside and size == 1 and terms <= operations.UNROLLED_ROW):
             value = operands[0]
             reads, done = ((value,), 0) if value.taken is None or value.wanted else value.taken
             operands = [self.store(o) if o.data else o for o in reads]
@@ -560,7 +559,7 @@ class _Block(Struct):
     ) -> float:
         """The price of one of some steps, or of several `together`; what is carried lies in memory."""
         kept = [replace(self.store(o), own=False) for o in operands[:consts]]
-        state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
+        state = [replace(self.store(o), own=True, updated=False) for o in operands[consts : consts + carried]]
         block = _Block(self.target, True, self.instructions, self.times * max(steps, 1.0))
         outputs = {v for v in jaxpr.outvars if not _is_literal(v)}
         block.several = sum(_size(v.aval) > 1 for v in jaxpr.outvars[:carried]) > 1

@@ -35,8 +35,9 @@ def steps(target: Target, count: float, each: float) -> float:
 
 
 def in_function(target: Target) -> Target:
-    """The target within loops that are compiled as one function, where no statement is a kernel of its own."""
-    return replace(target, launch=target.function_launch)
+    """The target within loops that are compiled as one function, where no statement is a kernel of its own, and loops
+    are functions no more."""
+    return replace(target, launch=target.function_launch, function=0)
 
 
 def unrolled(target: Target, count: float, together: int, statements: int) -> float:
@@ -116,6 +117,9 @@ def instances(target: Target, calls: float, read: float, stored: float, price: f
     return target.launch + calls * (read * target.load + stored * target.store if price is None else price)
 
 
+UNROLLED_ROW = 32  # elements of a row up to which it is reduced in the code that computes it
+
+
 def reduction(target: Target, terms: float, results: float, *, innermost: bool, columns: float) -> float:
     """A reduction of floats that a library does, besides its terms and the store of its results.
 
@@ -142,6 +146,8 @@ def factorization(target: Target, rows: float, times: float) -> float:
 # Scans ----------------------------------------------------------------------------------------------------------------
 
 ScanForm = Literal["associative", "blocks", "cumulative", "doubling", "in turn"]
+_OF_A_LEVEL = 6  # operations of an associative scan in a loop (measured: 0.1 us a level, an operation 0.015 to 0.02 us)
+UNROLLED_SCAN = 8  # steps of a scan of single elements in turn that are compiled as one
 FILTER_WIDTH = 32  # positions of a block of a filter
 
 
@@ -166,11 +172,16 @@ def scan_forms(
     work = target.load + target.store + 2 * target.arith
     launch = target.launch if size.inside else target.dispatch
     elements, levels = size.length * size.rows, log2(max(size.length, 2.0))
-    each = max(min(target.launch + work * size.rows, target.scan * work * size.rows), target.least_launch)
+    together = UNROLLED_SCAN if size.rows == 1 else 1
+    if together > 1:  # a step waits for the one before it
+        each = single(target, work)
+    else:
+        each = max(min(target.launch + work * size.rows, target.scan * work * size.rows), target.least_launch)
     turned = target.gather * elements if size.innermost and size.rows > 1 else 0.0
+    around = 0.0 if size.inside else 2 * target.operation  # terms before it, and the store of what it makes
     found: dict[ScanForm, float] = {
-        "associative": arrays * (target.scan * elements * work + levels * launch),
-        "in turn": steps(target, size.length, each) + turned,
+        "associative": arrays * (target.scan * elements * work + levels * (_OF_A_LEVEL if size.inside else 1) * launch),
+        "in turn": steps(target, size.length / together, together * each) + turned + around,
     }
     if cumulative:
         found["cumulative"] = max(target.scatter, target.scan) * elements + launch
@@ -241,9 +252,16 @@ def ranges_in_one_loop(target: Target, positions: float, statements: Iterable[tu
 # Forms of loops -------------------------------------------------------------------------------------------------------
 
 
-def stages_as_arrays(target: Target, stores: int, elements: float) -> float:
-    """Stages written out, each store of which is an array statement."""
-    return stores * target.launch + elements * (target.load + target.store + target.arith)
+def stages_as_arrays(target: Target, stores: int, elements: float, *, inside: bool, to_parts: bool) -> float:
+    """Stages written out, each store of which is an array statement, in a loop or not, or one `to_parts` of arrays."""
+    each = target.launch if inside else target.dispatch if to_parts else target.operation
+    return stores * each + elements * (target.load + target.store + target.arith)
+
+
+def stages_by_gathers(target: Target, count: float, stores: int, elements: float, gathered: float) -> float:
+    """A loop over so many stages, each store of which is an array statement that gathers some of what it reads."""
+    each = target.load + target.store + target.read_by_data * gathered
+    return steps(target, count, stores * target.launch) + elements * each
 
 
 def stages_in_turn(target: Target, elements: float) -> float:
@@ -251,9 +269,9 @@ def stages_in_turn(target: Target, elements: float) -> float:
     return steps(target, elements, single(target, target.load + target.store + target.arith))
 
 
-def strip(target: Target, elements: float, width: int, work: float) -> float:
-    """The late part of a strip of `width` steps in one pass, which moves its elements once."""
-    return target.launch + elements * (target.store + target.load + width * work)
+def strip(target: Target, elements: float, count: int, work: float, bits: int) -> float:
+    """The late part of a strip of so many steps in one pass, which moves its elements, of so many bits, once."""
+    return target.launch + moved(target, elements) * width(bits) + elements * count * work
 
 
 def more_phases(target: Target, count: int, statements: int, whole: float, least: float) -> float:

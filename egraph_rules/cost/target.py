@@ -37,8 +37,8 @@ class Target(Struct, frozen=True):
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements, `scalars` where a step has several, of which one
-    may copy what another one reads (XLA:CPU: 4 ns for a step that stores one element, 2 more for one of another array,
-    50 or more with such a copy); `least_launch`: the least that any statement
+    may copy what another one reads (XLA:CPU: 5 ns for a step, 3 more for each element that it stores, 50 or more with
+    such a copy); `least_launch`: the least that any statement
     costs, where each is a kernel of its own. `library_row`: a row of a triangular system or a factorization, which
     wait for each other. `sort`: an element that is sorted, for each time that halving its row takes. `library`: how
     many times `launch` a call of a library is, as for a product of two matrices or a triangular system.
@@ -85,6 +85,8 @@ class Target(Struct, frozen=True):
     of it (measured with XLA:CPU of JAX 0.10).
     `column`: an element of a column that a step of a loop reads, besides; a store to one is thrice that (measured: 1.2
     and 4 ns).
+    `near`: bytes that the nearest cache keeps from step to step, so that to go through them once for several steps
+    saves nothing (measured: bools of 128 x 128 take 0.24 us a step, in strips 0.4).
     `results_together`: whether results of a step that have as many elements are made by one statement.
     `unrolled`: the most steps of a loop that are worth compiling as one (XLA:CPU copies arrays to which two store).
     `function`: the most elements of a statement in a loop that is compiled as one function; 0 if none is.
@@ -163,6 +165,7 @@ class Target(Struct, frozen=True):
     reduction_columns: int = 1 << 62
     reduction_column: float = 0.0
     column: float = 1.0
+    near: int = 0
     function: int = 0
     function_launch: float = 0.0
     function_apart: float = 1.0
@@ -181,10 +184,12 @@ CPU = Target(
     reduction_columns=1 << 14,
     reduction_column=35.0,
     column=20.0,
+    near=32 << 10,
     product_of_batch=600.0,
     convolution_volume=25.0,
+    step=60.0,
     function=256,
-    function_launch=10.0,
+    function_launch=30.0,
     function_apart=0.25,
     short_reduction=8,  # 2 to 12 times as fast up to it, and no slower at 16, whatever the terms
 )

@@ -167,4 +167,4 @@ def _lowered(
     func: PrimFunc, checks: bool, target: Target, policy: Policy, normal: Nests | None = None
 ) -> FunctionWriter:
     nests = as_it_will_run(func, target, policy, checks, normal)
-    return FunctionWriter(nests.program, nests.planned, target, nests.facts)
+    return FunctionWriter(nests.program, nests.planned, nests.target, nests.facts)

@@ -451,7 +451,7 @@ class FunctionWriter:
         """A loop, or a phase of one."""
         loop = node.loop
         child = scope.child()
-        alone = not scope.in_function and is_one_function(node, self.plan.boxes, self.target, self.program.policy)
+        alone = not scope.in_function and is_one_function(node, self.plan.boxes, self.target)
         child.in_function |= alone
         child.loop_vars |= {loop.var}
         child.carried = frozenset(carried)

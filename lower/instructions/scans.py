@@ -9,15 +9,20 @@ loop each, sums over windows that double in length are fused passes, of which a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import prod
 from typing import TYPE_CHECKING
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.operations import ScanForm, ScanSize
 from egraph_rules.cost.target import Target
+from ir.analysis.dependence import Loop
 from ir.later import later
 from ir.nodes import Const
+from ir.traverse import free_vars
 from lower.analysis.deciding import cheapest
-from lower.nest.nodes import EXTREMES, Recurrence
+from lower.nest.element_prices import extent
+from lower.nest.nodes import EXTREMES, ArrayStatement, Box, Filter, Recurrence
 
 if TYPE_CHECKING:
     import jax.numpy as jnp
@@ -129,9 +134,24 @@ HELPERS = {
 }
 
 
+def scan_size(node: ArrayStatement, scan: Recurrence | Filter, boxes: Mapping[Loop, Box], target: Target) -> ScanSize:
+    """How long the scan of a statement is, and how many it has side by side."""
+    rows = prod(extent(boxes.get(loop), target) for loop in node.axes if loop is not scan.loop)
+    indices = node.statement.store.indices
+    innermost = bool(indices) and scan.loop.var in free_vars(indices[-1])
+    inside = len(node.axes) < len(node.statement.loops)
+    return ScanSize(extent(boxes.get(scan.loop), target), rows, innermost, inside)
+
+
 def form_of(scan: Recurrence, size: ScanSize, target: Target) -> ScanForm:
     """The form to write a scan in."""
     return cheapest("scan", forms(scan, size, target))
+
+
+def goes_in_turn(node: ArrayStatement, scan: Recurrence, boxes: Mapping[Loop, Box], target: Target) -> bool:
+    """Whether the scan of a statement is best a loop of its own, which may be part of a function."""
+    prices = forms(scan, scan_size(node, scan, boxes, target), target)
+    return scan.restart is None and min(prices, key=prices.__getitem__) == "in turn"
 
 
 def forms(scan: Recurrence, size: ScanSize, target: Target) -> dict[ScanForm, float]:

@@ -43,9 +43,8 @@ IF_CONVERSION = Form(
 )
 EXCHANGE = Form(
     "structure.exchange",
-    "if a > b: t = a; a = b; b = t  =  t = min(a, b); b = max(a, b); a = t",
-    "of two numbers that are exchanged where they are out of order the first is the smaller one then",
-    NUMBERS,
+    "if a > b: t = a; a = b; b = t  =  t = select(a > b, b, a); b = select(a > b, a, b); a = t",
+    "both are read before either is stored to, and where they are in order each is stored back",
 )
 DISJOINT_CASES = Form(
     "structure.disjoint_cases",
@@ -136,9 +135,10 @@ def as_choices(stmt: Stmt, policy: Policy) -> tuple[Stmt, ...] | None:
 
 
 def as_exchange(stmt: Stmt, temporary: Collection[Buffer], policy: Policy) -> Stmt | None:
-    """Two elements that a branch exchanges where they are out of order, as their extremes; None for other statements.
+    """Two elements that a branch exchanges where they are out of order, as choices; None for other statements.
 
-    What is kept meanwhile has a name, or is in a local, which must be a `temporary` one.
+    What is kept meanwhile has a name, or is in a local, which must be a `temporary` one. Of integers the choices are
+    extremes. Of floats they stay choices: an extreme heeds what is no number, which takes twice as long on CPUs.
     """
     if not isinstance(stmt, If) or not (isinstance(stmt.other, Seq) and not stmt.other.stmts):
         return None
@@ -152,15 +152,22 @@ def as_exchange(stmt: Stmt, temporary: Collection[Buffer], policy: Policy) -> St
     kept = next((h for h in held if second.value.same(h)), None)
     if kept is None or not held[kept].same(p):
         return None
-    smaller = as_extreme(Select(stmt.cond, q, p), policy)
-    larger = as_extreme(Select(stmt.cond, p, q), policy)
     moved = {p.buffer, q.buffer, *(h.buffer for h in held if isinstance(h, Load))}
-    if isinstance(smaller, Select) or isinstance(larger, Select) or moved & {r.buffer for r in _places(p, q)}:
+    if not _compares(stmt.cond, p, q) or moved & {r.buffer for r in _places(p, q)} or not policy.takes(EXCHANGE):
         return None
-    if not policy.may(EXCHANGE, p.dtype):
-        return None
+    chosen = (Select(stmt.cond, q, p), Select(stmt.cond, p, q))
+    one, other = chosen if p.dtype.is_float else (as_extreme(value, policy) for value in chosen)
     name = kept if isinstance(kept, Var) else Var(kept.buffer.name, kept.dtype)
-    return Let(name, smaller, Seq((replace(second, value=larger), replace(first, value=name))))
+    return Let(name, one, Seq((replace(second, value=other), replace(first, value=name))))
+
+
+def _compares(cond: Expr, p: Load, q: Load) -> bool:
+    """Whether a condition says which of two elements is the larger one."""
+    match cond:
+        case Binary(op=op, lhs=a, rhs=b) if op in _EXTREMES:
+            return (a.same(p) and b.same(q)) or (a.same(q) and b.same(p))
+        case _:
+            return False
 
 
 def _held(stmt: Stmt, temporary: Collection[Buffer]) -> tuple[dict[Var | Load, Load], list[Store]]:

@@ -82,7 +82,9 @@ def as_function(loop, again=False):
 _NO_PARTS = frozenset(
     ("jnp.einsum", "lax.linalg.triangular_solve", "lax.conv_general_dilated", "lax.optimization_barrier")
 )
-_HELPERS = frozenset(("truncdiv", "as_number", "first_best", "first_true", "last_best", "loop_until", "with_all_given"))
+_HELPERS = frozenset(
+    ("truncdiv", "as_number", "first_best", "first_true", "last_best", "loop_until", "with_all_given", "in_turn")
+)
 _METHODS = frozenset(("set", "add", "multiply", "min", "max", "get", "astype", "reshape"))
 
 

@@ -72,9 +72,7 @@ class Forms(InstructionForms):
         self.program.restore(kept)
         proposals = self.proposals()
         if changed != kept:  # what is inside of it is in terms of new arrays
-            proposals = (self._selected, self._at_once, self._skewed, self._over_nests)
-            if not self.target.function:  # nor is a loop of its steps a function that takes less
-                proposals = (self._scanned, *proposals)
+            proposals = (self._scanned, self._selected, self._at_once, self._skewed, self._over_nests)
             if changed[2] == kept[2]:  # what is inside has another order, and nothing that a new one would not have
                 proposals = (*proposals, self._reordered)
         for propose in proposals:
@@ -192,21 +190,22 @@ class Forms(InstructionForms):
         cut = split_at(group, level, self.new.position) if self.policy.takes(SPLITTING_AT_STEPS) else None
         for name, statements in (("another order", group), ("split at steps", cut)):
             found = None if statements is None else self._rescheduled(statements, level, pending)
-            if found is None or self._keeps_all_steps(found, arrays):
+            if found is None:
                 continue
-            if orders or self._made(found, arrays):
-                yield Alternative(name, self._price(found), partial(self._adopted, found, arrays, level, pending))
+            made = self._made(found, arrays)
+            nodes, left = self._contracted(found, [*arrays, *made])
+            if (orders or made) and not self._keeps_all_steps(nodes, left):
+                yield Alternative(name, self._price(nodes), partial(self._adopted, found, arrays, level, pending))
 
-    def _keeps_all_steps(self, nodes: tuple[Node, ...], arrays: list[Buffer]) -> bool:
+    def _keeps_all_steps(self, nodes: tuple[Node, ...], left: list[Buffer]) -> bool:
         """Whether a local has a place for each step of a loop, of open number, and is larger so than all that the
         program has: prices assume some number of steps, and callers may have a hundred times as many."""
-        nodes, left = self._contracted(nodes, [*arrays, *self._made(nodes, arrays)])
         inner = [*inner_statements(nodes)]
         steps = {loop.var for n in inner for loop in n.statement.loops if loop not in n.axes}
         for array in left:
             places = [p for n in inner for p in n.statement.places(array)]
             kept = [e for d, e in enumerate(array.shape) if any(free_vars(p[d]) & steps for p in places)]
-            if any(map(free_vars, kept)) and self._is_larger(array, kept, {*arrays, *left}):
+            if any(map(free_vars, kept)) and self._is_larger(array, kept, left):
                 return True
         return False
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from egraph_rules.cost import operations
-from egraph_rules.cost.operations import ScanSize
 from egraph_rules.cost.target import Target, instruction_cost
 from ir.analysis.dependence import Loop, Tile
-from ir.nodes import Binary, Const, Expr, Load
+from ir.nodes import Binary, Buffer, Const, Expr, Load
 from ir.traverse import free_vars, has_loads, loads
 from lower.instructions import scans
 from lower.nest.element_prices import element, extent, gathered, work
@@ -27,11 +27,17 @@ from lower.nest.nodes import (
     Span,
     Versions,
 )
-from lower.restructure.unrolling import factor
+from lower.restructure.unrolling import factor, is_one_function
 
 
-def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
-    """The price of nodes that run `steps` times."""
+def estimate(
+    nodes: Iterable[Node],
+    boxes: Mapping[Loop, Box],
+    target: Target,
+    steps: float = 1.0,
+    cut: Mapping[ArrayStatement, Mapping[Loop, Box]] = MappingProxyType({}),
+) -> float:
+    """The price of nodes that run `steps` times; statements that are `cut` have tighter boxes for their axes."""
     total, before, nodes = 0.0, None, list(nodes)
     several = len(nodes) > 1
     for node in nodes:
@@ -40,25 +46,58 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         if isinstance(node, SequentialLoop):
             times = steps * extent(boxes.get(node.loop), target)
             together = factor(node, boxes, target)
-            total += operations.steps(target, times / together, 0.0) + estimate(node.body, boxes, target, times)
+            inside = operations.in_function(target) if is_one_function(node, boxes, target) else target
+            each = operations.steps(target, times / together, 0.0) + times * _copies(node.body, boxes, target)
+            total += each + estimate(node.body, boxes, inside, times, cut)
         elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
             total += steps * target.launch + estimate(node.fast, boxes, target, steps)
-        elif node.statement.tile is not None:
-            total += steps * _instances(node, node.statement.tile, boxes, target)
-        elif isinstance(node.scan, Solve):
-            total += steps * _system(node.scan, node.axes, boxes, target)
-        elif isinstance(node.scan, Factor):
-            total += steps * _factor(node.scan, node.axes, boxes, target)
-        elif isinstance(node.scan, Span):
-            total += steps * _ranges(node, node.scan, boxes, target)
-        elif node.axes:
-            scan = _continued(node, node.scan, boxes, target) if isinstance(node.scan, Recurrence | Filter) else 0.0
+        else:
+            own = {**boxes, **cut[node]} if node in cut else boxes
+            total += steps * _statement(node, own, target, fused=fused, several=several)
+    return total
+
+
+def _statement(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target, *, fused: bool, several: bool) -> float:
+    """The price of a statement each time; `fused` with the one before it, or one of `several` in a step."""
+    match node.scan:
+        case _ if node.statement.tile is not None:
+            return _instances(node, node.statement.tile, boxes, target)
+        case Solve() as system:
+            return _system(system, node.axes, boxes, target)
+        case Factor() as factors:
+            return _factor(factors, node.axes, boxes, target)
+        case Span() as span:
+            return _ranges(node, span, boxes, target)
+        case _ if not node.axes:
+            return operations.single(target, element(node.statement, target), several=several)
+        case scan:
+            further = _continued(node, scan, boxes, target) if isinstance(scan, Recurrence | Filter) else 0.0
             elements, library = _elements(node, boxes, target), _matrices(node)
             each = operations.statement(target, elements, library=library, scatters=_scatters(node), fused=fused)
-            total += steps * (scan + each)
-        else:
-            total += steps * operations.single(target, element(node.statement, target), several=several)
+            return further + each
+
+
+def _copies(body: Iterable[Node], boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of copies of arrays to parts of which a step stores twice, where the second part is made of another."""
+    total, stored = 0.0, set[Buffer]()
+    for node in body if target.stores_copy else ():
+        if not isinstance(node, ArrayStatement) or not node.axes or node.scan is not None:
+            continue
+        statement, buffer = node.statement, node.statement.buffer
+        if not {o.var for o in node.axes} <= free_vars(*statement.store.indices):
+            continue  # sums are stored before
+        size = _size(buffer, target)
+        if prod(extent(boxes.get(o), target) for o in node.axes) >= size:
+            continue
+        if buffer in stored and any(r.buffer == buffer for r in statement.reads()):
+            total += operations.moved(target, size)
+        stored.add(buffer)
     return total
+
+
+def _size(buffer: Buffer, target: Target) -> float:
+    """About how many elements an array has."""
+    return prod(float(e.value) if isinstance(e, Const) else target.default_extent for e in buffer.shape)
 
 
 def _elementwise(node: Node) -> tuple[tuple[Expr, Expr], ...] | None:
@@ -104,11 +143,7 @@ def _matrices(node: ArrayStatement) -> bool:
 
 def _continued(node: ArrayStatement, scan: Recurrence | Filter, boxes: Mapping[Loop, Box], target: Target) -> float:
     """The price of a scan besides that of its terms."""
-    rows = prod(extent(boxes.get(loop), target) for loop in node.axes if loop is not scan.loop)
-    indices = node.statement.store.indices
-    innermost = bool(indices) and scan.loop.var in free_vars(indices[-1])
-    inside = len(node.axes) < len(node.statement.loops)
-    size = ScanSize(extent(boxes.get(scan.loop), target), rows, innermost, inside)
+    size = scans.scan_size(node, scan, boxes, target)
     if isinstance(scan, Filter):
         return operations.filter_in_blocks(target, size)
     return min(scans.forms(scan, size, target).values())

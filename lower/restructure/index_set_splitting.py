@@ -118,18 +118,9 @@ class _Cutter(Struct):
 
     def _price(self, nodes: Iterable[Node], phase: Phase | None, steps: float) -> float:
         """The price of nodes that run `steps` times in a phase."""
-        total = 0.0
-        for node in nodes:
-            own = {} if phase is None else phase.loops
-            if isinstance(node, SequentialLoop):
-                box = own.get(node.loop, self.boxes.get(node.loop))
-                times = steps * extent(box, self.target)
-                total += operations.steps(self.target, times, 0.0) + self._price(node.body, phase, times)
-            else:
-                axes = {} if phase is None or isinstance(node, Versions) else phase.axes.get(node, {})
-                boxes = ChainMap(dict(axes), dict(own), self.boxes)
-                total += estimate((node,), boxes, self.target, steps)
-        return total
+        if phase is None:
+            return estimate(nodes, self.boxes, self.target, steps)
+        return estimate(nodes, ChainMap(dict(phase.loops), self.boxes), self.target, steps, phase.axes)
 
     def _cut(self, node: SequentialLoop, around: Mapping[Var, Box], low: int, stop: int) -> Phase:
         """Some iterations of a loop, with what is known of what is in it."""

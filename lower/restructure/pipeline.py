@@ -37,7 +37,7 @@ from lower.restructure.loop_reversal import LOOP_REVERSAL, forward
 from lower.restructure.plan import PLANNING, plan
 from lower.restructure.stage_unrolling import STAGES, with_stages
 from lower.restructure.strip_mining import PERIODS
-from lower.restructure.unrolling import is_one_function
+from lower.restructure.unrolling import as_granted, is_one_function
 from lower.storage.columns import COLUMNS, in_columns
 from lower.storage.delinearization import DELINEARIZATION, unflatten
 from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
@@ -274,4 +274,4 @@ def normal_form(func: PrimFunc, target: Target, policy: Policy, checks: bool = F
         for known in (program, *([] if program.source is None else [program.source])):
             read = frozenset(known.func.buffers) - {s.buffer for s in known.statements}
             known.steady = SteadyElements(read, facts.told)
-    return Nests(program, target, facts)
+    return Nests(program, as_granted(target, policy), facts)

@@ -7,7 +7,7 @@ done for arrays that stages hand on to each other: where an array is only read, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -105,9 +105,10 @@ def _staged(stmt: Stmt, values: Mapping[Var, Expr], target: Target, names: set[s
             known = {**values, var: substitute_expr(value, values)}
             return replace(stmt, body=_staged(body, known if _plain(value) else values, target, names, times))
         case For(body=body):
-            if _hides(stmt, values):
+            hidden = _hidden_in(stmt, values)
+            if hidden:
                 steps = _steps(stmt, values, target, names)
-                if steps is not None and _pays(stmt, steps, target, times):
+                if steps is not None and _pays(stmt, steps, hidden, target, times):
                     return steps
             return replace(stmt, body=_staged(body, values, target, names, times * _times(stmt.extent, target)))
         case _:
@@ -136,11 +137,11 @@ def _without_names(stmt: Stmt) -> Stmt:
     return map_stmt(stmt, on_stmt=one)
 
 
-def _hides(loop: For, values: Mapping[Var, Expr]) -> bool:
-    """Whether a loop of few steps has places of an array that it stores to and reads, or loops in it, of which only
+def _hidden_in(loop: For, values: Mapping[Var, Expr]) -> int:
+    """How many places has a loop of few steps of arrays that it stores to and reads, or loops in it, of which only
     numbers for its variable make linear where they are."""
     if not (isinstance(loop.start, Const) and isinstance(loop.extent, Const) and 0 < loop.extent.value <= MAX_STEPS):
-        return False
+        return 0
     stored = buffers_written(loop.body)
     read = {e.buffer for e in all_exprs(loop.body) if isinstance(e, Load)}
     inner = dict(values)
@@ -149,7 +150,7 @@ def _hides(loop: For, values: Mapping[Var, Expr]) -> bool:
             inner[s.var] = substitute_expr(s.value, inner)
     places = [i for b, indices in accessed(loop.body) if b in stored & read for i in indices]
     places += [e for s in walk(loop.body) if isinstance(s, For) for e in (s.start, s.extent)]
-    return any(_hidden(substitute_expr(i, inner), loop.var) for i in places)
+    return sum(_hidden(substitute_expr(i, inner), loop.var) for i in places)
 
 
 def _hidden(index: Expr, var: Var) -> bool:
@@ -172,12 +173,46 @@ def _plain(value: Expr) -> bool:
     return value.dtype.is_integer and not has_loads(value)
 
 
-def _pays(loop: For, steps: Stmt, target: Target, times: float) -> bool:
-    """Whether array statements for each stage take less than a loop over single elements, both so many times."""
+def _pays(loop: For, steps: Stmt, hidden: int, target: Target, times: float) -> bool:
+    """Whether array statements for each stage take less than a loop over stages, both so many times.
+
+    A stage that reads nothing of what it stores is a gather in each step; any other goes through single elements."""
     stores = sum(isinstance(s, Store) for s in walk(steps))
     elements = times * _elements(steps, target)
-    arrays, in_turn = operations.stages_as_arrays(target, stores, elements), operations.stages_in_turn(target, elements)
-    return cheaper("stages written out", arrays, in_turn)
+    if not all(map(_reads_what_others_store, _parts(loop.body))):
+        arrays = operations.stages_as_arrays(target, stores, elements, inside=True, to_parts=False)
+        return cheaper("stages written out", arrays, operations.stages_in_turn(target, elements))
+    of_a_step = [s for s in walk(loop.body) if isinstance(s, Store)]
+    to_parts = any(loop.var in free_vars(*s.indices) for s in of_a_step)
+    arrays = operations.stages_as_arrays(target, stores, elements, inside=times > 1, to_parts=to_parts)
+    count, gathered = times * _times(loop.extent, target), hidden / max(len(of_a_step), 1)
+    gathers = operations.stages_by_gathers(target, count, len(of_a_step), elements, gathered)
+    return cheaper("stages written out", arrays, gathers)
+
+
+def _parts(body: Stmt) -> Sequence[Stmt]:
+    """What a stage does one after the other."""
+    while isinstance(body, Let | Alloc):
+        body = body.body
+    return body.stmts if isinstance(body, Seq) else (body,)
+
+
+def _reads_what_others_store(part: Stmt) -> bool:
+    """Whether a part of a stage reads no elements of what it stores to but those that it replaces, and some that have
+    another place along a dimension whatever the iteration."""
+    stored = [(s.buffer, s.indices) for s in walk(part) if isinstance(s, Store)]
+    read = [(e.buffer, e.indices) for e in all_exprs(part) if isinstance(e, Load)]
+    pairs = ((i, j) for buffer, i in stored for other, j in read if other == buffer)
+    return all(_alike(i, j) or _apart(i, j) for i, j in pairs)
+
+
+def _alike(stored: Sequence[Expr], read: Sequence[Expr]) -> bool:
+    return all(i.same(j) for i, j in zip(stored, read, strict=True))
+
+
+def _apart(stored: Sequence[Expr], read: Sequence[Expr]) -> bool:
+    between = [linear(i) - linear(j) for i, j in zip(stored, read, strict=True)]
+    return any(d.is_const and d.const != 0 for d in between)
 
 
 def _times(extent: Expr, target: Target) -> float:

@@ -109,7 +109,7 @@ def in_strips(
 ) -> Strips | None:
     """A loop around one array statement with several steps in a pass, the cheapest number; None for other loops."""
     found = _Steps.of(node, boxes)
-    if found is None:
+    if found is None or found.size() <= target.near:
         return None
     priced: dict[int, float] = {}
     for width in range(2, min(_WIDEST, found.count // 2) + 1):
@@ -154,6 +154,10 @@ class _Steps(Struct, frozen=True):
             if at:
                 fixed[load] = at
         return _Steps(node, leaf, axes, fixed, box.low.const, box.extent.const) if fixed else None
+
+    def size(self) -> int:
+        """How many bytes the buffer has."""
+        return prod(self.sizes()) * self.leaf.statement.buffer.dtype.bits // 8
 
     def sizes(self) -> list[int]:
         """The extents of the dimensions."""
@@ -227,9 +231,11 @@ class _Writer:
         strip, *rest = self.nodes()
         assert isinstance(strip, SequentialLoop)
         small = estimate(strip.body[: -self.width], self.boxes, target)
-        reads = sum(1 for e in (s.store.value, *s.guards) for _ in loads(e))
-        work = element(s, target) - target.store - reads * target.load
-        late = operations.strip(target, prod(self.steps.sizes()), self.width, work)
+        bits, read = s.buffer.dtype.bits, [load for e in (s.store.value, *s.guards) for load in loads(e)]
+        moved = target.store * operations.width(bits)
+        moved += sum(target.load * operations.width(load.buffer.dtype.bits) for load in read)
+        work = element(s, target) - moved
+        late = operations.strip(target, prod(self.steps.sizes()), self.width, work, bits)
         return operations.steps(target, self.whole, small + late) + estimate(rest, self.boxes, target)
 
     def _statement(self, loops: Sequence[Loop], axes: Sequence[Loop], store: Store) -> ArrayStatement:

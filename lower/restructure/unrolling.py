@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from math import prod
 
+from msgspec.structs import replace
+
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
@@ -19,8 +21,9 @@ from ir.dtypes import DType
 from ir.nodes import Buffer, Expr
 from ir.traverse import free_vars
 from lower.analysis.freedoms import Form, Policy
+from lower.instructions.scans import goes_in_turn
 from lower.nest.element_prices import extent
-from lower.nest.nodes import ArrayStatement, Box, Node, Plan, SequentialLoop, inner_statements
+from lower.nest.nodes import ArrayStatement, Box, Node, Plan, Recurrence, SequentialLoop, inner_statements
 
 FULL_UNROLLING = Form(
     "structure.full_unrolling",
@@ -142,21 +145,28 @@ def _own_elements(
     return all(load.indices in places.get(load.buffer, (load.indices,)) for load in statement.operands())
 
 
-def is_one_function(node: SequentialLoop, boxes: Mapping[Loop, Box], target: Target, policy: Policy) -> bool:
-    """Whether a loop is better compiled as one function on a target: all that a step does at once is short.
+def as_granted(target: Target, policy: Policy) -> Target:
+    """The target, without functions made of loops where a policy does not allow them.
 
     Operations that are compiled together may be rounded once, which strict floats do not allow."""
-    takes = policy.takes(LOOP_FUNCTIONS) and not policy.exact
-    return takes and 0 < _longest(node.body, boxes, target) <= target.function
+    return target if policy.takes(LOOP_FUNCTIONS) and not policy.exact else replace(target, function=0)
+
+
+def is_one_function(node: SequentialLoop, boxes: Mapping[Loop, Box], target: Target) -> bool:
+    """Whether a loop is better compiled as one function on a target: all that a step does at once is short."""
+    return target.function > 0 and 0 < _longest(node.body, boxes, target) <= target.function
 
 
 def _longest(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target) -> float:
-    """How many elements the longest of some statements has; infinity if one is no plain statement."""
+    """How many elements the longest of some statements has at once; infinity if one is no plain statement."""
     longest = 0.0
     for node in nodes:
         match node:
             case SequentialLoop(body=body):
                 longest = max(longest, _longest(body, boxes, target))
+            case ArrayStatement(scan=Recurrence() as scan) if goes_in_turn(node, scan, boxes, target):
+                at_once = [o for o in node.axes if o is not scan.loop]
+                longest = max(longest, prod((extent(boxes.get(o), target) for o in at_once), start=1.0))
             case ArrayStatement(scan=None, statement=s) if s.tile is None:
                 longest = max(longest, prod((extent(boxes.get(o), target) for o in node.axes), start=1.0))
             case _:

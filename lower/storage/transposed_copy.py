@@ -20,7 +20,7 @@ from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import has_loads, substitute_expr
 from lower.analysis.deciding import cheaper
-from lower.analysis.freedoms import Form, Policy
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.nest.element_prices import extent
 from lower.nest.nodes import (
@@ -46,7 +46,7 @@ TRANSPOSED_COPY = Form(
 )
 
 _Order = tuple[int, ...]
-_IsFunction = Callable[[SequentialLoop, Mapping[Loop, Box], Target, Policy], bool]
+_IsFunction = Callable[[SequentialLoop, Mapping[Loop, Box], Target], bool]
 
 
 def with_transposed_copies(program: Program, plan: Plan, target: Target, in_function: _IsFunction) -> Plan:
@@ -122,7 +122,7 @@ class _Turner(Struct, dict=True):
             launches = 1.0
         price = operations.transposed_copies(self.target, copies, launches)
         row = buffer.dtype.bits / 8 * prod(float(linear(d).const) for d in buffer.shape[1:])
-        inside = self.in_function(node, self.boxes, self.target, self.program.policy)
+        inside = self.in_function(node, self.boxes, self.target)
         saved = (as_written - found[best]) / times
         gain = GAIN * operations.taken_apart(self.target, saved, row, in_function=inside)
         return best if cheaper("transposed copy", price, gain) else None

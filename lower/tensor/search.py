@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct, field
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.engine import Engine, Row, kept
 from egraph_rules.engine.rounds import Program, Rounds
@@ -240,6 +241,9 @@ class _Extractor:
                 work += inside * masked * t.reduction_mask
                 if node.number & self.facts.innermost and self._spread(a):
                     work += inside * t.reduction_spread
+                if self.facts.floats is None:  # no library does it, which would repeat arrays along other axes
+                    apart = t.reductions_apart and inside > operations.UNROLLED_ROW * here
+                    return below + work + (self._formed(a) if apart else 0.0)
                 repeated = [self.size(r) for r in self._arrays(a) if r and r != self.axes[a]]
                 return below + work + t.reduction_repeated * max(repeated, default=0.0)
             case "Contract":

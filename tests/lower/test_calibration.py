@@ -299,11 +299,11 @@ def running(A: T.Buffer((5000,), "float32"), B: T.Buffer((5000,), "float32")):
 
 def test_lowering_follows_the_prices_that_are_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = compile(RUNNING)
-    assert "fori_loop" not in before.source
+    assert "in_turn(" not in before.source
     assert not any("prices" in line for line in before.report)
     assert keep(Calibration(replace(KNOWN, scan=1e6), UNIT, MACHINE, "2020-01-02")) == ""
     for source in (compile(RUNNING).source, emit(RUNNING)):
-        assert "fori_loop" in source
+        assert "in_turn(" in source
     assert "prices: measured on this machine on 2020-01-02" in compile(RUNNING).report
     assert compile(RUNNING, CPU).source == before.source  # prices that are given count as they are
     assert compile(RUNNING, CPU).report == before.report
@@ -312,7 +312,7 @@ def test_lowering_follows_the_prices_that_are_kept(folder: Path, capsys: pytest.
     script.write_text(to_script(RUNNING, header=True))
     assert main(["optimize", str(script), "--emit", "jax"]) == 0
     captured = capsys.readouterr()
-    assert "fori_loop" in captured.out
+    assert "in_turn(" in captured.out
     assert "measured on this machine" in captured.err
 
 

@@ -13,6 +13,7 @@ from tests.lowered import unwrapped
 PARAMS = (
     'A: T.Buffer((9,), "int32"), B: T.Buffer((9,), "int32"), P: T.Buffer((9,), "int32"), C: T.Buffer((9, 4), "int32")'
 )
+VECTORS = 'A: T.Buffer((9,), "float32"), B: T.Buffer((9,), "float32")'
 LOCAL = "s = T.alloc_buffer((1,), 'int32')\n{above}for i in range(8):\n    {first}if {cond}:\n        s[0] = A[i]\n        A[i] = B[i + 1]\n        B[i + 1] = s[0]\n    {last}"
 NAMED = "for i in range(8):\n    if {cond}:\n        s = {p}\n        {p} = {q}\n        {q} = s"
 
@@ -88,3 +89,11 @@ def test_two_names(then: str) -> None:
 )
 def test_other_branches(then: str) -> None:
     source(f"for i in range(8):\n    if A[i] > B[i + 1]:\n        {then}")
+
+
+def test_floats_are_chosen_by_one_comparison_also_where_they_are_strict() -> None:
+    func = read(VECTORS, NAMED.format(cond="A[i] > B[i]", p="A[i]", q="B[i]"))
+    kernel = compile(func, floats="strict")
+    assert "taken" not in kernel.source and "imum" not in kernel.source
+    values = np.array([3, np.nan, 1, -0.0, 0.0, np.inf, -1, np.nan, 2], np.float32)
+    assert_agrees(func, kernel, {"A": values, "B": values[::-1]}, rtol=0)

@@ -203,8 +203,10 @@ def test_few_elements_saved_are_not_worth_compiling() -> None:
 
 
 def test_what_together_stores_everywhere_is_not_cut() -> None:
-    func = read(PARTS)
-    assert emit_function(func, target=EAGER).source == emit_function(func, target=NEVER).source
+    func, eager = read(PARTS), replace(EAGER, scalar=1e4)
+    found = emit_function(func, target=eager)
+    assert "jnp.where(" in found.source
+    assert found.source == emit_function(func, target=replace(eager, phase=1e18)).source
 
 
 def test_a_window_is_padded_from_the_part_that_it_reads() -> None:

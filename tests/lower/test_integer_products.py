@@ -90,3 +90,18 @@ def f(A: T.Buffer((130, 120), "int32"), B: T.Buffer((120, 140), "int32"), C: T.B
     if largest > 1:
         a[:], b[:] = largest, largest - 1
         np.testing.assert_array_equal(np.asarray(kernel(A=a, B=b)[0]), a @ b)
+
+
+def test_counts_of_what_short_rows_hold_are_sums() -> None:
+    func = parse("""
+@T.prim_func
+def f(G: T.Buffer((500, 9, 9), "int32"), N: T.Buffer((500,), "int32")):
+    for g in range(500):
+        N[g] = 0
+        for r, c, k in T.grid(9, 9, 9):
+            if k > c and G[g, r, k] == G[g, r, c]:
+                N[g] = N[g] + 1
+""").funcs[0]
+    kernel = kernel_of(func)
+    assert_agrees(func, kernel, {"G": np.random.default_rng(0).integers(1, 10, (500, 9, 9)).astype(np.int32)})
+    assert "jnp.sum(" in kernel.source  # of short rows first: a product would store all terms

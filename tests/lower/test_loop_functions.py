@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import export
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc
@@ -133,3 +134,12 @@ def test_long_statements_and_products_are_no_parts_of_functions(params: str, bod
 def test_other_targets_have_no_such_functions() -> None:
     assert CPU.function > 0
     assert "as_function(" not in emit_function(read(*ENVELOPE), target=CPU.__class__("gpu")).source
+
+
+def test_scans_in_turn_are_part_of_a_function() -> None:
+    rows = 'A: T.Buffer((20, 30), "int32"), S: T.Buffer((20, 30), "int32")'
+    body = "for i in range(1, 20):\n    for j in range(1, 30):\n        S[i, j] = T.min(S[i, j - 1] + 2, S[i - 1, j] + A[i, j])"
+    func = read(rows, body)
+    kernel = compile(func, replace(CPU, gather=1e5))
+    assert "in_turn(" in kernel.source and "as_function(" in kernel.source
+    assert_agrees(func, kernel, small_numbers(func, 0))

@@ -365,6 +365,12 @@ def test_a_second_store_of_a_step_to_what_it_reads_copies_that() -> None:
     assert program_price(read(ROWS, parts)) > 20 * program_price(read(ROWS, whole))
 
 
+def test_loops_of_a_step_store_in_place() -> None:
+    steps, row = "for i in T.serial(1, 200):\n", "    for j in range(511):\n        M[i, j] = E[i, j] + M[i - 1, j]\n"
+    loop = "    for j in T.serial(1, 512):\n        M[i, j] = T.sin(M[i, j - 1]) * M[i - 1, j]"
+    assert program_price(read(ROWS, steps + row + loop)) < 20 * program_price(read(ROWS, steps + loop))
+
+
 def test_borders_of_each_row_stay_in_its_pass() -> None:
     body = """
 for i in T.serial(1, 200):

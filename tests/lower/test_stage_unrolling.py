@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
 from ir import interpret
@@ -106,8 +107,23 @@ def test_bits_as_sums_stay_in_their_dtype(op: str) -> None:
     place = f"T.cast(k {op} (T.int8(1) << q), 'int32'), i"
     loops = "for q in T.serial(T.int8(0), T.int8(7)):\n    for i in range(64):"
     func = read('k: T.int8, X: T.Buffer((128, 64), "int32")', f"{loops}\n        X[{place}] = X[{place}] * 2 + i")
-    staged = with_stages(func, CPU)
+    staged = with_stages(func, replace(CPU, dispatch=0.0))
     assert staged != func
     for k in (0, 64, 127):
         found, wanted = (interpret(f, k=np.int8(k), X=np.zeros((128, 64), np.int32)) for f in (staged, func))
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_stages_that_read_what_others_have_stored_are_a_loop_of_gathers() -> None:
+    table = """S = T.alloc_buffer((9, 256), "int32")
+for i in range(256):
+    S[0, i] = A[i]
+for k in range(1, 9):
+    for i in range(256):
+        S[k, i] = T.min(S[k - 1, i], S[k - 1, T.min(i + (1 << (k - 1)), 255)])
+for i in range(256):
+    B[i] = S[i % 9, i]"""
+    code = agreeing_source(read('A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")', table))
+    assert "fori_loop(1, 9, k_step" in code
+    in_place = table.replace("S[k - 1, T.min(", "S[k, T.max(255 - T.min(").replace("255)])", "255), 0)])")
+    assert "k_step" not in agreeing_source(read('A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")', in_place))

@@ -32,7 +32,7 @@ from lowered import read
 from profiles import few, some
 
 ROOT = Path(__file__).parent.parent.parent
-SMALL = replace(CPU, product_rows=2)  # blocks of few elements too
+SMALL = replace(CPU, product_rows=2, near=0)  # blocks and strips of few elements too
 EAGER = replace(SMALL, phase=0.0, section=0.0, launch=0.0, step=0.0)  # cuts short loops
 F = '"float32"'
 

@@ -21,12 +21,13 @@ from ir import PrimFunc, parse
 from ir.nodes import binary
 from ir.semantics.interpret import interpret_with_undef
 from ir.traverse import results_of
+from lower.emission.function import emit_function
 from lower.nest.silent_stores import LAWS
 from lower.runtime.kernel import Kernel
 from lowered import kernel_of
 from profiles import few, some
 
-DEAR = replace(CPU, name="dear", launch=1.0, step=0.0, load=20.0, store=20.0)  # several steps go in a pass early
+DEAR = replace(CPU, name="dear", launch=1.0, step=0.0, load=20.0, store=20.0, near=0)  # strips of few elements too
 N = 7
 WIDE = 16  # with room for several steps in a pass
 
@@ -442,3 +443,10 @@ def test_derivatives_and_batches_of_both_versions(low: float) -> None:
     several = jnp.stack([x, x - 0.1, x + 1])
     for row, one in zip(jax.vmap(ours)(several), several, strict=True):
         np.testing.assert_allclose(row, loops(one), rtol=1e-5)
+
+
+def test_steps_over_what_the_nearest_cache_holds_run_one_by_one() -> None:
+    func = read("int32", steps("T.min(X[i, j], T.max(X[i, k], X[k, j]))", 80), n=80)
+    for near, cut in ((80 * 80 * 4, False), (80 * 80 * 4 - 1, True)):
+        report = emit_function(func, target=replace(CPU, near=near)).report
+        assert any("strips of" in line for line in report) == cut

@@ -8,6 +8,7 @@ need not share.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import Struct, field
@@ -185,6 +186,21 @@ def names_of(node: ast.AST) -> set[str]:
 def all_names(function: ast.FunctionDef) -> set[str]:
     """All names of variables of a function, its parameters included."""
     return names_of(function) | {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.Lambda)
+
+
+def times_assigned(function: ast.FunctionDef, within: tuple[type[ast.AST], ...] = _FUNCTIONS) -> Counter[str]:
+    """How often each name is assigned: as a parameter, by statements, and by each mention in functions (or what else
+    is of the types `within`) inside of the function, where it stays as it is."""
+    found = Counter(a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg))
+    for part in (n for statement in function.body for n in ast.walk(statement)):
+        if isinstance(part, within):
+            found.update(n.id for n in ast.walk(part) if isinstance(n, ast.Name))
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            found[part.id] += 1
+    return found
 
 
 def is_none(node: ast.AST) -> bool:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ir.naming import fresh, unused
 from ir.script.plain.loops.counting import at_place
-from ir.script.plain.syntax.cells import all_names, names_of
+from ir.script.plain.syntax.cells import all_names, names_of, times_assigned
 from ir.script.scope import Source
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -88,19 +88,13 @@ def _is_own(node: ast.FunctionDef | ast.Lambda, name: str) -> bool:
 def _changing_tuples(node: ast.FunctionDef) -> dict[str, int]:
     """Names that are given tuples of one length each time, several times, and nothing else; and these lengths."""
     found: dict[str, list[int]] = {}
-    stores: dict[str, int] = {a.arg: 1 for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-    inner = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp)
+    stores = times_assigned(node, (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp))
     for part in (n for s in node.body for n in ast.walk(s)):
         match part:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple(elts=items)) if not _starred(items):
                 found.setdefault(name, []).append(len(items))
-            case _ if isinstance(part, inner):
-                for name in (n.id for n in ast.walk(part) if isinstance(n, ast.Name)):
-                    stores[name] = stores.get(name, 0) + 1
             case _:
                 pass
-        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
-            stores[part.id] = stores.get(part.id, 0) + 1
     return {
         name: lengths[0]
         for name, lengths in found.items()

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
-from ir.script.plain.syntax.cells import all_names, names_of
+from ir.script.plain.syntax.cells import all_names, names_of, times_assigned
 from ir.script.plain.syntax.counters import Renamed, late_parts
 from ir.script.scope import Source
 
@@ -57,20 +57,15 @@ class _Kinds:
         self.named: dict[str, str] = {}
         self.filled = _filled_in(node)
         values: dict[str, list[ast.expr]] = {}
-        stores: dict[str, int] = {a.arg: 1 for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        stores = times_assigned(node)
         for part in ast.walk(node):
             match part:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     values.setdefault(name, []).append(value)
                 case ast.AugAssign(target=ast.Name(id=name), op=op) if isinstance(op, _SET_OPERATORS):
-                    stores[name] = stores.get(name, 0) - 1
-                case ast.FunctionDef() | ast.Lambda() if part is not node:
-                    for inner in (n.id for n in ast.walk(part) if isinstance(n, ast.Name)):
-                        stores[inner] = stores.get(inner, 0) + 1  # which stays as it is there
+                    stores[name] -= 1
                 case _:
                     pass
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                stores[part.id] = stores.get(part.id, 0) + 1
         alone = {n: v for n, v in values.items() if stores[n] == len(v)}
         while more := {n: k for n, v in alone.items() if n not in self.named
                        and (k := next(filter(None, map(self.of, v)), ""))}:  # fmt: skip

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
-from ir.script.plain.syntax.cells import all_names
+from ir.script.plain.syntax.cells import all_names, times_assigned
 from ir.script.plain.syntax.keyed import Filled
 from ir.script.scope import Source
 
@@ -77,7 +77,6 @@ def _names(node: ast.FunctionDef) -> dict[str, int]:
     """Names of lists of lists that are empty at first, each assigned as such only; and of how many numbers items are
     that are tuples, or 0."""
     made: dict[str, int] = {}
-    stores: dict[str, int] = {a.arg: 1 for a in ast.walk(node.args) if isinstance(a, ast.arg)}
     items: dict[str, set[int]] = {}
     for part in ast.walk(node):
         match part:
@@ -87,13 +86,9 @@ def _names(node: ast.FunctionDef) -> dict[str, int]:
                 made[name] = made.get(name, 0) + 1
             case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Name(id=name)), attr="append"), args=[item]):
                 items.setdefault(name, set()).add(len(item.elts) if isinstance(item, ast.Tuple) else 0)
-            case ast.FunctionDef() | ast.Lambda() if part is not node:
-                for inner in (n.id for n in ast.walk(part) if isinstance(n, ast.Name)):
-                    stores[inner] = stores.get(inner, 0) + 1  # which stays as it is there
             case _:
                 pass
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-            stores[part.id] = stores.get(part.id, 0) + 1
+    stores = times_assigned(node)
     alone = {n for n, k in made.items() if stores[n] == k and items.get(n)}
     return {n: items[n].copy().pop() if len(items[n]) == 1 else 0 for n in alone}
 
