@@ -16,7 +16,7 @@ from egraph_rules.authoring.rule import BOOL, FLOAT, INTEGER, Defined, Kinds, Ru
 from ir.analysis.conditions import negate
 from ir.dtypes import DType, Kind
 from ir.floats import Floats
-from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Operand, Select, binary
+from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Operand, Select, Undef, binary
 from ir.operators import (
     COMMUTATIVE,
     DISTRIBUTIVE,
@@ -205,8 +205,17 @@ def shared_choice(expr: Expr, here: Here) -> Iterator[Expr]:
     if other is not None and (one is None or not one.cond.same(other.cond)):
         one = Select(other.cond, expr.lhs, expr.lhs) if _may_decide(other, expr.op, expr.lhs, here) else None
     if one is not None and other is not None:
-        arms = with_children(expr, (one.then, other.then)), with_children(expr, (one.other, other.other))
-        yield Select(one.cond, *arms)
+        yes = _computed(with_children(expr, (one.then, other.then)), here)
+        no = _computed(with_children(expr, (one.other, other.other)), here)
+        yield Select(one.cond, yes, no)
+
+
+def _computed(expr: Expr, here: Here) -> Expr:
+    """What an operation gives that has an arbitrary operand: nothing but zero may say what that is times zero."""
+    if not any(isinstance(e, Undef) for e in children(expr)):
+        return expr
+    found = here.contexts.value(here.facts, expr)
+    return expr if found is None else found
 
 
 def _choice(expr: Expr) -> Select | None:
@@ -242,7 +251,7 @@ def implied_operand(expr: Expr, here: Here) -> Iterator[Expr]:
         return
     decisive = expr.op == "or"
     for operand, other in ((expr.lhs, expr.rhs), (expr.rhs, expr.lhs)):
-        place = here.under(operand, decisive) if has_loads(other) else None
+        place = here.under(operand, decisive) if has_loads(other) and not has_loads(operand) else None
         if place is not None and place.truth(other) is decisive and here.decided(operand) and here.decided(other):
             yield other
             return
