@@ -254,7 +254,8 @@ class InstructionForms(ABC):
         parts = components(statements, ((e.source, e.sink) for e in edges))
         self.program.depth.update(depth)
         for part, own in zip(parts, edges_within(parts, edges), strict=True):
-            if any(e.level is not None and e.level <= level for e in own):
+            continued = len(part) > 1 and any(s.position in scans for s in part)  # by no scan, together with others
+            if continued or any(e.level is not None and e.level <= level for e in own):
                 if len(parts) == 1 or self.target.function:
                     return None  # where whole loops may be compiled as functions, a part of one seldom takes less
                 nodes += self.anew(part, level, pending)

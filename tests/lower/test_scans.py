@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from egraph_rules.cost.target import CPU, Target
+from egraph_rules.cost.target import CPU, GPU, Target
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.semantics.inputs import random_inputs
@@ -172,6 +172,18 @@ SCANS = {
 def test_a_step_that_goes_on_from_what_it_stored_is_not_one_step(value: str, order: str) -> None:
     for target in (CPU, EAGER, LEVELS, PASSES):
         check(read(VECTORS, f"{order}\n        B[j] = {value}"), target=target)
+
+
+@pytest.mark.parametrize("target", [CPU, EAGER, LEVELS, PASSES, GPU], ids=lambda t: t.name)
+@pytest.mark.parametrize("value", ["B[i - 1, j] + s[0]", "T.max(B[i - 1, j], s[0])", "B[i - 1, j] * 0.5 + s[0]"])
+def test_what_continues_along_both_axes_of_a_table_is_no_step_at_once(value: str, target: Target) -> None:
+    """The sum along a row, and that of those above it: of statements that need each other, none is a scan alone."""
+    params = 'A: T.Buffer((5, 6), "float32"), B: T.Buffer((6, 7), "float32")'
+    body = (
+        "for i in range(1, 6):\n    s = T.alloc_buffer((1,), 'float32')\n    s[0] = 0.0\n    for j in range(1, 7):\n"
+        f"        s[0] = s[0] + A[i - 1, j - 1]\n        B[i, j] = {value}"
+    )
+    check(read(params, body), target=target)
 
 
 @pytest.mark.parametrize(("params", "body"), some(SCANS.values(), 7), ids=SCANS.keys())
