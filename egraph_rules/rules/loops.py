@@ -226,8 +226,8 @@ def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 )
 def last_store(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Store after a loop what each iteration stores to one place, and nothing in the loop looks at."""
-    if not isinstance(stmt, For) or stmt.kind == "vectorized" or has_loads(stmt.extent):
-        return
+    if not isinstance(stmt, For) or stmt.kind == "vectorized" or has_loads(stmt.start) or has_loads(stmt.extent):
+        return  # what bounds read may be another value after the loop
     parts = stmt.body.stmts if isinstance(stmt.body, Seq) else (stmt.body,)
     for k, part in enumerate(parts):
         steady = isinstance(part, Store) and stmt.var not in free_vars(*part.indices)

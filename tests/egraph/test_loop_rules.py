@@ -583,6 +583,18 @@ def test_what_the_last_iteration_stores_in_one_place_is_stored_after_the_loop(bo
     assert ("c" not in inside) is bool(LAST[body])
 
 
+def test_the_last_iteration_is_that_of_the_bounds_before_the_loop() -> None:
+    func = read("""
+def f(P: T.Buffer((1,), "int32"), c: T.Buffer((1,), "int32")):
+    T.assume(P[0] >= 0 and P[0] < 9)
+    for i in range(P[0], P[0] + 4):
+        P[0] = (P[0] + 3) % 9
+        c[0] = i
+""")
+    for other, _ in optimize(func, k=4).variants:
+        assert assert_refines(func, other, np.random.default_rng(0)) > 0
+
+
 WINDOWS = {
     "O[i] = O[i] + A[j]": ("T.max(0, i - 2)", "T.min(20, i + 3)", "5"),
     "O[i] = O[i] + A[j] * 2.0": ("i", "T.min(i + 4, 20)", "4"),
