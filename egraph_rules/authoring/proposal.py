@@ -26,6 +26,7 @@ from ir.analysis.effects import Effects, Regions
 from ir.floats import Floats
 from ir.nodes import Alloc, Buffer, Const, Expr, For, Let, Seq, Stmt, Store, Var
 from ir.presburger import sets as pb
+from ir.traverse import all_exprs, free_vars
 
 T = TypeVar("T")
 Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]
@@ -48,6 +49,10 @@ class Here(Struct, frozen=True):
     def scope(self) -> tuple[Var, ...]:
         """Variables of the loops and lets around the place, outermost first."""
         return self.contexts.facts(self.facts).scope
+
+    def names(self, stmt: Stmt) -> dict[str, Var]:
+        """By name, the variables around the place and those that a statement there mentions."""
+        return {v.name: v for v in (*self.scope, *(v for e in all_exprs(stmt) for v in free_vars(e)))}
 
     @property
     def in_loop(self) -> bool:

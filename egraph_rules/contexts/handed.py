@@ -25,8 +25,9 @@ from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Sel
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.intervals import Range, combined
-from ir.presburger.polynomials import polynomial, summed
+from ir.presburger.polynomials import polynomial, summed, written
 from ir.program.calls import minus, plus
+from ir.program.edit import times
 from ir.traverse import (
     bound_var,
     buffers_written,
@@ -35,7 +36,6 @@ from ir.traverse import (
     free_vars,
     has_loads,
     has_undef,
-    is_const,
     loads,
     map_expr,
     reads,
@@ -260,9 +260,7 @@ def _counted(f: Facts, loop: For, now: Expr, defined: Collection[Buffer]) -> Con
     """What elements are that started at a value, or between which numbers, when the variable has come to `now`."""
     dtype, turns = loop.var.dtype, minus(now, loop.start)
     started = [
-        (b, v, r)
-        for (b, v), r in f.known.items()
-        if b.dtype is dtype and not (held.is_condition(b, v) or not _plain(v))
+        (b, v, r) for (b, v), r in f.known.items() if b.dtype is dtype and _plain(v) and not held.is_condition(b, v)
     ]
     count = pb.affine(turns)
     if not started or count is None or not dtype.is_signed:
@@ -297,7 +295,7 @@ def _reached(loop: For, buffer: Buffer, first: Expr, region: isl.Set, domain: is
         moved = _series(step, loop, now)
         fits = isinstance(moved, Binary) and _fits(moved.lhs, domain)  # the product, before it is halved
     else:
-        moved = _times(turns, step)
+        moved = times(turns, step)
         parts = [pb.affine(e) for e in (turns, moved)]
         fits = all(p is not None and domain.is_subset(pb.within(p, buffer.dtype)) for p in parts)
         fits = fits or all(_not_negative(e, domain) for e in (first, turns, step))
@@ -307,23 +305,14 @@ def _reached(loop: For, buffer: Buffer, first: Expr, region: isl.Set, domain: is
 
 def _series(step: Expr, loop: For, now: Expr) -> Expr | None:
     """The sum of `a * i + b` over the turns i of a loop before `now`."""
-    form = pb.affine(step)
-    if form is None or form.n_piece() != 1:
+    terms = polynomial(step)
+    slope = const(terms.get((loop.var,), 0), step.dtype)
+    rest = written({k: n for k, n in terms.items() if k != (loop.var,)}, step)
+    if loop.var in free_vars(rest):
         return None
-    names = {v.name: v for v in free_vars(step)}
-    (_, piece), *_ = form.get_pieces()
-    at = piece.find_dim_by_name(isl.dim_type.param, loop.var.name)
-    slope = piece.get_coefficient_val(isl.dim_type.param, at)
-    if not slope.is_int() or piece.dim(isl.dim_type.div):
-        return None
-    rest = pb.affine(minus(step, _times(const(slope.to_python(), step.dtype), loop.var)))
-    if rest is None:
-        return None
-    twice = plus(
-        _times(const(slope.to_python(), step.dtype), minus(plus(now, loop.start), const(1, step.dtype))),
-        _times(const(2, step.dtype), readback.expression(rest, names)),
-    )
-    return Binary("floordiv", _times(_tidied(twice), minus(now, loop.start)), const(2, step.dtype))
+    ends = minus(plus(now, loop.start), const(1, step.dtype))
+    twice = plus(times(slope, ends), times(const(2, step.dtype), rest))
+    return Binary("floordiv", times(_tidied(twice), minus(now, loop.start)), const(2, step.dtype))
 
 
 def _fits(expr: Expr, domain: isl.Set) -> bool:
@@ -338,12 +327,6 @@ def _not_negative(expr: Expr, domain: isl.Set) -> bool:
         return _not_negative(expr.lhs, domain) and _not_negative(expr.rhs, domain)
     value = pb.affine(expr)
     return value is not None and domain.is_subset(value.ge_set(pb.number(0)))
-
-
-def _times(a: Expr, b: Expr) -> Expr:
-    if isinstance(a, Const) and isinstance(b, Const):
-        return const(int(a.value) * int(b.value), a.dtype)
-    return b if is_const(a, 1) else a if is_const(b, 1) else Binary("mul", a, b)
 
 
 def _addend(stmt: Stmt, buffer: Buffer, region: isl.Set, domain: isl.Set) -> Expr | None:
@@ -363,9 +346,7 @@ def _addend(stmt: Stmt, buffer: Buffer, region: isl.Set, domain: isl.Set) -> Exp
             runs = count is not None and domain.is_subset(count.ge_set(pb.number(0)))
             if step is None or not runs or extent.dtype is not buffer.dtype:
                 return None
-            return (
-                _series(step, loop, plus(loop.start, extent)) if loop.var in free_vars(step) else _times(extent, step)
-            )
+            return _series(step, loop, plus(loop.start, extent)) if loop.var in free_vars(step) else times(extent, step)
         case Seq(stmts=parts):
             total: Expr | None = const(0, buffer.dtype)
             for part in parts:

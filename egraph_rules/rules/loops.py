@@ -149,7 +149,7 @@ def _gap(loop: For, here: Here) -> Sequence[Bounds] | None:
         inner.append(body.var.name)
         places, body = places.intersect(pb.loop_domain(body.var, body.start, body.extent).may), body.body
     idle = pb.forget(places.subtract(_useful(body)), inner)
-    scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
+    scope = here.names(loop)
     bounds = cut_around(idle, inside, loop.var, scope, here)
     if bounds is None or len(bounds) < 3:
         return None
@@ -271,7 +271,7 @@ def _one(loop: For, here: Here) -> tuple[Expr, Expr] | None:
 
 def _only(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
     """When there is a useful iteration, and which; None if there may be several, or none is ever."""
-    scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
+    scope = here.names(loop)
     line = pb.line(pb.forget(useful, pb.variables(useful) - {loop.var.name, *scope}), loop.var.name)
     if line is None or line.is_empty():
         return None
@@ -429,7 +429,7 @@ def least_range(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | N
     same = low.eq_set(was[0]).intersect(extent.eq_set(was[1]))
     if outer.is_subset(same) or max(low.n_piece(), extent.n_piece()) > _MAX_PIECES:
         return None
-    scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
+    scope = here.names(loop)
     first, count = (readback.expression(f.coalesce(), scope, outer) for f in (low, extent))
     return of_dtype(first, loop.var.dtype), of_dtype(count, loop.var.dtype)
 

@@ -303,7 +303,7 @@ def _at_positions(outer: For, inner: For, here: Here) -> For:
     """A loop over places in a tile as one over the positions in the whole, where its body names these alone."""
     dtype, around = inner.var.dtype, here.domain.intersect(_range(outer).may)
     places = around.intersect(_range(inner).may)
-    _, last = pb.bounds(pb.forget(places, pb.variables(places) - {inner.var.name}))
+    _, last = pb.bounds(pb.only(places, inner.var.name))
     if not _from_zero(inner) or last is None or dtype is not outer.var.dtype:
         return inner
     if not all(_counts(e, outer.var, inner.var, last + 1) for s in walk(inner.body) for e in stmt_exprs(s)):
@@ -325,7 +325,7 @@ def _joined(outer: For, inner: For, at: For, within: Stmt, here: Here) -> tuple[
         if not values.exact:
             return None
         domain = domain.intersect(values.may)
-    scope = {v.name: v for v in (*here.scope, at.var, *(v for e in all_exprs(outer) for v in free_vars(e)))}
+    scope = {**here.names(outer), at.var.name: at.var}
     domain = pb.forget(domain, pb.variables(domain) - scope.keys() - {outer.var.name})
     first, last = ends(domain, outer.var.name)
     if first is None or last is None or not domain.is_subset(first.eq_set(last)):

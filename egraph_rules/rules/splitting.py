@@ -285,7 +285,7 @@ def _window(loop: For, where: Expr, here: Here) -> Stmt | None:
     start, stop = _spelled_out(loop, (loop.start, _stop(loop)), here)
     values = pb.loop_domain(loop.var, loop.start, loop.extent)
     domain = here.domain.intersect(values.may)
-    first, last = pb.bounds(_only(domain, loop.var.name))
+    first, last = pb.bounds(pb.only(domain, loop.var.name))
     domain = domain.intersect(pb.condition(where).may)
     widest = None if first is None or last is None else (last - first + 1) // 2
     begins, stops = [*_bounds(start, "max")], [*_bounds(stop, "min")]
@@ -314,7 +314,7 @@ def _stop(loop: For) -> Expr:
 
 def _spelled_out(loop: For, exprs: Sequence[Expr], here: Here) -> list[Expr]:
     """Ends of a loop with what names were bound to in their place."""
-    scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
+    scope = here.names(loop)
     known = pb.forget(here.domain, pb.variables(here.domain) - scope.keys())
     found: dict[Var, Expr] = {}
     for var in free_vars(*exprs) & {*here.scope}:
@@ -344,12 +344,8 @@ def _from(base: Expr, var: Var, domain: isl.Set) -> tuple[Expr, int, int] | None
     if place is None or base.dtype is not var.dtype:
         return None
     moved = domain.intersect(pb.symbol(offset).eq_set(pb.symbol(var.name).sub(place)))
-    low, high = pb.bounds(_only(moved, offset))
+    low, high = pb.bounds(pb.only(moved, offset))
     return None if low is None or high is None else (base, low, high - low + 1)
-
-
-def _only(region: isl.Set, name: str) -> isl.Set:
-    return pb.forget(region, pb.variables(region) - {name})
 
 
 # Loops written out ----------------------------------------------------------------------------------------------------

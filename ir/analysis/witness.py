@@ -119,7 +119,7 @@ def _stop(loop: For) -> Expr:
 
 def _column(region: isl.Set, name: str) -> isl.Set:
     """The values that one variable takes in a params set, as a set of rank one."""
-    values = pb.line(pb.forget(region, pb.variables(region) - {name}), name)
+    values = pb.line(pb.only(region, name), name)
     assert values is not None, f"the set says something of {name}"
     return values
 

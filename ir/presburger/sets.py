@@ -540,6 +540,11 @@ def without(region: isl.Set, names: Iterable[str]) -> isl.Set:
     return forget(region, gone)
 
 
+def only(region: isl.Set, name: str) -> isl.Set:
+    """What a params set says of one variable."""
+    return forget(region, variables(region) - {name})
+
+
 def hull(region: isl.Set) -> isl.Set:
     """A region of one piece around another: what all pieces say, and the hull of what they say of bounds.
 
@@ -553,7 +558,7 @@ def hull(region: isl.Set) -> isl.Set:
 
 def extremes(region: isl.Set, name: str) -> tuple[int, int] | None:
     """The least and the greatest value of a variable in a region that bounds it; None where the region is empty."""
-    line = forget(region, variables(region) - {name})
+    line = only(region, name)
     if line.is_empty():
         return None
     line = line.move_dims(_SET, 0, _PARAM, line.find_dim_by_name(_PARAM, name), 1)

@@ -94,7 +94,7 @@ class Facts:
         def question() -> tuple[int | None, int | None]:
             where, elements = self._elements(read, axes, around)
             values = where.intersect(presburger.condition(Binary("eq", _VALUE, elements.named(expr))).may)
-            return presburger.bounds(presburger.forget(values, presburger.variables(values) - {_VALUE.name}))
+            return presburger.bounds(presburger.only(values, _VALUE.name))
 
         return presburger.within_budget(question, (None, None))
 

@@ -79,7 +79,7 @@ def span(expr: Expr, known: isl.Set) -> Span | None:
         if value is None:
             return None
         region = pb.forget(known.intersect(pb.symbol(_NAME).eq_set(value)), pb.variables(known))
-        line = pb.forget(region, pb.variables(region) - {_NAME})
+        line = pb.only(region, _NAME)
         if line.is_empty():
             return Span(0, -1)
         low, high = pb.bounds(line)

@@ -28,6 +28,7 @@ from lower.program.nodes import (
 
 _Ends = tuple[float, ...]  # of each dimension how far it is looked at; of those that are left out all is
 _ALL = float("inf")
+_FUNCTIONS = {"min": "jnp.minimum", "max": "jnp.maximum"}
 
 
 def narrowed(body: Sequence[JaxStmt]) -> tuple[JaxStmt, ...]:
@@ -41,17 +42,15 @@ def narrowed(body: Sequence[JaxStmt]) -> tuple[JaxStmt, ...]:
                 if update is None:
                     looks.forget(name)
                     looks.at(value)
-                elif looks.within(name, update[0]):
+                else:
                     items, how, added = update
                     part = Subscript(Name(name), items)
-                    stmt = assign(name, infix(part, "+", added) if how == "add" else call(_FUNCTIONS[how], part, added))
-                    looks.forget(name)
-                    looks.at(stmt.value)
-                else:  # what is beyond the update stays as it was
-                    looks.add(name, update[0])
-                    looks.at(update[2])
-                    for item in update[0]:
-                        looks.at(item)
+                    if looks.within(name, items):
+                        function = _FUNCTIONS.get(how)
+                        stmt = assign(name, call(function, part, added) if function else infix(part, "+", added))
+                        looks.forget(name)
+                    looks.at(part)  # what is beyond it stays as it was
+                    looks.at(added)
             case Return(value=value):
                 looks.at(value)
             case _:
@@ -59,9 +58,6 @@ def narrowed(body: Sequence[JaxStmt]) -> tuple[JaxStmt, ...]:
                     looks.whole(name)
         kept.append(stmt)
     return tuple(reversed(kept))
-
-
-_FUNCTIONS = {"min": "jnp.minimum", "max": "jnp.maximum"}
 
 
 class _Looks:

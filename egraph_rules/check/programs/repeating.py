@@ -7,6 +7,11 @@ from ir.dtypes import DType
 from ir.nodes import SKIP, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Unary, const, seq
 
 
+def _element(buffer: Buffer, index: Expr) -> Load:
+    """An element of the first row of all."""
+    return Load(buffer, (*(number(0) for _ in buffer.shape[1:]), index))
+
+
 def repeated_terms(w: Writer) -> Stmt:
     """Functions of elements of one loop, of shifted ones, in a triangle, in steps; of what the loops write, too."""
     w.dtype = DType.FLOAT32
@@ -14,14 +19,11 @@ def repeated_terms(w: Writer) -> Stmt:
     outer, inner = w.var("i"), w.var("j")
     sum_of_both = Binary("add", outer, inner)
 
-    def element(buffer: Buffer, index: Expr) -> Load:
-        return Load(buffer, (*(number(0) for _ in w.shape[1:]), index))
-
-    term: Expr = element(source, w.source.pick(outer, inner, inner, sum_of_both, sum_of_both))
+    term: Expr = _element(source, w.source.pick(outer, inner, inner, sum_of_both, sum_of_both))
     if w.source.flag(3):
-        term = term + element(w.read(), w.source.pick(inner, inner, sum_of_both))
+        term = term + _element(w.read(), w.source.pick(inner, inner, sum_of_both))
     term = Unary(w.source.pick("exp", "tanh", "exp", "abs"), term)
-    own = element(target, w.source.pick(outer, inner, number(0)))
+    own = _element(target, w.source.pick(outer, inner, number(0)))
     value = w.source.pick(own + term, own * w.constant() + term, term, Binary("max", own, term) * w.constant())
     body: Stmt = Store(target, own.indices, value)
     scope = Scope().binding(outer, 0, 2).binding(inner, 0, size - 1)
@@ -71,11 +73,8 @@ def tiles(w: Writer) -> Stmt:
     within = w.source.flag(2)  # places in a tile, else positions in the whole
     place = begin + inner if within else inner
 
-    def element(buffer: Buffer, index: Expr) -> Load:
-        return Load(buffer, (*(number(0) for _ in w.shape[1:]), index))
-
-    own = element(target, w.source.pick(place, place, number(0), number(length - 1) - place))
-    value = w.source.pick(element(source, place), own + element(source, place), own + element(target, place))
+    own = _element(target, w.source.pick(place, place, number(0), number(length - 1) - place))
+    value = w.source.pick(_element(source, place), own + _element(source, place), own + _element(target, place))
     loop = For(inner, number(0) if within else begin, end - begin, Store(target, own.indices, value))
     if w.source.flag(2):
         loop = For(middle, number(0), number(2), loop)
@@ -88,18 +87,15 @@ def unrolled_by_hand(w: Writer) -> Stmt:
     source, target, length = w.read(), w.written(), w.shape[-1]
     var, count = w.var("i"), w.source.integer(2, 3)
 
-    def element(buffer: Buffer, index: Expr) -> Load:
-        return Load(buffer, (*(number(0) for _ in w.shape[1:]), index))
-
     off, added, at_one_place = w.source.integer(0, 2), w.source.flag(), w.source.flag()
     places = [var * count + (k if w.source.flag(6) is False else off) for k in range(count)]
-    terms = [element(source, p) for p in places]
+    terms = [_element(source, p) for p in places]
     if at_one_place and w.source.flag():
-        own = element(target, number(0))
+        own = _element(target, number(0))
         total = w.source.pick(own + terms[0] + terms[1], own + (terms[0] + terms[1]), terms[0] + terms[1])
         body: Stmt = Store(target, own.indices, total if count == 2 else own + (terms[0] + terms[1] + terms[2]))
     else:
-        owns = [element(target, number(0) if at_one_place else p) for p in places]
+        owns = [_element(target, number(0) if at_one_place else p) for p in places]
         values = [own + term if added else term for own, term in zip(owns, terms, strict=True)]
         body = seq(*(Store(target, own.indices, value) for own, value in zip(owns, values, strict=True)))
     return For(var, number(0), number(length // count), body)
