@@ -527,6 +527,8 @@ class Accessor:
             at: dict[Var, Expr] = {a.var: const(k, a.var.dtype) for a, k in zip(axes, place, strict=True)}
             parts.append(self.load(name, shape, [substitute_expr(i, at) for i in indices]))
         rest = parts[0].axes
+        if any(p.axes != rest for p in parts):
+            return None  # one of them stands for all positions of an axis, as `k * i` does where k is 0
         names = [a.var for a in union(self.order, axes, rest)]
         before = names.index(axes[0].var)
         together = (*rest[:before], *axes, *rest[before:])

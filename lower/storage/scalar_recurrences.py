@@ -194,7 +194,8 @@ def _saved(s: Statement, body: Sequence[Statement], level: int, program: Program
             return None
         reader, value = makers[0], makers[0].store.value
     stores = [m for m in body if isinstance(value, Load) and m.buffer == value.buffer]
-    if not isinstance(value, Load) or not stores or any(map(has_loads, value.indices)):
+    whole = any(m.tile is not None for m in (s, reader, *stores))  # which store and read more than one element
+    if not isinstance(value, Load) or not stores or whole or any(map(has_loads, value.indices)):
         return None
     var = own[0].var
     return value if all(_after(m, reader, value, var, level) for m in stores) else None

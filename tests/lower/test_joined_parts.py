@@ -50,6 +50,13 @@ JOINED = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("place", ["k * i", "(k - 1) * (i - 5) + 5", "k * i // 2", "i + k * (i // 5)"])
+def test_windows_that_are_one_row_at_some_positions_are_looked_up(place: str) -> None:
+    params = 'A: T.Buffer((22, 12), "float32"), B: T.Buffer((3, 8, 12), "float32")'
+    func = read(params, f"for k, i, j in T.grid(3, 8, 12):\n    B[k, i, j] = A[{place}, j]")
+    assert_agrees(func, compile(func), small_numbers(func, 0))
+
+
 @pytest.mark.parametrize("name", JOINED)
 def test_parts_of_an_array_are_joined(name: str) -> None:
     body, form = JOINED[name]
