@@ -22,6 +22,7 @@ from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from egraph_rules.cost.whole import FUSED
+from egraph_rules.rules.lets import Names
 from ir.analysis import contents as held
 from ir.analysis.contents import reads
 from ir.nodes import (
@@ -557,7 +558,7 @@ def _always_read(stmt: Stmt, domain: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
 
 
 @rewrite(
-    law="A[i] = e; A[i] = f(A[i])  =  A[i] = f(e)   where f reads A[i] once, and no other element that may be A[i]",
+    law="A[i] = e; A[i] = f(A[i])  =  A[i] = f(e)   where f reads no other element that may be A[i]",
     because="nobody looks at the element between the two stores; where the second is under a condition, f is a choice",
 )
 def chained(stmt: Stmt, here: Here) -> Iterator[Stmt]:
@@ -566,30 +567,36 @@ def chained(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return
     first, second, *rest = flat(stmt)
     second = _always(second)
-    if not (isinstance(first, Store) and isinstance(second, Store)) or first.buffer != second.buffer:
+    if not isinstance(first, Store) or second is None or first.buffer != second.buffer:
         return
     element = Load(first.buffer, first.indices)
     if first.value.dtype is not element.dtype or not element.same(Load(second.buffer, second.indices)):
         return
     read = [e for i in (second.value, *second.indices) for e in walk_expr(i) if isinstance(e, Load)]
     own = [e for e in read if e.buffer == first.buffer]
-    once = sum(e.same(element) for e in own) == 1
-    if not once or not all(e.same(element) or _apart(e, element, here) for e in own):
+    times = sum(e.same(element) for e in own)
+    if not times or not all(e.same(element) or _apart(e, element, here) for e in own):
         return
-    value = map_expr(second.value, lambda e: first.value if e.same(element) else e)
-    yield seq(replace(second, value=value), *rest)
+    named = times > 1 and node_count(first.value) > 1
+    value = Names.of(stmt, here).new("value", element.dtype) if named else first.value
+    store = replace(second, value=map_expr(second.value, lambda e: value if e.same(element) else e))
+    yield seq(Let(value, first.value, store) if isinstance(value, Var) and named else store, *rest)
 
 
-def _always(stmt: Stmt) -> Stmt:
-    """A store under a condition as one that leaves the element as it is elsewhere."""
+def _always(stmt: Stmt, *conditions: Expr) -> Store | None:
+    """A store, under conditions as one that leaves the element as it is elsewhere; None if it is no such thing."""
     match stmt:
-        case If(cond=cond, then=Store(value=value) as store, other=other) if other == SKIP:
-            element = Load(store.buffer, store.indices)
-            if value.dtype is element.dtype and not isinstance(value, Undef):
-                return replace(store, value=Select(cond, value, element))
+        case If(cond=cond, then=then, other=other) if other == SKIP:
+            return _always(then, *conditions, *conjuncts_of(cond))
+        case Store(value=value) if conditions:
+            element = Load(stmt.buffer, stmt.indices)
+            if value.dtype is not element.dtype or isinstance(value, Undef):
+                return None
+            return replace(stmt, value=Select(reduce(partial(Binary, "and"), conditions), value, element))
+        case Store():
             return stmt
         case _:
-            return stmt
+            return None
 
 
 def _apart(a: Load, b: Load, here: Here) -> bool:

@@ -593,6 +593,21 @@ CASES = {
         C[i] = (A[i] * 2.0 + C[i - 1]) * A[0]
 """,
     ),
+    "what is changed at once under conditions is named, and stored once": Case(
+        VECTOR,
+        """
+    for i in range(2, 16):
+        C[i] = T.min(C[i - 1], A[i]) + 1.0
+        if A[i] > 0.0:
+            if A[i] < C[i]:
+                C[i] = T.min(C[i], C[i - 2])
+""",
+        """
+    for i in T.serial(2, 16):
+        value = T.min(C[i - 1], A[i]) + 1.0
+        C[i] = T.if_then_else(A[i] > 0.0 and A[i] < value, T.min(value, C[i - 2]), value)
+""",
+    ),
     "clamps that bits, dtypes and assumptions on data make needless": Case(
         TABLE,
         """
