@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -40,6 +40,7 @@ from ir.script.expressions import CALLS, MAX_DEPTH, ExprParser, dialect_name
 from ir.script.hints import ELSEWHERE, in_place_of, suggest_name
 from ir.script.kernels import Kernels, call_of
 from ir.script.scope import Constant, Scope, Source, View
+from ir.script.values import hashable
 from ir.syntax import python_syntax
 from ir.traverse import all_exprs, is_const, shape_vars
 
@@ -497,7 +498,7 @@ class FunctionParser:
     def _literal(self, node: ast.expr) -> object:
         """An attribute's value; what is no plain literal is kept as its text."""
         try:
-            value = _hashable(ast.literal_eval(node))
+            value = hashable(ast.literal_eval(node))
             same = ast.literal_eval(python_syntax(repr(value), "eval")) == value
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             same, value = False, None
@@ -551,7 +552,7 @@ class FunctionParser:
         down = len(call.args) == 3
         if not down and isinstance(first, int) and (rest[0] - first if rest else first) < 0:
             message = f"`{ast.unparse(call)}` is empty: its loop would never run"
-            hint = "to count down from 7 to 0, write `for k in range(8)` and 7 - k for the index"
+            hint = "to count down from 7 to 0, write `range(7, -1, -1)`"
             raise self.source.error("empty-loop", message, call, help=hint)
 
     def _grid(self, targets: list[ast.expr], call: ast.Call, node: ast.For, scope: Scope) -> Stmt:
@@ -600,7 +601,12 @@ class FunctionParser:
         if len(bounds) not in (1, 2) or (len(bounds) == 1 and "start" in named):
             message = f"{name} takes an extent, or start and stop, {len(bounds)} arguments given"
             raise self.source.error("arguments", message, call, help="as in T.serial(16) or T.serial(2, 16)")
-        start, extent = self.interval(parser, bounds, call)
+        down = step < 0
+        if down and len(bounds) == 1:
+            raise self.source.error("arguments", f"{name} counts down from a start, which is not given", call)
+        start, extent = self.interval(parser, bounds[::-1] if down else bounds, call)
+        if down:
+            start = parser.integers(bounds, "a loop bound", call)[0]
         if "annotations" in named:
             notes.update(self.dictionary(named["annotations"]))
         if "thread" in named:
@@ -608,14 +614,14 @@ class FunctionParser:
         return start, extent, step, tuple(notes.items())
 
     def _step(self, node: ast.expr, parser: ExprParser) -> int:
-        """A positive number."""
+        """A number of which the sign says whether a loop counts up or down."""
         if isinstance(node, ast.Constant) and node.value is None:
             return 1
         value = parser.value(node)
         step = value.value if isinstance(value, Const) and value.dtype.is_integer else value
-        if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+        if isinstance(step, bool) or not isinstance(step, int) or step == 0:
             hint = "loop over the number of iterations, and compute the value in the body"
-            raise self.source.error("unsupported", "the step of a loop is a number above zero", node, help=hint)
+            raise self.source.error("unsupported", "the step of a loop is a number other than zero", node, help=hint)
         return step
 
     def _strided(
@@ -630,23 +636,25 @@ class FunctionParser:
         """A loop over the number of steps, with a name for `start + steps * step`."""
         start, extent, step = bounds
         parser, span = ExprParser(self.source, scope), self.source.span(node.target)
-        dtype = extent.dtype
-        by = parser.typed(step, dtype, node.iter)
+        dtype, size = extent.dtype, abs(step)
+        by = parser.typed(size, dtype, node.iter)
         if isinstance(extent, Const):
-            trips: Expr = const(-(-int(extent.value) // step), dtype)
+            trips: Expr = const(-(-int(extent.value) // size), dtype)
         else:
-            trips = Binary("floordiv", Binary("add", extent, const(step - 1, dtype)), by, span)
+            up = Binary("add", extent, const(size - 1, dtype)) if size > 1 else extent
+            trips = Binary("floordiv", up, by, span) if size > 1 else extent
         count = Var(scope.fresh(f"{name}_step"), dtype, span)
         inner = Scope(scope.bindings, scope.taken | {count.name})
         var = Var(inner.fresh(name), dtype, span)
-        self.loops[var] = (start, extent)
+        first = start if step > 0 else Binary("add", Binary("sub", start, extent), const(1, dtype))
+        self.loops[var] = (first, extent)
         self._deeper(node)
         self._deeper(node)
         body = self.statements(node.body, inner.bind(name, var).inner())
         self.depth -= 2
-        steps = Binary("mul", count, by, span)
-        from_zero = is_const(start, 0)
-        value = steps if from_zero else Binary("add", start, steps, span)
+        steps = Binary("mul", count, by, span) if size > 1 else count
+        from_zero = step > 0 and is_const(start, 0)
+        value = steps if from_zero else Binary("add" if step > 0 else "sub", start, steps, span)
         return For(count, const(0, dtype), trips, Let(var, value, body, span), kind, notes, span)
 
     def interval(self, parser: ExprParser, bounds: list[ast.expr], node: ast.AST) -> tuple[Expr, Expr]:
@@ -681,18 +689,3 @@ class FunctionParser:
         for var, (_, start, extent) in zip(reversed(variables), reversed(ranges), strict=True):
             stmt = For(var, start, extent, stmt, kind, notes, span)
         return stmt
-
-
-def _hashable(value: object) -> object:
-    """Lists and dictionaries of an attribute as tuples, so that nodes stay hashable."""
-    match value:
-        case list() | tuple():
-            items: Iterable[object] = value
-            return tuple(_hashable(v) for v in items)
-        case dict():
-            pairs: Iterable[tuple[object, object]] = value.items()
-            return tuple((k, _hashable(v)) for k, v in pairs)
-        case set():
-            raise ValueError("a set has no stable text")
-        case _:
-            return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeGuard
 
 import ml_dtypes
@@ -287,3 +287,18 @@ def _rounds_to_infinity(value: int | float, dtype: DType) -> bool:
 def _shown(value: bool | int | float) -> str:
     wide = isinstance(value, int) and value.bit_length() > 256
     return f"a number of {value.bit_length()} bits" if wide and isinstance(value, int) else str(value)
+
+
+def hashable(value: object) -> object:
+    """Lists and dictionaries of an attribute as tuples, so that nodes stay hashable."""
+    match value:
+        case list() | tuple():
+            items: Iterable[object] = value
+            return tuple(hashable(v) for v in items)
+        case dict():
+            pairs: Iterable[tuple[object, object]] = value.items()
+            return tuple((k, hashable(v)) for k, v in pairs)
+        case set():
+            raise ValueError("a set has no stable text")
+        case _:
+            return value

@@ -357,6 +357,16 @@ def test_evaluating_may_fault() -> None:
     assert fault("T.evaluate(A[0] // A[2])\nB[0] = 1").code == "division-by-zero"
 
 
+@pytest.mark.parametrize("bounds", ["3, -1, -1", "3, 0, -2", "2, 1, -3", "0, 3, -1", "A[0], A[1], -2"])
+def test_loops_count_down(bounds: str) -> None:
+    expected: list[int | None] = [None] * 4
+    for count, i in enumerate(eval(f"range({bounds})", {"A": A})):
+        expected[i] = 10 * count + i
+    loop = f"for i in range({bounds}):\n    B[i] = 10 * n[0] + i\n    n[0] += 1"
+    body = f"n = T.alloc_buffer((1,), 'int32')\nn[0] = 0\n{loop}"
+    assert run(body) == expected
+
+
 def test_steps_can_be_limited() -> None:
     body = "for i in range(4):\n    for j in range(1000000):\n        B[i] = j"
     assert fault(body, max_steps=1000).code == "too-many-steps"
