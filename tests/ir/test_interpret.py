@@ -357,7 +357,7 @@ def test_evaluating_may_fault() -> None:
     assert fault("T.evaluate(A[0] // A[2])\nB[0] = 1").code == "division-by-zero"
 
 
-@pytest.mark.parametrize("bounds", ["3, -1, -1", "3, 0, -2", "2, 1, -3", "0, 3, -1", "A[0], A[1], -2"])
+@pytest.mark.parametrize("bounds", ["3, -1, -1", "3, 0, -2", "2, 1, -3", "0, 3, -1", "A[0], A[2], -2"])
 def test_loops_count_down(bounds: str) -> None:
     expected: list[int | None] = [None] * 4
     for count, i in enumerate(eval(f"range({bounds})", {"A": A})):
