@@ -24,6 +24,7 @@ from lower.array.views import Axis
 from lower.emission.cse_barrier import read_apart
 from lower.emission.descriptions import described, listed, loop_described, parameters_described
 from lower.emission.donation import Donate, donated_buffers
+from lower.emission.early_ends import EarlyEnd, early_end
 from lower.emission.in_place_conditional import Stepping, by_element, compiled_alone, condition_of, looped
 from lower.emission.layout_barrier import pinned
 from lower.emission.rows import is_large
@@ -88,7 +89,6 @@ from lower.program.passes import (
 )
 from lower.program.register_rotation import Handed
 from lower.program.registers import Step
-from lower.restructure.early_ends import EarlyEnd, early_end
 from lower.restructure.plan import begun_anew, own_locals
 from lower.restructure.statement_fusion import merged
 from lower.restructure.unrolling import is_one_function, steps_described, together

@@ -107,7 +107,8 @@ class Program(Struct):
     the program sees them with other dimensions, and `order` that in which it takes these first. `policy` says which
     freedoms its forms may take. `source` is the program as it was written, where this is another. `spoiled` has the
     names of buffers that may hold what is no number because undef went into it. `steady` are integers that
-    nothing stores to, with what is assumed of them.
+    nothing stores to, with what is assumed of them. Around statements at some positions, loops are steps `in_turn`,
+    though they carry nothing.
     """
 
     func: PrimFunc
@@ -124,6 +125,7 @@ class Program(Struct):
     source: Program | None = None
     spoiled: set[str] = field(default_factory=set[str])
     steady: SteadyElements | None = None
+    in_turn: set[tuple[int, Loop]] = field(default_factory=set[tuple[int, Loop]])
 
     @property
     def floats(self) -> Floats:
@@ -137,6 +139,18 @@ class Program(Struct):
     def renumber(self, statements: Iterable[Statement]) -> None:
         """Have these statements, in this order."""
         self.statements[:] = [replace(s, position=k) for k, s in enumerate(statements)]
+
+    def copy(self) -> Program:
+        """The same program, for a plan to change."""
+        return replace(
+            self,
+            statements=list(self.statements),
+            depth=dict(self.depth),
+            notes=list(self.notes),
+            names=set(self.names),
+            tiles=set(self.tiles),
+            raw=set(self.raw),
+        )
 
     def copied(self) -> tuple[dict[Buffer, int], set[Buffer], set[Buffer]]:
         """What plans change, to be restored."""

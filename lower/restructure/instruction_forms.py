@@ -116,9 +116,10 @@ class InstructionForms(ABC):
         return len(self.program.statements) + self.added
 
     def forced_in(self, statements: Iterable[Statement], ranges: Collection[Loop] | None = None) -> set[Loop]:
-        """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
+        """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges, and
+        those that are to run in turn."""
         ranges = self.ranges if ranges is None else ranges
-        forced: set[Loop] = set()
+        forced = {o for s in statements for o in s.loops if (s.position, o) in self.program.in_turn}
         for statement in statements:
             needed: set[Var] = set()
             for loop in reversed(statement.loops):

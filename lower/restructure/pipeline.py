@@ -33,6 +33,7 @@ from lower.nest.residues import RESIDUES, sum_residues
 from lower.nest.steady_conditions import STEADY_CONDITIONS, read_before
 from lower.nest.undef_products import UNDEF_PRODUCTS, absorb_undef
 from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING, phased
+from lower.restructure.interchange import places_in_turn
 from lower.restructure.loop_reversal import LOOP_REVERSAL, forward
 from lower.restructure.plan import PLANNING, plan
 from lower.restructure.stage_unrolling import STAGES, with_stages
@@ -110,6 +111,10 @@ def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Nests
     return lambda nests: replace(nests, plan=change(nests.program, nests.planned, nests.target))
 
 
+def _planned(nests: Nests, program: Program) -> Nests:
+    return replace(nests, program=program, plan=plan(program, nests.target))
+
+
 PASSES = (
     Pass(
         UNDEF_PRODUCTS,
@@ -179,7 +184,7 @@ PASSES = (
     Pass(
         PLANNING,
         "where all is known of statements; each alternative is taken where its price is lower",
-        lambda nests: replace(nests, plan=plan(nests.program, nests.target)),
+        lambda nests: _planned(nests, places_in_turn(nests.program, nests.target)),
     ),
     Pass(
         LOOP_REVERSAL,

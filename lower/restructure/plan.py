@@ -152,7 +152,15 @@ class _Scheduler(Forms):
         if reason is None:
             yield from self.schedule(group, level + 1, pending | {loop}, edges)
             return
+        if self._in_turn(group, loop):
+            rest = [e for e in edges if e.level is None or e.level > level]
+            yield SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
+            return
         yield from self.best(group, level, pending, edges, reason)
+
+    def _in_turn(self, group: Iterable[Statement], loop: Loop) -> bool:
+        """Whether a loop is one of steps for a group, whatever it carries."""
+        return any((s.position, loop) in self.program.in_turn for s in group)
 
     def _carried(self, group: list[Statement], level: int, edges: list[Edge]) -> str | None:
         """Why the loop at `level` must run in order; None when it may become an axis."""
@@ -160,6 +168,8 @@ class _Scheduler(Forms):
         if loop in self.forced_in(group):
             if loop not in self.boxes:
                 return "its bounds have no static limit"
+            if self._in_turn(group, loop):
+                return "each step takes one place of a window"
             return "bounds without static limit depend on it"
         inside = {s.position for s in group}
         for edge in sorted(edges, key=lambda e: e.dependence is None or e.dependence.kind != "flow"):

@@ -34,6 +34,7 @@ from lower.pallas.choice import PALLAS
 from lower.price.program import pricing
 from lower.restructure.blocking import BLOCKING
 from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING
+from lower.restructure.interchange import INTERCHANGE
 from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS
 from lower.restructure.stage_unrolling import STAGES
 from lower.restructure.statement_fusion import MERGED
@@ -54,7 +55,7 @@ WAYS: dict[str, Form] = {  # which form each of these is
     "split at steps": SPLITTING_AT_STEPS, "scans": SCANS, "search": SEARCHES, "wavefronts": SKEWING,
 }  # fmt: skip
 DECISIONS: dict[str, Form] = {  # which form a decision is about; its first way is to leave things as they are
-    "common loop": PERMUTATION, "steps in blocks": BLOCKING,
+    "places in turn": INTERCHANGE, "common loop": PERMUTATION, "steps in blocks": BLOCKING,
     "strips": STRIP_MINING, "phases": INDEX_SET_SPLITTING, "two versions": VERSIONING,
     "stages written out": STAGES, "pass of its own": MERGED, "layout": DIMENSION_ORDER,
     "keys as products": KEYS_AS_PRODUCTS,

@@ -18,7 +18,7 @@ from egraph_rules.cost.target import Target
 from ir.analysis.coverage import stores_to_all
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
-from ir.traverse import has_loads, substitute_expr
+from ir.traverse import free_vars, has_loads, substitute_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import atom, linear, to_expr
@@ -106,8 +106,13 @@ class _Turner(Struct, dict=True):
             return False
         if buffer in read_by_bounds(n.statement for n in body):
             return False
-        places = [i for n in body for i in n.statement.places(buffer)]
-        return all(node.loop.var in linear(i[-1]).terms and not any(map(has_loads, i)) for i in places)
+        var = node.loop.var
+        for n in body:
+            for place in n.statement.places(buffer):
+                along = free_vars(place[-1])
+                if var not in linear(place[-1]).terms or any(map(has_loads, place)) or along & {o.var for o in n.axes}:
+                    return False  # of a window, a step takes what lies together
+        return True
 
     def _order(self, buffer: Buffer, node: SequentialLoop, around: tuple[Loop, ...]) -> _Order | None:
         """The order of dimensions that a copy should have, if it is worth copying."""

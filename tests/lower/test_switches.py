@@ -96,6 +96,16 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         CPU,
     ),
     "structure.silent_stores": ("floyd_warshall", CPU),
+    "structure.interchange": (
+        (
+            'A: T.Buffer((90, 100), "float32"), B: T.Buffer((90, 80), "float32"), D: T.Buffer((90, 80), "float32")',
+            (
+                "for i, j in T.grid(90, 80):\n    D[i, j] = 0.0\n    for u in range(9):\n"
+                "        e = T.exp(B[i, j] * A[i, j + u])\n        D[i, j] = D[i, j] + e / (1.0 + e)"
+            ),
+        ),
+        CPU,
+    ),
     "structure.permutation": ("lu", CPU),
     "structure.splitting_at_steps": ("floyd_warshall", CPU),
     "structure.index_set_splitting": ("durbin", CPU),
