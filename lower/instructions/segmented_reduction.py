@@ -281,7 +281,7 @@ def bounded(
         deciding = free_vars(loop.start, loop.extent)
         rows = prod(extent(boxes.get(o), target) for o in inside[0].loops if o.var in deciding)
         length, work = extent(box, target), sum(element(s, target) for s in inside)
-        visited = length * (rows if any(_roomy(s, loop, deciding) for s in inside) else 1.0)
+        visited = length * (rows if any(_roomy(s, loop, deciding, depth) for s in inside) else 1.0)
         as_loop = operations.ranges_in_turn(target, rows, visited, work)
         as_mask = operations.ranges_under_masks(target, len(inside), rows * length, work)
         found = span(inside[0], loop, boxes, depth) if loop in over else None
@@ -305,11 +305,12 @@ def bounded(
     return masked, over, {loop for loop in one if not any(loop in s.loops and kept & {*s.loops} for s in statements)}
 
 
-def _roomy(statement: Statement, loop: Loop, deciding: Collection[Var]) -> bool:
+def _roomy(statement: Statement, loop: Loop, deciding: Collection[Var], depth: Mapping[Buffer, int]) -> bool:
     """Whether each range has elements of its own, up to the bounds of the loop: then there may be that many."""
     for load in (*statement.reads(), Load(statement.buffer, statement.store.indices)):
-        names = free_vars(*load.indices)
-        if loop.var in names and names >= {o.var for o in statement.loops if o.var in deciding}:
+        if loop.var in free_vars(*load.indices) and depends_on(load, statement.loops, depth) >= {
+            o.var for o in statement.loops if o.var in deciding
+        }:
             return True
     return False
 

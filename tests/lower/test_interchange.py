@@ -77,7 +77,8 @@ PROGRAMS = {
 def test_places_in_turn_keep_the_meaning(name: str) -> None:
     func = read(*PROGRAMS[name])
     rng = np.random.default_rng(0)
-    inputs = {b.name: rng.standard_normal([linear(d).const for d in b.shape]).astype(b.dtype.numpy) for b in func.buffers}
+    shapes = {b: [linear(d).const for d in b.shape] for b in func.buffers}
+    inputs = {b.name: rng.standard_normal(shape).astype(b.dtype.numpy) for b, shape in shapes.items()}
     asked = list[str]()
 
     def in_turn(name: str, prices: Sequence[float]) -> int:

@@ -143,6 +143,7 @@ MASKS = {
     "largest of padded rows": (PADDED + OUT, f"{HEAD}    y[i] = -9.0\n{LENGTH}        y[i] = T.max(y[i], A[i, p])"),
     "stores to padded rows": (PADDED + f'B: T.Buffer(({ROWS}, {WIDTH}), "float32")', f"{HEAD}{LENGTH}        B[i, p] = A[i, p] * 2.0\n        A[i, p] = x[p]"),
     "a local of each row": (PADDED + OUT, f'{HEAD}    s = T.alloc_buffer((1,), "float32")\n    s[0] = 0.0\n{LENGTH}        s[0] = s[0] + A[i, p] * x[p]\n    y[i] = s[0] - 1.0'),
+    "a local array of each row": (PADDED + OUT, f'{HEAD}    s = T.alloc_buffer(({WIDTH},), "float32")\n    y[i] = 0.0\n{LENGTH}        s[p] = A[i, p] * 0.5\n    for p in range(row[i]):\n        s[p] = s[p] + 1.0\n        y[i] = y[i] + s[p] * x[p]'),
     "a list with a count": (COUNTED, "for p in range(n[0]):\n    w[p] = v[p] + p"),
     "total of a list": (COUNTED, "for p in range(n[0]):\n    w[0] = w[0] + v[p]"),
     "several of a list": (COUNTED, "for p in T.serial(n[0], 30):\n    v[p] = v[p] * 2\n    w[p] = v[p] + w[p]"),
