@@ -25,6 +25,7 @@ from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.explain.decisions import Decision, decisions_of
 from egraph_rules.explain.derivation import Step, Trace, derive, legs
 from egraph_rules.explain.graphs import graphs_of
+from egraph_rules.rules.merging import rerolled, rerolled_sums
 from egraph_rules.rules.registry import active_rules, kept_rules, named
 from egraph_rules.search.encode import Expander
 from egraph_rules.search.erase import count_erased, erase, price_as_written
@@ -522,9 +523,12 @@ class _Session(Struct, dict=True):
         programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
         if search.budget.restarts:
-            ways = [(self._cheap_guards(), search.guarded), (self._dear_stores(), search.compact)]
+            targets = [(self._cheap_guards(), search.guarded), (self._dear_stores(), search.compact)]
             if any(r.instruction is not None for r in search.rules):
-                ways.append((self._free_calls(), search.called))
+                targets.append((self._free_calls(), search.called))
+            ways = [(Prices(target), store) for target, store in targets]
+            if any(self.expander.matches[r.name] for r in (rerolled, rerolled_sums)):
+                ways.append((Prices(search.target, registers=True), search.compact))
             for prices, store in ways:
                 for choice in extractor.priced(prices).choices(classes[self.roots[0]]):
                     kept.append((choice, self.roots[0], rebuilder.build(choice)))

@@ -48,9 +48,10 @@ Axis = tuple[Expr, Expr]  # an index, and the extent of its axis
 
 
 class Prices(Struct, frozen=True):
-    """The prices of a target, applied."""
+    """The prices of a target, applied; with `registers`, sums are kept in such while loops add to one place."""
 
     target: Target
+    registers: bool = False
 
     def program(self, stmt: Stmt) -> float:
         """Cost of a program."""
@@ -112,7 +113,12 @@ class Prices(Struct, frozen=True):
                 part = t.reduction_slice * self.weight(trips)
         elif t.store_slice and _in_part(zip(store.indices, store.buffer.shape, strict=True), trips):
             part = t.store_slice * max(self.weight(trips), self.elements(store.buffer))
-        return t.kernel + self.weight(trips) * (t.store + t.index * places + value) + part
+        cost = t.kernel + self.weight(trips) * (t.store + t.index * places + value) + part
+        if self.registers and accumulates(store):
+            named = {v.name for v in free_vars(*store.indices)}
+            once = self.weight(tuple(trip for trip in trips if trip.var in named))
+            cost -= (self.weight(trips) - once) * (t.store + t.load + t.index * places)
+        return cost
 
     def elements(self, buffer: Buffer) -> float:
         """How many elements a buffer has."""

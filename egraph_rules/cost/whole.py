@@ -52,7 +52,8 @@ def ranked(
 
     Of the programs found, those count that cost no more than the one given, and of large ones only the first few: the
     cheapest, and of the `compact` ones that with the fewest stores. Where others have fewer recurrences, which run in
-    turn, or compute more by instructions, as those that are `called` may, the cheapest of these counts too.
+    turn, or compute more by instructions, as those that are `called` may, the cheapest of these counts too, as does one
+    that is much shorter.
     """
     cheaper = [(cost, body) for cost, body in found if cost <= given[0] and body != given[1]]
     if cheaper:
@@ -65,7 +66,8 @@ def ranked(
         cheaper = [*cheaper[:1], few, *(p for p in cheaper[1:] if p[1] != few[1])]
     dearer = [p for p in found if p[0] > given[0]]
     cheaper += _without_turns([*dearer, *(p for p in called if p not in cheaper)], given)
-    cheaper += [p for p in _shorter(dearer, cheaper[0] if cheaper else given, given) if p not in cheaper]
+    short = _shorter([*found, *compact], cheaper[0] if cheaper else given, given)
+    cheaper = [*cheaper[:1], *short, *(p for p in cheaper[1:] if p not in short)]
     if not cheaper:
         return Ranking([given, *(p for p in found if p[1] != given[1])], [])
     most = max(STORES // max(_stores(given[1]), 1) - 1, 1)

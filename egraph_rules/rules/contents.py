@@ -578,6 +578,8 @@ def chained(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not times or not all(e.same(element) or _apart(e, element, here) for e in own):
         return
     named = times > 1 and node_count(first.value) > 1
+    if named and not here.defined(first.value):
+        return  # a name holds one value, and what is read twice may be any two
     value = Names.of(stmt, here).new("value", element.dtype) if named else first.value
     store = replace(second, value=map_expr(second.value, lambda e: value if e.same(element) else e))
     yield seq(Let(value, first.value, store) if isinstance(value, Var) and named else store, *rest)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
+from typing import TypeGuard
 
 import islpy as isl
 from msgspec import Struct, field
@@ -20,13 +21,33 @@ from egraph_rules.cost.prices import accumulates
 from egraph_rules.rules.cases import joined
 from egraph_rules.rules.loops import ends
 from egraph_rules.rules.splitting import stays_within, tidied
+from ir.analysis.contents import reads
 from ir.analysis.effects import Effects, Regions, clash, meeting
 from ir.analysis.legality import check_order
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.fold import fold
 from ir.naming import fresh
-from ir.nodes import SKIP, Assert, Assume, Binary, Buffer, Const, Expr, For, Let, Load, Seq, Stmt, Store, Var, const
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    const,
+)
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.polynomials import polynomial, summed, written
@@ -39,6 +60,7 @@ from ir.traverse import (
     free_vars,
     has_kind,
     has_loads,
+    is_const,
     map_stmt,
     seq,
     stmt_exprs,
@@ -426,6 +448,127 @@ def rerolled_sums(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             yield from _rolled(stmt, groups, here)
 
 
+@rewrite(
+    law="a = x; b = 0; (a += e; b += f); g(a + b)  =  a = x; (a += e; a += f); g(a)   where nothing else reads a or b",
+    because="the same terms are added in another order",
+    family="loops",
+    floats=Floats.REASSOCIATE,
+)
+def sums_joined(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Add up in one local what is added up in several that count together only, as in loops unrolled by hand."""
+    own, body = list[Buffer](), stmt
+    while isinstance(body, Alloc):
+        own.append(body.buffer)
+        body = body.body
+    sums = [_terms(e) for e in all_exprs(body) if isinstance(e, Binary) and e.op == "add"]
+    for read in {tuple(x for x in t if isinstance(x, Load) and x.buffer in own): None for t in sums}:
+        group = {x.buffer: x for x in read}
+        if len(group) < 2 or len(group) < len(read) or not _is_one_element(group, body):
+            continue
+        new = _Joined(group).statement(body)
+        if new is not None:
+            kept = [b for b in own if b not in group or b == read[0].buffer]
+            yield reduce(lambda inner, b: Alloc(b, inner), reversed(kept), new)
+
+
+def _is_one_element(group: Mapping[Buffer, Load], stmt: Stmt) -> bool:
+    """Whether some buffers of floats are accessed at one element each."""
+    loads = (e for e in all_exprs(stmt) if isinstance(e, Load))
+    stores = (Load(s.buffer, s.indices) for s in stores_in(stmt))
+    fixed = all(isinstance(i, Const) for e in group.values() for i in e.indices)
+    floats = len({b.dtype for b in group}) == 1 and all(b.dtype.is_float for b in group)
+    return fixed and floats and all(e.same(group[e.buffer]) for e in (*loads, *stores) if e.buffer in group)
+
+
+class _OtherwiseError(Exception):
+    """Something is done with one of several sums alone."""
+
+
+class _Joined:
+    """A statement in which the first one of several elements has the sum of all of them."""
+
+    def __init__(self, group: Mapping[Buffer, Load]) -> None:
+        self.group = group
+        self.first = next(iter(group.values()))
+        self.started = 0  # how often all of them are given their first values
+
+    def statement(self, stmt: Stmt) -> Stmt | None:
+        """The statement, or None if the elements do not only start together, add up, and count together."""
+        try:
+            new = self._inside(stmt)
+        except _OtherwiseError:
+            return None
+        return new if self.started else None
+
+    def _inside(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case Seq():
+                return self._sequence([*flat(stmt)])
+            case Store(buffer=buffer, value=value) if buffer in self.group:
+                terms = _terms(value)
+                rest = [t for t in terms if not t.same(self.group[buffer])]
+                if len(rest) != len(terms) - 1 or any(self._reads(t) for t in rest):
+                    raise _OtherwiseError
+                added = reduce(partial(Binary, "add"), [self.first, *rest])
+                return replace(stmt, buffer=self.first.buffer, indices=self.first.indices, value=added)
+            case Alloc(body=body) | Block(body=body) if not any(map(self._reads, stmt_exprs(stmt))):
+                return replace(stmt, body=self._inside(body))
+            case For(body=body, start=start, extent=extent):
+                return replace(stmt, start=self._expr(start), extent=self._expr(extent), body=self._inside(body))
+            case If(cond=cond, then=then, other=other):
+                return replace(stmt, cond=self._expr(cond), then=self._inside(then), other=self._inside(other))
+            case Let(value=value, body=body):
+                return replace(stmt, value=self._expr(value), body=self._inside(body))
+            case Store(indices=indices, value=value):
+                return replace(stmt, indices=tuple(map(self._expr, indices)), value=self._expr(value))
+            case _:
+                if any(map(self._reads, all_exprs(stmt))):
+                    raise _OtherwiseError
+                return stmt
+
+    def _sequence(self, parts: list[Stmt]) -> Stmt:
+        """A sequence; where all elements get their first values in it, the first one gets their sum."""
+        starts = {s.buffer: k for k, s in enumerate(parts) if self._starts(s)}
+        if not starts:
+            return seq(*map(self._inside, parts))
+        begin = min(starts.values())
+        values = [s.value for k, s in enumerate(parts) if isinstance(s, Store) and k == starts.get(s.buffer)]
+        more = [v for v in values if not is_const(v, 0)]
+        alone = any(self._knows(part, b) for b, k in starts.items() for part in parts[begin:k])
+        if starts.keys() != self.group.keys() or len(more) > 1 or alone or sum(map(self._starts, parts)) != len(starts):
+            raise _OtherwiseError
+        self.started += 1
+        first = Store(self.first.buffer, self.first.indices, more[0] if more else values[0])
+        rest = [p for k, p in enumerate(parts) if k >= begin and not self._starts(p)]
+        return seq(*map(self._inside, parts[:begin]), first, *map(self._inside, rest))
+
+    def _starts(self, stmt: Stmt) -> TypeGuard[Store]:
+        """Whether a statement gives one of the elements its first value."""
+        return isinstance(stmt, Store) and stmt.buffer in self.group and isinstance(stmt.value, Const)
+
+    def _knows(self, stmt: Stmt, buffer: Buffer) -> bool:
+        """Whether a statement reads or stores one of the elements."""
+        return buffer in {s.buffer for s in stores_in(stmt)} or any(buffer in reads(e) for e in all_exprs(stmt))
+
+    def _expr(self, expr: Expr) -> Expr:
+        """An expression that reads the first element in place of the sum of all."""
+        if not self._reads(expr):
+            return expr
+        if isinstance(expr, Binary) and expr.op == "add":
+            terms = _terms(expr)
+            own = [t for t in terms if isinstance(t, Load) and t.buffer in self.group]
+            if {t.buffer for t in own} == self.group.keys() and len(own) == len(self.group):
+                rest = [self._expr(t) for t in terms if t not in own]
+                return reduce(partial(Binary, "add"), [self.first, *rest])
+        if isinstance(expr, Load) and expr.buffer in self.group:
+            raise _OtherwiseError
+        return with_children(expr, tuple(map(self._expr, children(expr))))
+
+    def _reads(self, expr: Expr) -> bool:
+        """Whether an expression reads one of the elements."""
+        return not self.group.keys().isdisjoint(reads(expr))
+
+
 def _rolled(loop: For, groups: Sequence[Stmt], here: Here) -> Iterator[Stmt]:
     """The loop with an iteration for each of some statements that follow each other in it, if these are alike."""
     count = len(groups)
@@ -539,4 +682,4 @@ def _counts_within(dtype: DType, extent: Expr, here: Here) -> bool:
     return count is not None and here.domain.is_subset(count.ge_set(pb.number(dtype.min)))
 
 
-MERGING_RULES = (coalesced, tiles_joined, tiles_of_sums_joined, rerolled, rerolled_sums, merged)
+MERGING_RULES = (coalesced, tiles_joined, tiles_of_sums_joined, rerolled, rerolled_sums, sums_joined, merged)

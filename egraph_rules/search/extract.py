@@ -149,10 +149,10 @@ class Extractor(Struct, dict=True):
             self._lists[row.output] = (row.inputs[0], row.inputs[1])
         self._expressions()
 
-    def priced(self, target: Target) -> Extractor:
+    def priced(self, prices: Prices) -> Extractor:
         """An extractor of single programs from the same rows; prices of statements may differ, not of expressions."""
         other = copy(self)
-        other.target, other.prices, other.keep, other._choices = target, Prices(target), 1, {}
+        other.target, other.prices, other.keep, other._choices = prices.target, prices, 1, {}
         return other
 
     # Expressions: shortest paths over classes ------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from egraph_rules.rules.loops import around_gap
 from egraph_rules.rules.registry import active_rules
 from ir import PrimFunc, interpret, to_script
 from ir.errors import RuleError
-from ir.nodes import Binary, For, If, Stmt, Store
+from ir.nodes import Alloc, Binary, For, If, Stmt, Store
 from ir.testing.programs import programs
 from ir.traverse import all_exprs, walk
 from profiles import few, some
@@ -653,5 +653,30 @@ def test_loops_that_were_unrolled_by_hand_are_loops_again(body: str) -> None:
     assert (
         any(to_script(s.extent) == "16" for v, _ in found for s in walk(v.body) if isinstance(s, For)) is UNROLLED[body]
     )
+    for other, _ in found:
+        assert assert_refines(func, other, np.random.default_rng(1)) > 0
+
+
+STEP = "for i in range(8):\n        {0}[0] = {0}[0] + A[2 * i] * A[2 * i]"
+TWICE = "for i in range(8):\n        a[0] = a[0] + A[2 * i]\n        b[0] = b[0] + A[2 * i + 1]"
+SUMS = {
+    f"a[0] = 0.0\n    b[0] = 0.0\n    {TWICE}\n    O[0] = T.sqrt(T.abs(b[0] + a[0]))": True,
+    f"a[0] = 2.0\n    b[0] = 0.0\n    {TWICE}\n    O[0] = a[0] + 1.0 + b[0]\n    O[1] = a[0] + b[0]": True,
+    f"a[0] = 0.0\n    {STEP.format('a')}\n    b[0] = 0.0\n    {STEP.format('b')}\n    O[0] = a[0] + b[0]": True,
+    f"a[0] = 1.0\n    b[0] = 2.0\n    {TWICE}\n    O[0] = a[0] + b[0]": False,
+    f"a[0] = 0.0\n    b[0] = 0.0\n    {TWICE}\n    O[0] = a[0] - b[0]": False,
+    f"a[0] = 0.0\n    b[0] = 0.0\n    {TWICE}\n    O[0] = a[0] + b[0]\n    O[1] = b[0]": False,
+    f"b[0] = 0.0\n    {STEP.format('b')}\n    a[0] = 0.0\n    a[0] = a[0] + b[0]\n    O[0] = a[0] + b[0]": False,
+    f"a[0] = 0.0\n    b[0] = 0.0\n    {TWICE}\n    b[0] = b[0] * 0.5\n    O[0] = a[0] + b[0]": False,
+}
+
+
+@pytest.mark.parametrize("body", SUMS)
+def test_sums_that_count_together_only_are_one(body: str) -> None:
+    params = ", ".join(f'{name}: T.Buffer((18,), "float32")' for name in "AO")
+    local = "".join(f'    {name} = T.alloc_buffer((1,), "float32")\n' for name in "ab")
+    func = read(f"def f({params}):\n{local}    {body}")
+    found = optimize(func, k=8, rules=[r for r in all_rules() if r.name == "loops.sums_joined"]).variants
+    assert any(sum(isinstance(s, Alloc) for s in walk(v.body)) == 1 for v, _ in found) is SUMS[body]
     for other, _ in found:
         assert assert_refines(func, other, np.random.default_rng(1)) > 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from egraph_rules.check.programs.writer import Scope, Writer, number
 from ir.dtypes import DType
-from ir.nodes import SKIP, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Unary, const, seq
+from ir.nodes import SKIP, Alloc, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Unary, const, seq
+from ir.traverse import substitute
 
 
 def _element(buffer: Buffer, index: Expr) -> Load:
@@ -99,3 +100,38 @@ def unrolled_by_hand(w: Writer) -> Stmt:
         values = [own + term if added else term for own, term in zip(owns, terms, strict=True)]
         body = seq(*(Store(target, own.indices, value) for own, value in zip(owns, values, strict=True)))
     return For(var, number(0), number(length // count), body)
+
+
+def sums_apart(w: Writer) -> Stmt:
+    """Several sums that count together, or nearly so: of another start, in another order, or read alone."""
+    w.dtype = w.source.pick(DType.FLOAT32, DType.FLOAT32, w.dtype)
+    source, target, var, again = w.read(), w.written(), w.var("i"), w.var("t")
+    sums = [_element(Buffer(f"s{k}", (number(1),), w.dtype), number(0)) for k in range(w.source.integer(2, 3))]
+
+    def start(k: int) -> Stmt:
+        first = w.source.pick(0, 0, 0, 2) if k else w.source.pick(0, 1)
+        return Store(sums[k].buffer, sums[k].indices, const(first, w.dtype))
+
+    def step(k: int) -> Stmt:
+        term = _element(source, w.source.pick(var, var, number(k % 2)))
+        term = w.source.pick(term, term, term + w.constant(), term * sums[k] if w.source.flag(5) else term)
+        return Store(sums[k].buffer, sums[k].indices, sums[k] + term)
+
+    def steps(*which: int) -> Stmt:
+        return For(var, number(0), number(w.shape[-1]), seq(*map(step, which)))
+
+    every = range(len(sums))
+    started = [start(k) for k in every]
+    parts: list[Stmt] = w.source.pick(
+        [*started, steps(*every)],
+        [part for k in every for part in (started[k], steps(k))],
+        [part for k in reversed(every) for part in (started[k], steps(*range(k)) if k else steps(0))],
+    )
+    total = sums[0] + sums[1] if len(sums) == 2 else w.source.pick(sums[0] + sums[1] + sums[2], sums[0] + sums[1])
+    out = _element(target, w.source.pick(again, number(0)))
+    read = Store(target, out.indices, w.source.pick(total, total, total * w.constant(), total + sums[0]))
+    body = seq(*parts, read) if w.source.flag(4) is False else seq(read, *parts)
+    body = For(again, number(0), number(2), body) if w.source.flag() else substitute(body, {again: number(1)})
+    for element in sums:
+        body = Alloc(element.buffer, body)
+    return body
