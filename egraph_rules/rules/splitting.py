@@ -17,7 +17,6 @@ from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from egraph_rules.rules.affine import affine_form
 from egraph_rules.rules.loops import Bounds, cut_around, ends
-from ir.analysis.conditions import conjunction
 from ir.analysis.legality import carried
 from ir.dtypes import DType
 from ir.nodes import (
@@ -48,6 +47,7 @@ from ir.program.calls import of_dtype
 from ir.program.edit import plus
 from ir.program.edit import with_children as with_parts
 from ir.transform.loops.unroll import copies, iterations
+from ir.transform.loops.window import stop_of, window
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -282,34 +282,12 @@ def windowed(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 def _window(loop: For, where: Expr, here: Here) -> Stmt | None:
     """A loop over a window in place of one over a range that is a part of more than twice as much."""
-    start, stop = _spelled_out(loop, (loop.start, _stop(loop)), here)
-    values = pb.loop_domain(loop.var, loop.start, loop.extent)
-    domain = here.domain.intersect(values.may)
-    first, last = pb.bounds(pb.only(domain, loop.var.name))
-    domain = domain.intersect(pb.condition(where).may)
-    widest = None if first is None or last is None else (last - first + 1) // 2
-    begins, stops = [*_bounds(start, "max")], [*_bounds(stop, "min")]
-    named = sorted(free_vars(where) & {*here.scope}, key=lambda v: v.name)
-    moving = (e for e in (*begins, *stops, *named) if not free_vars(e).isdisjoint(here.scope))
-    windows = [w for w in (_from(end, loop.var, domain) for end in moving) if w is not None]
-    base, low, count = min(windows, key=lambda w: w[2], default=(start, 0, 0))
-    if not values.exact or count < 1 or (widest is not None and count > widest):
+    start, stop = _spelled_out(loop, (loop.start, stop_of(loop)), here)
+    found = window(loop, (start, stop), here.domain, here.scope, where)
+    if found is None:
         return None
-    dtype = loop.var.dtype
-    place = plus(plus(base, const(low, dtype)), loop.var)
-    within = here.domain.intersect(pb.loop_domain(loop.var, const(0, dtype), const(count, dtype)).may)
-    inside = here.at(within)
-    conds = [*(place >= e for e in begins), *(place < e for e in stops)]
-    guards = [c for c in conds if not within.is_subset(pb.condition(c).must)]
-    body = substitute(loop.body, {loop.var: place})
-    body = If(conjunction(guards), body, SKIP) if guards else body
-    return replace(loop, start=const(0, dtype), extent=const(count, dtype), body=tidied(body, {loop.var}, inside))
-
-
-def _stop(loop: For) -> Expr:
-    extent = loop.extent
-    whole = isinstance(extent, Binary) and extent.op == "sub" and extent.rhs.same(loop.start)
-    return extent.lhs if isinstance(extent, Binary) and whole else plus(loop.start, extent)
+    within = here.domain.intersect(pb.loop_domain(loop.var, found.start, found.extent).may)
+    return replace(found, body=tidied(found.body, {loop.var}, here.at(within)))
 
 
 def _spelled_out(loop: For, exprs: Sequence[Expr], here: Here) -> list[Expr]:
@@ -322,30 +300,6 @@ def _spelled_out(loop: For, exprs: Sequence[Expr], here: Here) -> list[Expr]:
         if first is not None and last is not None and known.is_subset(first.eq_set(last)):
             found[var] = of_dtype(readback.expression(last, scope, known), var.dtype)
     return [substitute_expr(e, found) for e in exprs]
-
-
-def _bounds(expr: Expr, op: str) -> Iterator[Expr]:
-    """The values of which the greatest or the least one is an end of a loop."""
-    match expr:
-        case Binary(op=found, lhs=a, rhs=b) if found == op:
-            yield from _bounds(a, op)
-            yield from _bounds(b, op)
-        case Binary(op="add" | "sub" as sign, lhs=Binary(op=found, lhs=a, rhs=b), rhs=c) if found == op:
-            yield from _bounds(Binary(sign, a, c), op)
-            yield from _bounds(Binary(sign, b, c), op)
-        case _:
-            yield expr
-
-
-def _from(base: Expr, var: Var, domain: isl.Set) -> tuple[Expr, int, int] | None:
-    """A place, how far from it the values of a variable begin, and over how many they go; None if that is open."""
-    place = pb.affine(base)
-    offset = f"{var.name}'"
-    if place is None or base.dtype is not var.dtype:
-        return None
-    moved = domain.intersect(pb.symbol(offset).eq_set(pb.symbol(var.name).sub(place)))
-    low, high = pb.bounds(pb.only(moved, offset))
-    return None if low is None or high is None else (base, low, high - low + 1)
 
 
 # Loops written out ----------------------------------------------------------------------------------------------------

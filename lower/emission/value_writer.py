@@ -11,9 +11,9 @@ from egraph_rules.cost.target import Target
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
-from ir.nodes import TRUE, Buffer, Const, Expr, Load, Select, Var, const
+from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Select, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import factors, free_vars, has_loads, loads, map_expr
+from ir.traverse import conjuncts_of, factors, free_vars, has_loads, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy
 from lower.analysis.linear_forms import number, to_expr
@@ -621,7 +621,15 @@ class ValueWriter:
                     return e
 
         allowed = self.job.op in (None, "add", "sub") and self.policy.may(MASKED, value.dtype)
-        return map_expr(value, one) if allowed else value
+        return map_expr(map_expr(value, one) if allowed else value, self._without_guards)
+
+    def _without_guards(self, e: Expr) -> Expr:
+        """A conjunction without guards of what fails at padding: `i > 0 and A[i - 1] == 2`."""
+        if not (isinstance(e, Binary) and e.op == "and" and has_loads(e)):
+            return e
+        parts = [*conjuncts_of(e)]
+        needed = self._needed(parts) if all(self._pending(load)[1] is None for load in loads(e)) else parts
+        return conjunction(needed) if len(needed) < len(parts) else e
 
     def _padded_unless(self, guards: Sequence[Expr], load: Load) -> bool:
         """Whether what a load finds is padding wherever one of the guards does not hold."""

@@ -41,7 +41,6 @@ from ir.nodes import (
     Store,
     Undef,
     Var,
-    const,
 )
 from ir.program.blocks import lower_blocks
 from ir.transform.calls.tensorize import Differs
@@ -353,8 +352,6 @@ class _Builder:
         if is_const(extent, 1) and not has_loads(start):
             self.visit(node.body, at.where(node.var, start))
             return
-        if _moves(start, extent, at.loops):
-            at, start = at.where(node.var, Binary("add", start, node.var)), const(0, node.var.dtype)
         self.visit(node.body, replace(at, loops=(*at.loops, Loop(node.var, start, extent, node.kind))))
 
     def _branch(self, node: If, at: _Place) -> None:
@@ -415,14 +412,6 @@ class _Builder:
         flag = Buffer(self.program.fresh("check"), (), DType.BOOL)
         self.program.checks.append(Check(flag, node))
         self._append(Store(flag, (), Binary("and", Load(flag, ()), cond), node.span), at, ("and", cond))
-
-
-def _moves(start: Expr, extent: Expr, loops: Iterable[Loop]) -> bool:
-    """Whether a loop runs as often in each iteration of those around it, from another place on: its variable counts
-    from zero then (loop normalization; Allen and Kennedy, 2002, section 4.3)."""
-    around = {o.var for o in loops}
-    fixed = not has_loads(extent) and not free_vars(extent) & around
-    return fixed and not has_loads(start) and bool(free_vars(start) & around)
 
 
 def _joined(stmts: Sequence[Stmt]) -> list[Stmt]:

@@ -83,8 +83,8 @@ def _windows(s: Statement, depth: int, boxes: Mapping[Loop, Box]) -> Iterator[Lo
     """Loops over places of windows of which a statement reads elements, and keeps what it makes of each place: there is
     one for each element that no slice gives. Of the two loops that an index is a sum of, it is the one that moves less.
 
-    What is stored as it is read takes no less to store in steps, nor do columns."""
-    stored, columns = free_vars(*s.store.indices), free_vars(*s.store.indices[-1:])
+    What is stored as it is read takes no less to store in steps, nor does what lies apart for each place."""
+    stored = {v: d for d, index in reversed([*enumerate(s.store.indices)]) for v in free_vars(index)}
     kept = {o.var: o for k, o in enumerate(s.loops) if k < depth or o.var in stored}
     combined = len(kept) < len(s.loops)
     for load in dict.fromkeys(load for e in (s.store.value, *s.guards) for load in loads(e)):
@@ -94,10 +94,12 @@ def _windows(s: Statement, depth: int, boxes: Mapping[Loop, Box]) -> Iterator[Lo
                 continue
             apart = free_vars(*(t for t in form.terms if not isinstance(t, Var)))  # in quotients: v - 17 * (v // 17)
             spans = {o: 0 if o.var in apart else c * boxes[o].extent.const for o, c in terms.items()}
-            place = min(terms, key=lambda o: spans[o])
+            place = min(terms, key=lambda o: (spans[o], boxes[o].extent.const))
             inner, outer = sorted(terms, key=lambda o: (terms[o], spans[o]))
             overlap = terms[outer] < terms[inner] * boxes[inner].extent.const  # others lie next to each other
-            if overlap and boxes[place].extent.const > 1 and place.var not in (columns if combined else stored):
+            along = outer if place is inner else inner
+            rows = place.var not in stored or (combined and stored[place.var] < stored.get(along.var, len(stored)))
+            if overlap and rows and boxes[place].extent.const > 1:
                 yield place
 
 

@@ -20,7 +20,8 @@ from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
 from ir.transform.loops.strip_mine import split_at_periods
 from ir.transform.loops.unroll import with_unrolled
-from lower.analysis.deciding import noted
+from ir.transform.loops.window import with_windows
+from lower.analysis.deciding import cheaper, noted
 from lower.analysis.freedoms import Form, Policy
 from lower.array.calls import without_bodies
 from lower.array.integer_facts import Facts
@@ -32,12 +33,13 @@ from lower.nest.normalize import Program, normalize
 from lower.nest.residues import RESIDUES, sum_residues
 from lower.nest.steady_conditions import STEADY_CONDITIONS, read_before
 from lower.nest.undef_products import UNDEF_PRODUCTS, absorb_undef
+from lower.restructure.estimate import estimate
 from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING, phased
 from lower.restructure.interchange import places_in_turn
 from lower.restructure.loop_reversal import LOOP_REVERSAL, forward
 from lower.restructure.plan import PLANNING, plan
 from lower.restructure.stage_unrolling import STAGES, with_stages
-from lower.restructure.strip_mining import PERIODS
+from lower.restructure.strip_mining import PERIODS, WINDOWS
 from lower.restructure.unrolling import as_granted, is_one_function
 from lower.storage.columns import COLUMNS, in_columns
 from lower.storage.delinearization import DELINEARIZATION, unflatten
@@ -109,6 +111,9 @@ def _by_prices(change: Callable[[Program, Target], None]) -> Callable[[Nests], N
 def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Nests], Nests]:
     """A pass that changes a plan."""
     return lambda nests: replace(nests, plan=change(nests.program, nests.planned, nests.target))
+
+
+_FAR = 4.0
 
 
 def _planned(nests: Nests, program: Program) -> Nests:
@@ -269,10 +274,26 @@ def form_of(
     return as_it_will_run(func, target, Policy(floats, without=without)).loops()
 
 
+def _in_windows(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
+    """A function with loops over windows, where its plan costs far less so.
+
+    What masks over whole dimensions become, such as products of matrices, prices of plans do not know; the search,
+    which has code priced, has this move as a rule.
+    """
+
+    def price(func: PrimFunc) -> float:
+        made = plan(normalize(func, policy=policy), target)
+        return estimate(made.nodes, made.boxes, target)
+
+    found = with_windows(func)
+    return found if found is not func and cheaper("windows", _FAR * price(found), price(func)) else func
+
+
 def normal_form(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Nests:
     """A function as guarded stores, loops and stages written out."""
     plain = with_unrolled(without_bodies(func, policy.floats))
     plain = split_at_periods(plain) if policy.takes(PERIODS) else plain
+    plain = _in_windows(plain, target, policy) if policy.takes(WINDOWS) else plain
     staged = with_stages(plain, target) if policy.takes(STAGES) else plain
     program, facts = normalize(staged, checks, policy), Facts(func, policy.floats)
     if not checks:  # a check may not rest on what it checks

@@ -38,6 +38,11 @@ PERIODS = Form(
     "for i in n * k: S(i)  =  for o in n: for i in k: S(o * k + i)   where S asks for i % k == c",
     "the iterations are the same, in the same order",
 )
+WINDOWS = Form(
+    "structure.windows",
+    "for i in max(a, u - w) .. min(b, u + w): S(i)  =  for r in 2 * w: if a <= u - w + r < b: S(u - w + r)",
+    "the iterations are the same, in the same order (loop normalization; Allen and Kennedy 2002)",
+)
 
 # Measured on two cores, 400 × 400: a pass with 8 steps costs what one with a single step does, with 16 four times that.
 _WIDEST = 8

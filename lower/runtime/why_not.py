@@ -38,7 +38,7 @@ from lower.restructure.interchange import INTERCHANGE
 from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS
 from lower.restructure.stage_unrolling import STAGES
 from lower.restructure.statement_fusion import MERGED
-from lower.restructure.strip_mining import STRIP_MINING
+from lower.restructure.strip_mining import STRIP_MINING, WINDOWS
 from lower.restructure.versioning import VERSIONING
 from lower.restructure.wavefront import SKEWING
 from lower.runtime.calibration import user_target
@@ -55,7 +55,7 @@ WAYS: dict[str, Form] = {  # which form each of these is
     "split at steps": SPLITTING_AT_STEPS, "scans": SCANS, "search": SEARCHES, "wavefronts": SKEWING,
 }  # fmt: skip
 DECISIONS: dict[str, Form] = {  # which form a decision is about; its first way is to leave things as they are
-    "places in turn": INTERCHANGE, "common loop": PERMUTATION, "steps in blocks": BLOCKING,
+    "windows": WINDOWS, "places in turn": INTERCHANGE, "common loop": PERMUTATION, "steps in blocks": BLOCKING,
     "strips": STRIP_MINING, "phases": INDEX_SET_SPLITTING, "two versions": VERSIONING,
     "stages written out": STAGES, "pass of its own": MERGED, "layout": DIMENSION_ORDER,
     "keys as products": KEYS_AS_PRODUCTS,

@@ -96,13 +96,30 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         CPU,
     ),
     "structure.silent_stores": ("floyd_warshall", CPU),
+    "structure.windows": (
+        (
+            'A: T.Buffer((100, 90), "float32"), B: T.Buffer((100,), "float32"), C: T.Buffer((100,), "float32")',
+            (
+                "for i in range(100):\n    for k in range(T.max(0, i - 3), T.min(100, i + 4)):\n"
+                "        B[i] = T.max(B[i], C[k])"
+            ),
+        ),
+        CPU,
+    ),
     "structure.interchange": (
         (
-            'A: T.Buffer((90, 100), "float32"), B: T.Buffer((90, 80), "float32"), D: T.Buffer((90, 80), "float32")',
-            (
-                "for i, j in T.grid(90, 80):\n    D[i, j] = 0.0\n    for u in range(9):\n"
-                "        e = T.exp(B[i, j] * A[i, j + u])\n        D[i, j] = D[i, j] + e / (1.0 + e)"
-            ),
+            'A: T.Buffer((90, 100), "float32"), B: T.Buffer((90, 80), "float32"), D: T.Buffer((90, 80), "int32")',
+            """for i, j in T.grid(90, 80):
+    B[i, j] = 1e30
+    D[i, j] = 0
+    for u in range(9):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for k in range(3):
+            s[0] = s[0] + T.abs(A[i, j + u + k] - A[i, j + k + 6])
+        if s[0] < B[i, j]:
+            B[i, j] = s[0]
+            D[i, j] = u""",
         ),
         CPU,
     ),
