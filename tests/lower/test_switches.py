@@ -293,7 +293,7 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     ),
     "structure.circular_buffers": (
         (VECTORS, "for i in T.serial(400):\n    A[i] = C[i % 50] * 0.5 + B[i]\n    C[i % 50] = A[i]"),
-        CPU,
+        EAGER,
     ),
     "structure.loop_function": ((VECTORS, "for i in T.serial(1, 400):\n    A[i] = T.sqrt(A[i - 1] + B[i])"), CPU),
     "structure.partial_unrolling": (
@@ -388,7 +388,10 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         CPU,
     ),
     "structure.shared_functions": (
-        (VECTORS, "for i in range(398):\n    B[i] = T.tanh(A[i]) + T.tanh(A[i + 1]) * T.tanh(A[i + 2])"),
+        (
+            'A: T.Buffer((9000,), "float32"), B: T.Buffer((9000,), "float32")',
+            "for i in range(8998):\n    B[i] = T.tanh(A[i]) + T.tanh(A[i + 1]) * T.tanh(A[i + 2])",
+        ),
         CPU,
     ),
     "structure.columns": (
