@@ -36,6 +36,7 @@ KEYS_AS_PRODUCTS = Form(
 )
 MOST = 1 << 25  # elements of a table for all steps
 FEWEST_ROWS = 16  # that are stored to by the same keys: a product with them reads each truth as often
+_SCATTERED = 0.5  # of what a scatter costs: measured on CPU, 1.1 to 2 ns for an element, a comparison 0.1 to 0.17
 _STORED = 0.25  # of what a store by data takes where it stands alone: measured on CPU, 0.4 to 1 ns in rows of sums
 
 
@@ -86,28 +87,31 @@ def keys_as_products(program: Program, target: Target) -> None:
     """Let sums by few keys, the same for many rows, go over all keys where products take less than stores by data."""
     for k, s in enumerate(program.statements):
         if s.update is not None and s.update[0] == "add" and program.policy.may(KEYS_AS_PRODUCTS, s.buffer.dtype):
-            found = _product(s, program, target)
-            program.statements[k] = s if found is None else found
+            program.statements[k] = _over_few_keys(s, program, target)
 
 
-def _product(s: Statement, program: Program, target: Target) -> Statement | None:
+def _over_few_keys(s: Statement, program: Program, target: Target) -> Statement:
+    """A sum by keys over all of them, where that is cheaper, or as it is."""
     by_data = [d for d, i in enumerate(s.store.indices) if has_loads(i)]
-    if len(by_data) != 1 or not s.buffer.dtype.is_float or s.tile is not None or s.guards or s.update is None:
-        return None
+    if len(by_data) != 1 or s.tile is not None or s.guards:
+        return s
     (dim,) = by_data
-    if dim == 0:
-        return None  # rows as wholes are stored fast
     key, size = s.store.indices[dim], linear(s.buffer.shape[dim])
-    rows = free_vars(*(i for d, i in enumerate(s.store.indices) if d != dim)) - free_vars(key)
-    extents = [linear(o.extent) for o in s.loops if o.var in rows]
-    sums = [o for o in s.loops if o.var in free_vars(key) and o.var not in rows]
-    if not (size.is_const and sums and extents and all(e.is_const for e in extents)):
-        return None
+    own = {o.var for o in s.loops[: program.depth.get(s.buffer, 0)]}
+    kept = own | free_vars(*(i for d, i in enumerate(s.store.indices) if d != dim))
+    sums = [o for o in s.loops if o.var in free_vars(key) and o.var not in kept]
     beside = [o for o in program.statements if o is not s and any(k in o.loops for k in sums)]
     looked_at = reads(s.buffer, key) or any(s.buffer in o.buffers() for o in beside)
-    if prod(e.const for e in extents) < FEWEST_ROWS or looked_at:
-        return None
-    if not cheaper("keys as products", size.const * target.contraction, _STORED * target.store_by_data):
-        return None
+    if looked_at or not sums or not size.is_const:
+        return s
     keys = Loop(Var(program.fresh("key"), key.dtype), const(0, key.dtype), const(size.const, key.dtype))
-    return _at_its_key(s, dim, keys)
+    found = _at_its_key(s, dim, keys)
+    if kept and kept <= free_vars(key):  # each row has keys of its own, which are compared one by one
+        each = size.const * (4 * target.load + 3 * target.arith)
+        return found if cheaper("keys one by one", each, _SCATTERED * target.scatter) else s
+    rows = [linear(o.extent) for o in s.loops if o.var in kept - free_vars(key)]
+    if dim == 0 or not s.buffer.dtype.is_float or not rows or not all(e.is_const for e in rows):
+        return s  # rows as wholes are stored fast
+    few = prod(e.const for e in rows) < FEWEST_ROWS
+    products = size.const * target.contraction, _STORED * target.store_by_data
+    return s if few or not cheaper("keys as products", *products) else found

@@ -98,7 +98,7 @@ def _windows(s: Statement, depth: int, boxes: Mapping[Loop, Box]) -> Iterator[Lo
             inner, outer = sorted(terms, key=lambda o: (terms[o], spans[o]))
             overlap = terms[outer] < terms[inner] * boxes[inner].extent.const  # others lie next to each other
             along = outer if place is inner else inner
-            rows = place.var not in stored or (combined and stored[place.var] < stored.get(along.var, len(stored)))
+            rows = place.var not in stored or (combined and stored[place.var] < stored.get(along.var, -1))
             if overlap and rows and boxes[place].extent.const > 1:
                 yield place
 

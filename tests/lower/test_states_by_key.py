@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from egraph_rules.cost.target import GPU
-from lowered import assert_agrees, kernel_of, read, small_numbers
+from lowered import assert_agrees, kernel_of, read, small_numbers, unwrapped
 
 KEYED = 'K: T.Buffer((50,), "int32"), X: T.Buffer((50,), "int32"), n: T.Buffer((7,), "int32"), R: T.Buffer((50,), "int32"), S: T.Buffer((9, 50), "int32")'
 COUNTERS = {
@@ -60,3 +60,54 @@ def test_other_states_stay(body: str) -> None:
     kernel = kernel_of(func, GPU)
     for seed in range(3):
         assert_agrees(func, kernel, small_numbers(func, seed))
+
+
+VOTES = 'L: T.Buffer((9, 8), "int32"), W: T.Buffer((9, 8), "float32"), O: T.Buffer((9, 8), "int32"), F: T.Buffer((9, 8), "float32")'
+TABLES = {
+    "votes of neighbours": (
+        True,
+        """for y, x in T.grid(9, 8):
+    n = T.alloc_buffer((5,), "int32")
+    for c in range(5):
+        n[c] = 0
+    for d in range(3):
+        n[(L[y, T.min(T.max(x + d - 1, 0), 7)] + 20) % 5] += 1
+    best = T.alloc_buffer((1,), "int32")
+    best[0] = 0
+    for c in range(1, 5):
+        if n[c] > n[best[0]]:
+            best[0] = c
+    O[y, x] = best[0]""",
+    ),
+    "weights by key": (
+        True,
+        """for y in range(9):
+    s = T.alloc_buffer((4,), "float32")
+    for c in range(4):
+        s[c] = 0.5
+    for x in range(8):
+        s[(L[y, x] + 20) % 4] += W[y, x]
+    for x in range(8):
+        F[y, x] = s[x % 4]""",
+    ),
+    "looked at in between": (
+        False,
+        """for y in range(9):
+    s = T.alloc_buffer((4,), "float32")
+    for c in range(4):
+        s[c] = 0.5
+    for x in range(8):
+        s[(L[y, x] + 20) % 4] += W[y, x]
+        F[y, x] = s[1]""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_few_keys_are_filled_by_comparisons(name: str) -> None:
+    compared, body = TABLES[name]
+    func = read(VOTES, body)
+    kernel = kernel_of(func)
+    assert ("key = " in unwrapped(kernel.source)) is compared
+    for seed in range(3):
+        assert_agrees(func, kernel, small_numbers(func, seed), rtol=1e-6)
