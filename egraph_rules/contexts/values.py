@@ -19,7 +19,7 @@ from ir.floats import Floats
 from ir.fold import computed
 from ir.functions import inlined
 from ir.nodes import AnyExpr, Binary, Buffer, Call, Cast, Const, Expr, Load, Select, Store, Unary, Undef, Var
-from ir.operators import SPECIAL, Special, special
+from ir.operators import SPECIAL, Special, admits, special
 from ir.traverse import buffers_read, has_loads, map_expr, walk_expr
 
 if TYPE_CHECKING:
@@ -275,7 +275,8 @@ class Values:
         """Whether what an absorbing number decides about has a result: a law about finite numbers is about no other."""
         if Floats.FINITE in law.floats:
             return self._contexts.regular(facts, expr)
-        return not law.partial or self._contexts.truth(facts, cast(Binary, expr).rhs != 0) is True
+        needed = admits(cast(Binary, expr)) if law.partial else None
+        return needed is None or self._contexts.truth(facts, needed) is True
 
     def _value_of_arm(self, facts: int, cond: Expr, then: Expr, other: Expr) -> Value | None:
         """The value of the arm that is chosen, or of both; a condition that is undef is a fault."""
