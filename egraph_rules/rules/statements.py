@@ -147,7 +147,7 @@ def _equal_sums(new: Expr, old: Expr, here: Here) -> bool:
     old = _in_terms_of(atoms.exprs, old, here)
     if terms is None or terms != atoms.polynomial(old):
         return False
-    # Of undef two readings may differ: what cancels out is read all the same, and `x + x` may be odd where `2 * x` is not.
+    # Of undef two readings may differ: what cancels out is read all the same, and x + x may be odd where 2 * x is not.
     alike = Counter(loads(new)) == Counter(loads(old)) and set[int]().union(*terms) == set(range(len(atoms.exprs)))
     if not alike and not (here.defined(new) and here.defined(old)):
         return False
@@ -230,6 +230,6 @@ skip = definition_of_skip("noop.is_skip", because="by definition")
 
 STATEMENT_RULES = (
     overcompute_then, overcompute_else, select_then, select_else, branch_true, branch_false, branch_identical,
-    alike, alike_values, branch_noop, seq_noop, loop_noop, block_noop, let_noop, alloc_noop, store_back, store_known_int,
-    store_known_float, dead, leaf_without_effect, skip,
+    alike, alike_values, branch_noop, seq_noop, loop_noop, block_noop, let_noop, alloc_noop, store_back,
+    store_known_int, store_known_float, dead, leaf_without_effect, skip,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Interval arithmetic (Moore, "Interval Analysis", 1966): between which integers a result lies, how intervals compare."""
+"""Interval arithmetic (Moore, "Interval Analysis", 1966): between which numbers results lie, how they compare."""
 
 from __future__ import annotations
 
