@@ -324,7 +324,8 @@ def optimize(
             compact = [(prices.program(body), body) for body in map(erase, search.compact)]
             called = [(prices.program(body), body) for body in map(erase, search.called)]
             written = prices.program(given), given
-            ranking = ranked(found, compact, called, written, as_named, whole, chosen.call)
+            bare = [(prices.program(body), body) for body in map(erase, search.bare)]
+            ranking = ranked(found, compact, called, written, as_named, whole, chosen.call, bare)
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
@@ -381,6 +382,7 @@ class _Search(Struct, dict=True):
     guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
     compact: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best of those with the fewest stores
     called: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # those that leave most to instructions
+    bare: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # those with the least under guards, and on parts
     cuts: bool = True  # whether rules that cut loops take part
     deferred: bool = False  # whether they have something to say, and did not take part yet
     cost_before: float = 0.0
@@ -524,6 +526,8 @@ class _Session(Struct, dict=True):
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
         if search.budget.restarts:
             targets = [(self._cheap_guards(), search.guarded), (self._dear_stores(), search.compact)]
+            if has_kind(self.body, If) or any(isinstance(e, Select) for e in all_exprs(self.body)):
+                targets.append((self._dear_guards(), search.bare))
             if any(r.instruction is not None for r in search.rules):
                 targets.append((self._free_calls(), search.called))
             ways = [(Prices(target), store) for target, store in targets]
@@ -554,6 +558,14 @@ class _Session(Struct, dict=True):
         operation of its own when it runs, which only a price as a whole can weigh.
         """
         return replace(self.search.target, kernel=MANY)
+
+    def _dear_guards(self) -> Target:
+        """Prices where guards and parts of arrays decide first.
+
+        Of a guard that stays, and of loops over a part that stand for it, there may be more forms than are priced as a
+        whole, none of which may run as fast as a program that computes over everything.
+        """
+        return replace(self.search.target, mask=MANY, reduction_mask=MANY, reduction_slice=MANY, store_slice=MANY)
 
     def _free_calls(self) -> Target:
         """Prices where instructions cost nothing: the others are those of vector code, which nests may not become."""
