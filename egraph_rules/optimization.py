@@ -346,6 +346,7 @@ def optimize(
         again = rank(more) if more else ranking
         if again.prices and again.prices[0] < ranking.prices[0]:
             ranking = again
+            report.overruled += f"; a search that begins with it finds one for {again.prices[0][0]:,.0f}"
         found = ranking.programs if whole is None else ranking.programs[: max(k, 1)]
         report.priced = ranking.prices
     report.interrupted = patience.interrupts > 0
