@@ -17,7 +17,7 @@ from egraph_rules.contexts.facts import Priority
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.shares import least_share
 from egraph_rules.cost.target import Target, target_named
-from egraph_rules.cost.whole import CANDIDATES, ranked, unconfirmed
+from egraph_rules.cost.whole import CANDIDATES, Ranking, ranked, unconfirmed
 from egraph_rules.engine.engine import Engine, scratch_folder
 from egraph_rules.engine.functions import check_names
 from egraph_rules.engine.patience import Patience, keeping, listening
@@ -27,6 +27,7 @@ from egraph_rules.explain.derivation import Step, Trace, derive, legs
 from egraph_rules.explain.graphs import graphs_of
 from egraph_rules.rules.merging import rerolled, rerolled_sums
 from egraph_rules.rules.registry import active_rules, kept_rules, named
+from egraph_rules.search.blocks import Inside, find_block
 from egraph_rules.search.encode import Expander
 from egraph_rules.search.erase import count_erased, erase, price_as_written
 from egraph_rules.search.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
@@ -41,7 +42,7 @@ from ir.analysis.evaluated import Evaluated
 from ir.errors import RuleError, ScheduleError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Select, Seq, Stmt, Store, Var
+from ir.nodes import Block, Const, Expr, If, Load, PrimFunc, Select, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts, promised
@@ -314,18 +315,40 @@ def optimize(
             made[body] = replace(func, body=restored(with_calls(body, domain), func)).refines(func)
         return made[body]
 
-    with listening(patience), keeping():
-        found = {with_calls(body, domain): body for body in reversed([erase(body) for _, body in search.run()])}
+    priced: dict[Stmt, float] = {}
+
+    def rank(programs: list[tuple[float, Stmt]]) -> Ranking:
+        """Programs of searches as they are once promises are erased, the best first."""
+        found = {with_calls(body, domain): body for body in reversed([erase(body) for _, body in programs])}
         erased = [*reversed(found.values())]  # instances differ in their bodies, of which calls say nothing
         bodies = erased if whole is not None else unconfirmed(erased, func.body)
-        found = _distinct([(prices.program(body), body) for body in bodies], search.keep)
-        if whole is not None:
-            given = erase(search.func.body)
-            compact = [(prices.program(body), body) for body in map(erase, search.compact)]
-            called = [(prices.program(body), body) for body in map(erase, search.called)]
-            written = prices.program(given), given
-            ranking = ranked(found, compact, called, written, as_named, whole, chosen.call)
-            found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
+        cheapest = _distinct([(prices.program(body), body) for body in bodies], search.keep)
+        if whole is None:
+            return Ranking(cheapest, [])
+        as_it_will_run = whole
+        written, compact, called, bare = (
+            [(prices.program(body), body) for body in map(erase, several)]
+            for several in ([search.func.body], search.compact, search.called, search.bare)
+        )
+
+        def price(program: PrimFunc) -> float:
+            if program.body not in priced:
+                priced[program.body] = as_it_will_run(program)
+            return priced[program.body]
+
+        return ranked(cheapest, compact, called, written[0], as_named, price, chosen.call, bare)
+
+    with listening(patience), keeping():
+        programs = search.run()
+        ranking = rank(programs)
+        report.overruled = ranking.overruled
+        more = search.resumed(ranking.programs[0][1], programs) if ranking.overruled else []
+        again = rank(more) if more else ranking
+        if again.prices and again.prices[0] < ranking.prices[0]:
+            ranking = again
+            report.overruled += f"; a search that begins with it finds one for {again.prices[0][0]:,.0f}"
+        found = ranking.programs if whole is None else ranking.programs[: max(k, 1)]
+        report.priced = ranking.prices
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
     variants = [(as_named(body), cost) for cost, body in found]
@@ -381,6 +404,7 @@ class _Search(Struct, dict=True):
     guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
     compact: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best of those with the fewest stores
     called: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # those that leave most to instructions
+    bare: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # those with the least under guards, and on parts
     cuts: bool = True  # whether rules that cut loops take part
     deferred: bool = False  # whether they have something to say, and did not take part yet
     cost_before: float = 0.0
@@ -441,6 +465,17 @@ class _Search(Struct, dict=True):
             return best
         start = filled(best[0][1], self.floats)
         return best if start == best[0][1] else _distinct([*best, *self._once(start, best[0][1])], self.keep)
+
+    def resumed(self, best: Stmt, programs: list[tuple[float, Stmt]]) -> list[tuple[float, Stmt]]:
+        """The programs of a search from the one that a price as a whole has chosen, where none has begun with it.
+
+        Its guards may be bounds of loops, or go by what has changed elsewhere.
+        """
+        if not self.budget.restarts or self.patience.over() or not has_kind(best, If):
+            return []
+        found = (*(body for _, body in programs), *self.compact, *self.bare)
+        start = next((body for body in found if erase(body) == best), None)
+        return [] if start is None or start in self.searched else self._once(start)
 
     def _start(self, best: Stmt) -> Stmt | None:
         """Where a search may find something new: the best program so far, or one of those with more guards.
@@ -524,6 +559,8 @@ class _Session(Struct, dict=True):
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
         if search.budget.restarts:
             targets = [(self._cheap_guards(), search.guarded), (self._dear_stores(), search.compact)]
+            if has_kind(self.body, If) or any(isinstance(e, Select) for e in all_exprs(self.body)):
+                targets.append((self._dear_guards(), search.bare))
             if any(r.instruction is not None for r in search.rules):
                 targets.append((self._free_calls(), search.called))
             ways = [(Prices(target), store) for target, store in targets]
@@ -555,6 +592,14 @@ class _Session(Struct, dict=True):
         """
         return replace(self.search.target, kernel=MANY)
 
+    def _dear_guards(self) -> Target:
+        """Prices where guards and parts of arrays decide first.
+
+        Of a guard that stays, and of loops over a part that stand for it, there may be more forms than are priced as a
+        whole, none of which may run as fast as a program that computes over everything.
+        """
+        return replace(self.search.target, mask=MANY, reduction_mask=MANY, reduction_slice=MANY, store_slice=MANY)
+
     def _free_calls(self) -> Target:
         """Prices where instructions cost nothing: the others are those of vector code, which nests may not become."""
         names = dict.fromkeys(r.instruction.name for r in self.search.rules if r.instruction is not None)
@@ -579,42 +624,6 @@ class _Session(Struct, dict=True):
     def original_cost(self) -> float:
         """What the program costs as it stands, by the same measure."""
         return Prices(self.search.target).program(self.body)
-
-
-class Inside(Struct, frozen=True):
-    """A place inside a program, and the printed names of the canonical variables around it."""
-
-    place: Place
-    names: dict[Var, Expr]
-
-
-def find_block(part: Part, at: Inside, name: str, contexts: Contexts) -> Inside | None:
-    """The place of a block in the original program; None if it is not there."""
-    if isinstance(part.stmt, Block) and part.stmt.name == name:
-        return at
-    f, d = at.place.facts, at.place.permissions
-    names = at.names
-    match part.stmt:
-        case Seq(stmts=(_, _)):
-            between, dead = contexts.sequence(f, d, part.parts[0].stmt, part.parts[1].stmt)
-            inner = ((f, dead), (between, d))
-        case If(cond=cond):
-            inner = ((contexts.assume(f, cond, True), d), (contexts.assume(f, cond, False), d))
-        case For(var=var) as loop:
-            inner, names = (contexts.loop(f, d, loop),), {**names, var: Var(part.name, var.dtype)}
-        case Let(var=var) as let:
-            inner, names = ((contexts.let(f, let), d),), {**names, var: Var(part.name, var.dtype)}
-        case Alloc() as alloc:
-            inner = (contexts.alloc(f, d, alloc),)
-        case Block():
-            inner = ((f, d),)
-        case _:
-            return None
-    for child, (facts, permissions) in zip(part.parts, inner, strict=True):
-        found = find_block(child, Inside(Place(facts, child.number, permissions), names), name, contexts)
-        if found is not None:
-            return found
-    return None
 
 
 def _stores(stmt: Stmt) -> list[tuple[object, ...]]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from ir.arith import Scalar
 from ir.dtypes import DType, Kind, float_max
 from ir.floats import Floats
-from ir.nodes import FLOAT_FUNCTIONS, BinaryOp, FloatBinary
+from ir.nodes import FLOAT_FUNCTIONS, Binary, BinaryOp, Expr, FloatBinary, const
 
 Named = Literal["zero", "one", "false", "true", "ones", "least", "greatest", "lowest", "highest"]
 OWN: tuple[Named, ...] = ("ones", "least", "greatest")  # numbers that differ from dtype to dtype
@@ -126,6 +126,7 @@ SPECIAL: tuple[Special, ...] = (
     Special("floordiv", "neutral", "one", _INTEGERS, "every value is a multiple of one", _RIGHT),
     Special("truncdiv", "neutral", "one", _INTEGERS, "every value is a multiple of one", _RIGHT),
     Special("pow", "neutral", "one", _INTEGERS, "the first power", _RIGHT),
+    Special("pow", "absorbing", "one", _INTEGERS, "one times one", _LEFT, partial=True),
     Special("max", "neutral", "least", _INTEGERS, "nothing is below it"),
     Special("max", "neutral", "lowest", _FLOATS, "nothing is below minus infinity"),
     Special("max", "neutral", "least", _FLOATS, "no finite number is below it", floats=Floats.FINITE),
@@ -143,6 +144,9 @@ SPECIAL: tuple[Special, ...] = (
     Special("bitxor", "neutral", "zero", _INTEGERS, "no bit is turned"),
     Special("shl", "neutral", "zero", _INTEGERS, "no bit moves", _RIGHT),
     Special("shr", "neutral", "zero", _INTEGERS, "no bit moves", _RIGHT),
+    Special("shl", "absorbing", "zero", _INTEGERS, "there is no bit that moves", _LEFT, partial=True),
+    Special("shr", "absorbing", "zero", _INTEGERS, "there is no bit that moves", _LEFT, partial=True),
+    Special("shr", "absorbing", "ones", (Kind.INT,), "the sign comes in where bits leave", _LEFT, partial=True),
     Special("and", "neutral", "true", _BOOLS, "true is neutral"),
     Special("and", "absorbing", "false", _BOOLS, "false annihilates, undef included", annihilates=True),
     Special("or", "neutral", "false", _BOOLS, "false is neutral"),
@@ -231,6 +235,22 @@ SINGULAR = frozenset((
     "div", "pow", "exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tan", "sinh", "cosh", "asin",
     "acos",
 ))  # fmt: skip
+
+
+def admits(expr: Binary) -> Expr | None:
+    """What of its right operand a division, shift or power takes to have a result, if that does not overflow; None for
+    operators that take any."""
+    by = expr.rhs
+    zero = const(0, by.dtype)
+    match expr.op:
+        case "div" | "floordiv" | "floormod" | "truncdiv" | "truncmod":
+            return Binary("ne", by, zero)
+        case "shl" | "shr":
+            return Binary("and", Binary("ge", by, zero), Binary("lt", by, const(by.dtype.bits, by.dtype)))
+        case "pow" if by.dtype.is_integer:
+            return Binary("ge", by, zero)
+        case _:
+            return None
 
 
 def is_singular(op: str, dtype: DType) -> bool:

@@ -150,6 +150,10 @@ class Here(Struct, frozen=True):
         """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
         return self.contexts.contents(self.facts, buffer, indices)
 
+    def with_held(self, expr: Expr) -> Expr:
+        """An expression with what elements are known to hold in their place."""
+        return self.contexts.with_held(self.facts, expr)
+
     def number(self, expr: Expr) -> Const | None:
         """The number that an expression is wherever evaluating it does not fault, if one is known."""
         found = self.contexts.value(self.facts, expr)

@@ -640,6 +640,10 @@ class Contexts:
         """The number that an expression is wherever it does not fault, or `Undef` (see `Values.of`)."""
         return self._values.of(facts, expr)
 
+    def with_held(self, facts: int, expr: Expr) -> Expr:
+        """An expression with what elements are known to hold in their place."""
+        return self._values.with_held(facts, expr)
+
     def adds_nothing(self, facts: int, store: Store) -> bool:
         """Whether `A[i] = A[i] op e` leaves A as it is, since e is neutral to op."""
         return self._values.adds_nothing(facts, store)

@@ -36,6 +36,7 @@ from ir.nodes import (
     Undef,
     Var,
 )  # fmt: skip
+from ir.operators import admits
 from ir.traverse import is_fixed
 
 if TYPE_CHECKING:
@@ -155,12 +156,13 @@ class Faults:
             return True
         if self._operand_decides(facts, expr):
             return True
-        if expr.op in ("shl", "shr", "pow"):
-            by = self._values.of(facts, b)
-            return isinstance(by, Const) and expr.op == "shr" and 0 <= by.value < a.dtype.bits
-        if expr.op in ("floordiv", "floormod", "truncdiv", "truncmod"):
-            nonzero = self._contexts.truth(facts, b != 0) is True
-            return nonzero and (expr.op in ("floormod", "truncmod") or self._cannot_be(facts, b, -1))
+        needed = admits(expr)
+        if needed is not None and self._contexts.truth(facts, needed) is not True:
+            return False
+        if expr.op in ("floordiv", "truncdiv"):
+            return self._cannot_be(facts, b, -1)
+        if expr.op in ("floormod", "truncmod", "shr"):
+            return True
         return not expr.dtype.is_signed or self._contexts.fits(facts, expr)  # unsigned arithmetic wraps
 
     def _cannot_be(self, facts: int, expr: Expr, value: int) -> bool:

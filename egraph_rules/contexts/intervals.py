@@ -10,7 +10,7 @@ import islpy as isl
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Expr, Unary, const
 from ir.presburger import sets as pb
-from ir.presburger.intervals import Range, combined
+from ir.presburger.intervals import Range, combined, compared
 from ir.traverse import free_vars
 
 
@@ -31,6 +31,22 @@ def bounds(expr: Expr, domain: isl.Set) -> Range:
     if found is None or (not expr.dtype.is_signed and not limits[0] <= found[0] <= found[1] <= limits[1]):
         return limits  # what leaves an unsigned dtype comes back at its other end
     return max(found[0], limits[0]), min(found[1], limits[1])
+
+
+def decided(cond: Expr, domain: isl.Set) -> bool | None:
+    """Whether a condition holds for all values of its variables in `domain`, or for none, as far as bounds tell."""
+    match cond:
+        case Unary(op="not", operand=a):
+            truth = decided(a, domain)
+            return None if truth is None else not truth
+        case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+            decisive = op == "or"
+            truths = decided(a, domain), decided(b, domain)
+            return decisive if decisive in truths else None if None in truths else not decisive
+        case Binary(op="lt" | "le" | "gt" | "ge" | "eq" | "ne" as op, lhs=a, rhs=b) if a.dtype.is_integer:
+            return compared(op, bounds(a, domain), bounds(b, domain))
+        case _:
+            return None
 
 
 def is_value_of(expr: Expr, dtype: DType) -> Expr:

@@ -16,7 +16,8 @@ from ir.arith import ArithmeticFault, fold_binary, fold_unary, rounded
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.fold import is_plain
-from ir.nodes import MIRRORED, AnyExpr, Binary, Cast, Const, Expr, Load, Select, Unary, UnaryOp, Var
+from ir.nodes import AnyExpr, Binary, Cast, Const, Expr, Load, Select, Unary, UnaryOp, Var
+from ir.presburger.intervals import compared
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -49,9 +50,7 @@ class Ranges:
         if not (self._finite and isinstance(cond, Binary) and cond.lhs.dtype.is_float):
             return None
         op, a, b = cond.op, cond.lhs, cond.rhs
-        if op in ("gt", "ge"):
-            op, a, b = MIRRORED[op], b, a
-        holds = _compared(op, self.of(facts, a), self.of(facts, b))
+        holds = compared(op, self.of(facts, a), self.of(facts, b))
         if holds is False and op != "ne":  # nor does it hold of NaN, which no range speaks of
             return False if all(self._contexts.defined(facts, e) for e in (a, b)) else None
         return holds if holds is not None and self._defined(facts, a, b) else None
@@ -172,20 +171,6 @@ class Ranges:
             low, high = _image(op, a[0], dtype, -math.inf), _image(op, a[1], dtype, math.inf)
             return _meet((low - _MARGIN * abs(low), high + _MARGIN * abs(high)), limits)
         return limits
-
-
-def _compared(op: str, a: Ends, b: Ends) -> bool | None:
-    """Whether `<`, `<=`, `==` or `!=` holds for all numbers between these ends, or for none."""
-    (low, high), (least, greatest) = a, b
-    match op:
-        case "lt" if high < least or low >= greatest:
-            return high < least
-        case "le" if high <= least or low > greatest:
-            return high <= least
-        case "eq" | "ne" if high < least or low > greatest:
-            return op == "ne"
-        case _:
-            return None
 
 
 def _done(expr: Binary, x: float, y: float) -> float:

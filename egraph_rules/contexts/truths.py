@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import islpy as isl
 
+import egraph_rules.contexts.intervals as intervals
 import egraph_rules.contexts.smt as smt
 from egraph_rules.contexts.elements import assured, decided
 from egraph_rules.contexts.facts import Facts
@@ -58,6 +59,9 @@ class Truths:
         contexts = self._contexts
         f, found = contexts.facts(facts), self.by_sets(facts, cond)
         prover = contexts.prover
+        if found is None and not has_loads(cond):
+            key = ("intervals", contexts.place(facts), cond)
+            found = contexts.ask(key, lambda: intervals.decided(cond, f.domain), None)
         if found is None and prover is not None:
             found = contexts.ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
         if found is None and prover is None and not has_loads(cond):

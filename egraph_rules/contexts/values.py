@@ -19,7 +19,8 @@ from ir.floats import Floats
 from ir.fold import computed
 from ir.functions import inlined
 from ir.nodes import AnyExpr, Binary, Buffer, Call, Cast, Const, Expr, Load, Select, Store, Unary, Undef, Var
-from ir.operators import SPECIAL, Special, special
+from ir.operators import SPECIAL, Special, admits, special
+from ir.shown import text_order
 from ir.traverse import buffers_read, has_loads, map_expr, walk_expr
 
 if TYPE_CHECKING:
@@ -256,18 +257,20 @@ class Values:
         a, b = expr.lhs, expr.rhs
         if not (expr.dtype.is_integer and has_loads(expr) and all(self.defined(facts, e) for e in (a, b))):
             return False
-        return self._with_held(facts, a).same(b) or self._with_held(facts, b).same(a)
+        one, other = self.with_held(facts, a), self.with_held(facts, b)
+        return one.same(other) or one.same(b) or other.same(a)
 
-    def _with_held(self, facts: int, expr: Expr) -> Expr:
-        """An expression with what elements are known to hold in their place."""
+    def with_held(self, facts: int, expr: Expr) -> Expr:
+        """An expression with what elements are known to hold in their place; of two that tell each other, with one."""
 
         def known(part: Expr) -> Expr:
             if isinstance(part, Cast) and isinstance(part.operand, Cast):
                 return self._through(facts, part, part.operand)
-            if not isinstance(part, Load):
+            held = self._contexts.contents(facts, part.buffer, part.indices) if isinstance(part, Load) else None
+            if held is None or isinstance(held, Undef):
                 return part
-            held = self._contexts.contents(facts, part.buffer, part.indices)
-            return part if held is None or isinstance(held, Undef) else held
+            back = self._contexts.contents(facts, held.buffer, held.indices) if isinstance(held, Load) else None
+            return part if back is not None and back.same(part) and text_order(part) < text_order(held) else held
 
         return map_expr(expr, known)
 
@@ -275,7 +278,8 @@ class Values:
         """Whether what an absorbing number decides about has a result: a law about finite numbers is about no other."""
         if Floats.FINITE in law.floats:
             return self._contexts.regular(facts, expr)
-        return not law.partial or self._contexts.truth(facts, cast(Binary, expr).rhs != 0) is True
+        needed = admits(cast(Binary, expr)) if law.partial else None
+        return needed is None or self._contexts.truth(facts, needed) is True
 
     def _value_of_arm(self, facts: int, cond: Expr, then: Expr, other: Expr) -> Value | None:
         """The value of the arm that is chosen, or of both; a condition that is undef is a fault."""

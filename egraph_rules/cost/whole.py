@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ir.analysis.legality import update_of
 from ir.instructions import instruction_of
-from ir.nodes import Alloc, For, Load, PrimFunc, Seq, Stmt, Store
+from ir.nodes import Alloc, For, If, Load, PrimFunc, Select, Seq, Stmt, Store
 from ir.traverse import all_exprs, has_load, map_stmt, stores_in, walk
 
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
@@ -47,13 +47,15 @@ def ranked(
     make: Callable[[Stmt], PrimFunc],
     whole: Callable[[PrimFunc], float],
     call: float = 0.0,
+    bare: Sequence[Priced] = (),
 ) -> Ranking:
     """The programs found and the one given, by their price as a whole, in which `call` is for the call itself.
 
     Of the programs found, those count that cost no more than the one given, and of large ones only the first few: the
     cheapest, and of the `compact` ones that with the fewest stores. Where others have fewer recurrences, which run in
     turn, or compute more by instructions, as those that are `called` may, the cheapest of these counts too, as does one
-    that is much shorter.
+    that is much shorter; and of the `bare` ones that with the fewest guards, where one is best that has more and costs
+    more: the cheapest may all have one, in several forms.
     """
     cheaper = [(cost, body) for cost, body in found if cost <= given[0] and body != given[1]]
     if cheaper:
@@ -73,9 +75,14 @@ def ranked(
     most = max(STORES // max(_stores(given[1]), 1) - 1, 1)
     programs = [*_unlike(cheaper)[:most], given]
     priced = _priced(programs, lambda body: whole(make(body)))
-    least = min(price for price, _, _ in priced)
-    near = max(least * NEAR, least + CALLS * call * (least >= call))  # a price below that of a call has none in it
-    priced.sort(key=lambda p: (max(p[0], near), _more_locals(programs[p[2]], given), p[2]))
+    _sort(priced, programs, given, call)
+    taken = programs[priced[0][2]]
+    free = min((p for p in bare if p[0] <= taken[0]), key=lambda p: _guards(p[1]), default=given)
+    asked = all(free[1] != programs[n][1] for _, _, n in priced) and len(priced) <= most
+    if asked and _guards(free[1]) < _guards(taken[1]):
+        programs.append(free)
+        priced.append((whole(make(free[1])), free[0], len(programs) - 1))
+        _sort(priced, programs, given, call)
     order = [programs[n] for _, _, n in priced]
     prices = [(price, cost) for price, cost, _ in priced]
     rest = [p for p in found if p not in order]
@@ -85,6 +92,18 @@ def ranked(
     first = next(price for price, _, n in priced if n == 0)
     why = f"{what} is cheaper as a whole: {priced[0][0]:,.0f}, where the cheapest of the search costs {first:,.0f}"
     return Ranking([*order, *rest], prices, why)
+
+
+def _sort(priced: list[tuple[float, float, int]], programs: Sequence[Priced], given: Priced, call: float) -> None:
+    """Bring prices of numbered programs in order: of those that are near the least, those that were found go first."""
+    least = min(price for price, _, _ in priced)
+    near = max(least * NEAR, least + CALLS * call * (least >= call))  # a price below that of a call has none in it
+
+    def order(one: tuple[float, float, int]) -> tuple[float, int, bool, int]:
+        price, _, n = one
+        return max(price, near), _more_locals(programs[n], given), programs[n] is given, n
+
+    priced.sort(key=order)
 
 
 def _priced(programs: list[Priced], whole: Callable[[Stmt], float]) -> list[tuple[float, float, int]]:
@@ -176,6 +195,11 @@ def _overwritten(stmt: Stmt) -> int:
 def _more_locals(program: Priced, given: Priced) -> int:
     count, own = (sum(isinstance(s, Alloc) for s in walk(stmt)) for _, stmt in (program, given))
     return max(count - own, 0)
+
+
+def _guards(stmt: Stmt) -> int:
+    choices = sum(isinstance(e, Select) for e in all_exprs(stmt))
+    return choices + sum(isinstance(s, If) for s in walk(stmt))
 
 
 def _stores(stmt: Stmt) -> int:

@@ -40,6 +40,11 @@ def add_multiples(x: Term, a: Number, b: Number):
     return x * a + x * b, x * (a + b), defined(x)
 
 
+@rule(on=INTEGER, because="one and one are two")
+def add_self(x: Term):
+    return x + x, x * 2, defined(x)
+
+
 @rule(on=INTEGER, because="every value is a multiple of one")
 def floormod_one(x: Term):
     return x % 1, 0, defined(x)
@@ -106,8 +111,8 @@ def remainder_of_quotient(x: Term, c: Number):
 
 
 INTEGER_RULES = (
-    sub_self, add_sub_same, sub_add_same, add_constants, sub_constant, mul_constants, add_multiples, floormod_one,
-    floordiv_of_multiple, floordiv_exact, floordiv_cancel, floordiv_common_factor, floordiv_of_offset,
+    sub_self, add_sub_same, sub_add_same, add_constants, sub_constant, mul_constants, add_multiples, add_self,
+    floormod_one, floordiv_of_multiple, floordiv_exact, floordiv_cancel, floordiv_common_factor, floordiv_of_offset,
     floormod_of_multiple, floormod_exact, floormod_of_offset, floordiv_nested, floormod_nested, divmod_rejoins,
     remainder_of_quotient,
 )  # fmt: skip

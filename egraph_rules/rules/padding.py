@@ -9,6 +9,7 @@ from functools import reduce
 from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
+from egraph_rules.rules.lets import under
 from ir.fold import shortened
 from ir.nodes import (
     SKIP,
@@ -87,7 +88,7 @@ def _entered(stmt: Stmt, place: Here, part: str) -> Here | None:
     """The place inside a compound statement, as far as variables are concerned."""
     match stmt:
         case If(cond=cond):
-            return place.under(cond, part == "then")
+            return under(cond, place, truth=part == "then")
         case For():
             return place.iteration(stmt)
         case Let():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from egraph_rules.authoring.parts import (
@@ -35,13 +36,13 @@ from egraph_rules.authoring.parts import (
     writes_what_is_dead,
 )
 from egraph_rules.authoring.parts import store_back as stored_back
-from egraph_rules.authoring.proposal import Here, flat, rewrite
+from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.rules.algebra import Atoms, is_ring
 from ir.floats import Floats
 from ir.nodes import SKIP as NOTHING
-from ir.nodes import Binary, Expr, For, If, Seq, Stmt, Store
+from ir.nodes import Binary, Expr, For, If, Select, Seq, Stmt, Store
 from ir.operators import COMMUTATIVE
-from ir.traverse import children, with_children
+from ir.traverse import children, loads, with_children
 
 
 @parts("overcompute.then", because="where c holds s runs anyway, elsewhere s and t have the same effect")
@@ -95,6 +96,22 @@ def alike(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             return
 
 
+@rewrite_expr(
+    law="select(c, x, y)  =  x   where x and y are one value but for the order of terms",
+    because="equal sums of products, in which no part overflows where none of the other arm does",
+    family="branch",
+)
+def alike_values(expr: Expr, here: Here) -> Iterator[Expr]:
+    """Take one value for both where they differ in how sums and products are written."""
+    if not isinstance(expr, Select) or not here.decided(expr.cond):
+        return
+    for truth, arm, other in ((False, expr.then, expr.other), (True, expr.other, expr.then)):
+        inside = here.under(expr.cond, truth)
+        if inside is not None and _equal(arm, other, inside):
+            yield arm
+            return
+
+
 def _alike(new: Stmt, old: Stmt, here: Here) -> bool:
     """Whether two statements do the same, and the new one faults only where the old one does."""
     match new, old:
@@ -119,7 +136,7 @@ def _equal(new: Expr, old: Expr, here: Here) -> bool:
     if new.same(old):
         return True
     if new.dtype is old.dtype and new.dtype.is_integer and is_ring(new) and is_ring(old):
-        return _equal_sums(new, old, here)
+        return _equal_sums(here.with_held(new), here.with_held(old), here)
     one_operator = len(children(new)) == len(children(old)) and with_children(new, children(old)).same(old)
     return one_operator and _operands_equal(new, old, here)
 
@@ -128,10 +145,13 @@ def _equal_sums(new: Expr, old: Expr, here: Here) -> bool:
     atoms = Atoms()
     terms = atoms.polynomial(new)
     old = _in_terms_of(atoms.exprs, old, here)
-    # What cancels out is read all the same: of undef two readings may differ.
-    if terms is None or terms != atoms.polynomial(old) or set[int]().union(*terms) != set(range(len(atoms.exprs))):
+    if terms is None or terms != atoms.polynomial(old):
         return False
-    return not new.dtype.is_signed or atoms.stay_in_range(old, new, here)
+    # Of undef two readings may differ: what cancels out is read all the same, and x + x may be odd where 2 * x is not.
+    alike = Counter(loads(new)) == Counter(loads(old)) and set[int]().union(*terms) == set(range(len(atoms.exprs)))
+    if not alike and not (here.defined(new) and here.defined(old)):
+        return False
+    return not new.dtype.is_signed or atoms.stay_in_range(old, new, here) or here.decided(new)
 
 
 def _in_terms_of(atoms: Sequence[Expr], total: Expr, here: Here) -> Expr:
@@ -210,6 +230,6 @@ skip = definition_of_skip("noop.is_skip", because="by definition")
 
 STATEMENT_RULES = (
     overcompute_then, overcompute_else, select_then, select_else, branch_true, branch_false, branch_identical,
-    alike, branch_noop, seq_noop, loop_noop, block_noop, let_noop, alloc_noop, store_back, store_known_int,
-    store_known_float, dead, leaf_without_effect, skip,
+    alike, alike_values, branch_noop, seq_noop, loop_noop, block_noop, let_noop, alloc_noop, store_back,
+    store_known_int, store_known_float, dead, leaf_without_effect, skip,
 )  # fmt: skip

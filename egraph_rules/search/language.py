@@ -272,14 +272,16 @@ PUSH = (
         "(= x (Ate f e)) (e_type e t) (= v (fval x))",
         "(union x (FltAt f t v)) (set (fval (FltAt f t v)) v)",
     ),
-    # Numbers that rules have written are those of the context of what they are added to, so that sums are congruent.
+    # Numbers that rules have written are those of the context of what they are added to, or multiply, so that sums and
+    # products are congruent.
     *(
         _push(
-            f"{kind} of a sum",
-            f'(= z (Bin "add" t (Ate f e) c)) (= c ({literal} t v))',
-            f'(union z (Bin "add" t (Ate f e) ({literal}At f t v)))'
+            f"{kind} of a {what}",
+            f'(= z (Bin "{op}" t (Ate f e) c)) (= c ({literal} t v))',
+            f'(union z (Bin "{op}" t (Ate f e) ({literal}At f t v)))'
             f" (set ({value} ({literal}At f t v)) v) (defined ({literal}At f t v))",
         )
+        for what, op in (("sum", "add"), ("product", "mul"))
         for kind, literal, value in (("integer", "Int", "ival"), ("float", "Flt", "fval"))
     ),
     # A division that rewriting made is a question too: (facts, dividend, divisor), answered by the one quotient.

@@ -281,21 +281,41 @@ def dependences(
     questions grows with the square of that of the accesses: after `MOST_STEPS` of isl, all that are left are taken to
     be there, but for those that an index alone excludes.
     """
+    found: dict[tuple[int, int, int | None, Buffer], Dependence] = {}
+    for dep in _each(statements, private, idle or {}, only, steady):
+        key = (dep.source, dep.sink, dep.level, dep.buffer)
+        other = found.get(key)
+        if other is None or _says_more(dep, other):
+            found[key] = dep
+    return list(found.values())
+
+
+def _each(
+    statements: Sequence[Statement],
+    private: Mapping[Buffer, int],
+    idle: Idle,
+    only: Buffer | None,
+    steady: SteadyElements | None,
+) -> Iterator[Dependence]:
+    """`dependences` one by one, as accesses have them: of two between the same statements one may say more."""
     last = presburger.steps() + MOST_STEPS
     known = _Known(steady, positions(statements, private))
-    found: dict[tuple[int, int, int | None, Buffer], Dependence] = {}
     for first, second, buffer in _meeting(statements, only):
-        for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}, last, known):
-            key = (dep.source, dep.sink, dep.level, dep.buffer)
-            other = found.get(key)
-            if other is None or _says_more(dep, other):
-                found[key] = dep
-    return list(found.values())
+        yield from _between(first, second, buffer, private.get(buffer, 0), idle, last, known)
+
+
+def waiting(statements: Sequence[Statement], buffer: Buffer) -> Iterator[int]:
+    """The levels of loops of which iterations wait for each other by a buffer, in whatever order they update it.
+
+    They are worked out one by one, some several times, so that who looks for one level asks for no more.
+    """
+    found = _each(statements, {}, {}, buffer, None)
+    return (d.level for d in found if d.level is not None and not d.commuting)
 
 
 def waits(statements: Sequence[Statement], buffer: Buffer, level: int) -> bool:
     """Whether iterations of a loop at a level wait for each other by a buffer, in whatever order they update it."""
-    return any(d.level == level and not d.commuting for d in dependences(statements, {}, only=buffer))
+    return level in waiting(statements, buffer)
 
 
 def where_read(statements: Sequence[Statement], private: Mapping[Buffer, int]) -> list[Statement]:

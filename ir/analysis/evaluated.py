@@ -276,15 +276,18 @@ def _in_question(expr: Expr) -> tuple[Expr, ...]:
 
 def _unnamed(statement: Statement, var: Var, value: Expr, steady: bool) -> Statement | None:
     """A statement in the scope of a name without it, by what it is bound to if that is `steady`; None if it stays."""
-    if not any(var in free_vars(e) for e in statement.exprs()):
+    uses = sum(part.same(var) for e in statement.exprs() for part in walk_expr(e))
+    if not uses:
         return statement
+    size = sum(map(node_count, statement.exprs())) + uses * (node_count(value) - 1)
+    if not steady or size > MOST_NODES:
+        return None
     names, store = {var: value}, statement.store
     guards = tuple(substitute_expr(g, names) for g in statement.guards)
     indices = tuple(substitute_expr(i, names) for i in store.indices)
     new = replace(store, indices=indices, value=substitute_expr(store.value, names))
     found = replace(statement, guards=guards, store=new)
-    small = sum(map(node_count, found.exprs())) <= MOST_NODES
-    return found if steady and small and not any(var in free_vars(e) for e in found.exprs()) else None
+    return found if not any(var in free_vars(e) for e in found.exprs()) else None
 
 
 def _is_finite(number: Const) -> bool:

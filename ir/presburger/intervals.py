@@ -1,4 +1,4 @@
-"""Interval arithmetic on integers (Moore, "Interval Analysis", 1966): between which numbers a result lies."""
+"""Interval arithmetic (Moore, "Interval Analysis", 1966): between which numbers results lie, how they compare."""
 
 from __future__ import annotations
 
@@ -33,5 +33,22 @@ def combined(op: str, a: Range, b: Range) -> Range | None:
         case "shl" | "shr" if 0 <= bl <= bh < 64:
             shifted = [x << y if op == "shl" else x >> y for x in a for y in b]
             return min(shifted), max(shifted)
+        case _:
+            return None
+
+
+def compared(op: str, a: tuple[float, float], b: tuple[float, float]) -> bool | None:
+    """Whether a comparison holds for all operands within bounds, or for none; None where they do not tell."""
+    (al, ah), (bl, bh) = a, b
+    match op:
+        case "gt" | "ge":
+            return compared("lt" if op == "gt" else "le", b, a)
+        case "lt":
+            return True if ah < bl else False if al >= bh else None
+        case "le":
+            return True if ah <= bl else False if al > bh else None
+        case "eq" | "ne":
+            equal = True if al == ah == bl == bh else False if ah < bl or bh < al else None
+            return None if equal is None else equal == (op == "eq")
         case _:
             return None

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ir.analysis.conditions import negate
 from ir.analysis.coverage import reads_before_writing
-from ir.analysis.dependence import Loop, Statement, Tile, UpdateOp, common_loops, dependences, users_of
+from ir.analysis.dependence import Loop, Statement, Tile, UpdateOp, common_loops, users_of, waiting
 from ir.analysis.steady_elements import SteadyElements
 from ir.dtypes import DType
 from ir.floats import Floats
@@ -613,11 +613,11 @@ def _privatise(program: Program) -> None:
             del program.depth[buffer]
             continue
         # Where each iteration already has its own elements, a copy would only add an axis.
-        deps = [d for d in dependences(users, {}, only=buffer) if not d.commuting]
-        held = {d.level for d in deps if d.level is not None}
         shared = min(common_loops(users[0], s) for s in users)
-        deepest = min(shared, max((level + 1 for level in held), default=0))
-        for candidate in range(deepest, depth, -1):
+        levels, held = waiting(users, buffer), set[int]()
+        for candidate in range(shared, depth, -1):
+            while candidate - 1 not in held and (level := next(levels, None)) is not None:
+                held.add(level)
             if candidate - 1 in held and not reads_before_writing(users, buffer, candidate, steady):
                 program.depth[buffer] = candidate
                 break

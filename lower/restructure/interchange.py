@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from math import prod
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import Target
@@ -42,26 +43,39 @@ def places_in_turn(program: Program, target: Target) -> Program:
     if not program.policy.takes(INTERCHANGE):
         return program
     boxes = loop_boxes(program, static_names(program))
+    usual: _Planned | None = None  # a plan takes long
     for nest in _nests(program.statements):
         places = _places(nest, boxes, program.depth)
         if not places or prod(boxes[o].extent.const for o in places) > _MOST:
             continue
+        usual = _Planned.of(program, target) if usual is None else usual
+        if places.isdisjoint(usual.looked_up):
+            continue
         reads = {s.position for s in nest if any(_windows(s, program.depth.get(s.buffer, 0), boxes))}
         found = replace(program, in_turn=program.in_turn | {(p, o) for p in reads for o in places})
-        if cheaper("places in turn", _price(found, target), _price(program, target)):
-            program = found
+        other = _Planned.of(found, target)
+        if cheaper("places in turn", other.price, usual.price):
+            program, usual = found, other
     return program
 
 
-def _price(program: Program, target: Target) -> float:
-    """What the plan of a program costs, with what its array statements look up."""
-    made = plan(program.copy(), target)
-    return estimate(made.nodes, made.boxes, target) + sum(
-        target.gather * prod(extent(made.boxes.get(o), target) for o in n.statement.loops)
-        for n in inner_statements(made.nodes)
-        for place in _windows(n.statement, program.depth.get(n.statement.buffer, 0), made.boxes)
-        if place in n.axes
-    )
+class _Planned(Struct, frozen=True):
+    """What the plan of a program costs, with what its array statements look up, and by which loops over places."""
+
+    price: float
+    looked_up: frozenset[Loop]
+
+    @staticmethod
+    def of(program: Program, target: Target) -> _Planned:
+        made = plan(program.copy(), target)
+        found = [
+            (place, prod(extent(made.boxes.get(o), target) for o in n.statement.loops))
+            for n in inner_statements(made.nodes)
+            for place in _windows(n.statement, program.depth.get(n.statement.buffer, 0), made.boxes)
+            if place in n.axes
+        ]
+        price = estimate(made.nodes, made.boxes, target) + sum(target.gather * size for _, size in found)
+        return _Planned(price, frozenset(place for place, _ in found))
 
 
 def _nests(statements: Sequence[Statement]) -> Iterator[list[Statement]]:

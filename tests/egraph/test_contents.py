@@ -345,6 +345,31 @@ def test_equal_floats_are_not_the_same_where_zeros_have_signs() -> None:
     assert np.array_equal(np.signbit(found), np.signbit(wanted))
 
 
+@pytest.mark.parametrize(
+    "form", ["if {}:\n        D[i] = {}\n    else:\n        D[i] = {}", "D[i] = T.if_then_else({}, {}, {})"]
+)
+@pytest.mark.parametrize(
+    ("cond", "first", "second", "kept"),
+    [
+        ("i < 6", "A[i] + B[i]", "2 * A[i]", 0),
+        ("i < 6", "B[i] + A[i] + A[i]", "3 * B[i]", 0),
+        ("i >= 6", "A[i] * B[i] - 1", "(B[i] - 1) * (A[i] + 1)", 0),
+        ("i < 5", "A[i] + B[i]", "2 * A[i]", 1),
+        ("i < 6", "B[i] + A[i] + A[i]", "2 * A[i]", 1),
+    ],
+)
+def test_sums_of_equal_elements_are_alike(form: str, cond: str, first: str, second: str, kept: int) -> None:
+    func = program(
+        "for i in range(8):\n    T.assume(A[i] > -99 and A[i] < 99 and B[i] > -99 and B[i] < 99)",
+        "for i in range(8):\n    T.assume(i < 6 or A[i] == B[i])",
+        f"for i in range(8):\n    {form.format(cond, first, second)}",
+        params=", ".join(f'{name}: T.Buffer((8,), "int32")' for name in "ABD"),
+    )
+    best = optimize(func).best
+    assert guards(best) == kept, to_script(best)
+    assert assert_refines(func, best, np.random.default_rng(0), runs=3)
+
+
 def test_what_may_be_arbitrary_has_no_bounds() -> None:
     """A maximum with what nobody has written is arbitrary, and equals no number."""
     func = program(

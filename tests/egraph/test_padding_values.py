@@ -117,6 +117,9 @@ HARMLESS = [
     Case("uint8", "1", "B[0] ^ (A[i, j] >> T.uint8(1))"),
     Case("int32", "0", "B[0] + (A[i, j] << 2)"),
     Case("int32", "-1", "B[0] | ~A[i, j]"),
+    Case("uint32", "0", "B[0] | (A[i, j] << T.cast(8 * i + 2 * j, 'uint32'))"),
+    Case("int32", "-1", "B[0] & (A[i, j] >> i + j)", "7"),
+    Case("int32", "1", "B[0] * T.pow(A[i, j], i * j)", "1"),
     # casts, selections, comparisons, functions of the user
     Case("int8", "0", 'B[0] + T.cast(A[i, j], "int32")', result="int32"),
     Case("int8", "0", 'B[0] + T.cast(A[i, j], "float32") * W[i, j]', "0.0", result="float32"),
@@ -146,6 +149,8 @@ HARMFUL = [
     Case("int32", "0", "B[0] & A[i, j]", "-1"),
     Case("int32", "-1", "B[0] | A[i, j]"),
     Case("int32", "1", "B[0] + (A[i, j] >> 0)"),
+    Case("uint32", "0", "B[0] | (A[i, j] << T.cast(8 * i + 2 * j + 3, 'uint32'))"),
+    Case("uint32", "4294967295", "B[0] & (A[i, j] >> T.cast(i + j, 'uint32'))", "7"),
     Case("int32", "7", "B[0] + (A[i, j] - 6) * 0 + A[i, j] - 6"),
     Case("int32", "6", "B[0] + (A[i, j] - 7) * W[i, j]"),
     Case("int32", "0", "B[0] + 12 // A[i, j]"),

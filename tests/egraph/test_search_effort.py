@@ -296,6 +296,28 @@ def test_of_programs_with_the_fewest_stores_the_cheapest_is_priced_as_a_whole_to
     assert "ranks lower" in ranking.overruled
 
 
+@pytest.mark.parametrize(("cost", "best"), [(150.0, "all"), (250.0, "guarded")])
+def test_where_a_guard_is_best_a_program_without_one_is_priced_as_a_whole_too(cost: float, best: str) -> None:
+    """Windows, of which each reads the diagonals of a band, are many; one of them may be all that is priced."""
+    bodies = {name: parse(f"""
+@T.prim_func
+def f(A: T.Buffer((8, 8), "int32"), B: T.Buffer((8,), "int32")):
+    for i, j in T.grid(8, {extent}):
+        {store}
+""").funcs[0] for name, extent, store in (
+        ("guarded", 8, "if j <= i:\n            B[i] = B[i] + A[i, j]"),
+        ("all", 8, "B[i] = B[i] + A[i, j]"),
+        ("window", 4, "B[i] = B[i] + A[i, (i + j) % 8]"),
+    )}  # fmt: skip
+    whole = {bodies["guarded"].body: 10.0, bodies["all"].body: 10.0, bodies["window"].body: 100.0}
+    ranking = ranked(
+        [(100.0, bodies["window"].body)], [], [], (200.0, bodies["guarded"].body),
+        lambda body: replace(bodies["all"], body=body), lambda func: whole[func.body],
+        bare=[(cost, bodies["all"].body)],
+    )  # fmt: skip
+    assert ranking.programs[0][1] == bodies[best].body
+
+
 def test_programs_that_store_twice_in_a_row_are_not_priced_beside_one_that_does_not() -> None:
     texts = [f"@T.prim_func\ndef f(A: T.Buffer((1,), 'int32')):\n{stores}" for stores in (
         "    A[0] = 3\n", "    A[0] = 2\n    A[0] = A[0] + 1\n", "    A[0] = 4\n"

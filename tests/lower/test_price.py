@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 import loopsat
+from compare import assert_refines
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU, GPU, TPU, Target
 from egraph_rules.cost.whole import NEAR, ranked
@@ -346,6 +348,31 @@ def test_a_local_buffer_that_the_program_does_not_have_must_pay() -> None:
 
     assert first(100.0) == first(99.5) == plain.body
     assert first(90.0) == local.body
+
+
+def test_a_search_begins_with_what_the_price_as_a_whole_has_chosen() -> None:
+    """A guard of the one that it takes, in place of what the search itself ranks first, becomes the bound of a loop."""
+    func = read(
+        'x: T.Buffer((30, 4), "float32"), w: T.Buffer((3, 4, 4), "float32"), y: T.Buffer((30, 4), "float32")',
+        """
+p = T.alloc_buffer((32, 4), "float32")
+for i, c in T.grid(32, 4):
+    p[i, c] = T.if_then_else(i >= 1 and i <= 30 and c < 3, x[i - 1, c], 0.0)
+for d, c, o in T.grid(3, 4, 4):
+    T.assume((c < 3 and o < 3) or w[d, c, o] == 0.0)
+for i, o in T.grid(30, 4):
+    y[i, o] = 0.0
+    for d, c in T.grid(3, 4):
+        if o < 3 and c < 3:
+            y[i, o] += p[i + d, c] * w[d, c, o]
+""",
+    )
+    price = pricing(func)
+    result = optimize(func, whole=price)
+    first = optimize(func, k=6).variants
+    assert "        if" not in to_script(result.best) and "ranks lower" in result.report.overruled
+    assert price(result.best) <= min(price(variant) for variant, _ in first)
+    assert_refines(func, result.best, np.random.default_rng(0), runs=2)
 
 
 def test_what_a_call_varies_by_does_not_bring_back_a_guard() -> None:
