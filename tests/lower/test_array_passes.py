@@ -1,7 +1,4 @@
-"""Passes over array programs, each alone: dead code, re-rolling, padding, planes, and stores.
-
-Register rotation has a file of its own.
-"""
+"""Passes over array programs, each alone: dead code, re-rolling, padding, planes, and stores."""
 
 from __future__ import annotations
 
