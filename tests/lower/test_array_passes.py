@@ -216,6 +216,15 @@ ROWS = {
         ],
         None,
     ),
+    "the third that needs one value": (
+        [
+            "n = jnp.sqrt(x)",
+            "y = lax.dynamic_update_slice(y, (a * n).reshape(1, 4), (i, 0))",
+            "y = lax.dynamic_update_slice(y, (b * n).reshape(1, 4), (i + 1, 0))",
+            "y = lax.dynamic_update_slice(y, (c * n).reshape(1, 4), (i + 2, 0))",
+        ],
+        "y = lax.dynamic_update_slice(y, (c * n).reshape(1, 4), (i + 2, 0))",
+    ),
     "columns of which the second reads the first": (
         [
             "y = lax.dynamic_update_slice(y, t.reshape(4, 1), (0, i))",

@@ -384,7 +384,7 @@ def test_random_steps(dtype: str, reads: list[str], outer: str, inner: str, guar
 
 
 def test_both_versions_work_in_place() -> None:
-    """No copy for the choice, and none for the test: steps that read a row and a column of what they store to have one."""
+    """No copy for the choice and none for the test; steps that read a row and a column of what they store have one."""
     n = 96
     k = kernel(read("int32", steps(SHORTEST, n), n=n))
     assert versions(k)
