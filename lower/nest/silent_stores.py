@@ -33,7 +33,7 @@ from ir.dtypes import Kind
 from ir.floats import Floats
 from ir.nodes import TRUE, Binary, Const, Expr, Load, Select, binary
 from ir.presburger import sets as presburger
-from ir.traverse import has_loads, loads, map_expr
+from ir.traverse import has_loads, loads, map_expr, operands_of
 from lower.analysis.freedoms import Form, Policy
 from lower.nest.if_conversion import as_extreme
 
@@ -267,18 +267,12 @@ def _sides(expr: Binary) -> list[tuple[Expr, Expr]]:
         return [(expr.lhs, expr.rhs)]
     if expr.dtype.is_float and expr.op in ("add", "mul"):  # in another order they round otherwise
         return [(expr.lhs, expr.rhs), (expr.rhs, expr.lhs)]
-    parts = _chain(expr, expr.op)
+    parts = operands_of(expr, expr.op)
     sides: list[tuple[Expr, Expr]] = []
     for k, part in enumerate(parts):
         rest = reduce(lambda a, b: Binary(expr.op, a, b), (*parts[:k], *parts[k + 1 :]))
         sides += [(part, rest), (rest, part)]
     return sides
-
-
-def _chain(expr: Expr, op: str) -> tuple[Expr, ...]:
-    if isinstance(expr, Binary) and expr.op == op:
-        return (*_chain(expr.lhs, op), *_chain(expr.rhs, op))
-    return (expr,)
 
 
 def _matches(pattern: Expr, expr: Expr, values: Mapping[str, Expr]) -> Iterator[Mapping[str, Expr]]:
