@@ -17,6 +17,7 @@ from ir.nodes import (
     Assert,
     Assume,
     Binary,
+    BinaryOp,
     Block,
     Buffer,
     Call,
@@ -361,11 +362,16 @@ def accessed(stmt: Stmt) -> Iterator[tuple[Buffer, tuple[Expr, ...]]]:
     yield from ((e.buffer, e.indices) for e in all_exprs(stmt) if isinstance(e, Load))
 
 
+def operands_of(expr: Expr, op: BinaryOp) -> list[Expr]:
+    """What a tree of one operator is put together from, left to right."""
+    if isinstance(expr, Binary) and expr.op == op:
+        return [*operands_of(expr.lhs, op), *operands_of(expr.rhs, op)]
+    return [expr]
+
+
 def factors(expr: Expr) -> list[Expr]:
     """What an expression is the product of, left to right."""
-    if isinstance(expr, Binary) and expr.op == "mul":
-        return [*factors(expr.lhs), *factors(expr.rhs)]
-    return [expr]
+    return operands_of(expr, "mul")
 
 
 def node_count(expr: Expr) -> int:
@@ -375,9 +381,7 @@ def node_count(expr: Expr) -> int:
 
 def conjuncts_of(cond: Expr) -> tuple[Expr, ...]:
     """The conditions of which one is the conjunction, in order; there are none of what is true."""
-    if isinstance(cond, Binary) and cond.op == "and":
-        return (*conjuncts_of(cond.lhs), *conjuncts_of(cond.rhs))
-    return () if isinstance(cond, Const) and cond.value else (cond,)
+    return tuple(c for c in operands_of(cond, "and") if not (isinstance(c, Const) and c.value))
 
 
 def has_undef(expr: Expr) -> bool:

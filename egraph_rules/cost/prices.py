@@ -37,6 +37,7 @@ from ir.nodes import (
     Var,
     const,
 )
+from ir.presburger.polynomials import polynomial
 from ir.program.blocks import lower_blocks
 from ir.traverse import children, free_vars, loads, stmt_children, substitute, walk_expr
 
@@ -196,21 +197,16 @@ def _ends(factor: int, trip: Trip | None) -> tuple[int, int] | None:
 
 def _multiples(expr: Expr) -> dict[str, int] | None:
     """The factors of variables in a sum of multiples, by name, and what is added besides, by no name."""
-    match expr:
-        case Const(value=value):
-            return {"": int(value)}
-        case Var(name=name):
-            return {name: 1}
-        case Binary(op="add" | "sub" as op, lhs=lhs, rhs=rhs):
-            a, b, sign = _multiples(lhs), _multiples(rhs), 1 if op == "add" else -1
-            if a is None or b is None:
+    found: dict[str, int] = {}
+    for term, factor in polynomial(expr).items():
+        match term:
+            case ():
+                found[""] = factor
+            case (Var(name=name),):
+                found[name] = factor
+            case _:
                 return None
-            return {name: a.get(name, 0) + sign * b.get(name, 0) for name in a.keys() | b.keys()}
-        case Binary(op="mul", lhs=lhs, rhs=Const(value=c)) | Binary(op="mul", lhs=Const(value=c), rhs=lhs):
-            a = _multiples(lhs)
-            return None if a is None else {name: factor * int(c) for name, factor in a.items()}
-        case _:
-            return None
+    return found
 
 
 def _summed_over(store: Store) -> Iterator[Axis]:

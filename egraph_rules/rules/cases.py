@@ -471,7 +471,7 @@ def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
 _MAX_PIECES = 4  # a condition of more cases is not worth a branch
 _MAX_JOINED = 24  # pieces that may come to so few: isl looks at all pairs of them
 
-INVARIANT_RULES = (branch_condition, select_condition, bound_condition)
+INVARIANT_RULES = (branch_condition,)
 BRANCH_RULES = (neighbours, common_part, conjuncts, selected, needless_selection, in_one_loop, arbitrary_arm)
 GUARD_RULES = (dead_region, known_region, neutral_region)
-CASE_RULES = (*INVARIANT_RULES, boolean, *BRANCH_RULES, nested, *GUARD_RULES)
+CASE_RULES = (*INVARIANT_RULES, select_condition, bound_condition, boolean, *BRANCH_RULES, nested, *GUARD_RULES)

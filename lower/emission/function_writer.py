@@ -27,7 +27,6 @@ from lower.emission.donation import Donate, donated_buffers
 from lower.emission.early_ends import EarlyEnd, early_end
 from lower.emission.in_place_conditional import Stepping, by_element, compiled_alone, condition_of, looped
 from lower.emission.layout_barrier import pinned
-from lower.emission.rows import is_large
 from lower.emission.scope import Names, Scope
 from lower.emission.source import Piece, names
 from lower.emission.statement import StatementWriter, make_job
@@ -84,11 +83,9 @@ from lower.program.passes import (
     NARROWING,
     OUTER_PADDING,
     REROLLING,
-    ROTATION,
     without_copies,
 )
-from lower.program.register_rotation import Handed
-from lower.program.registers import Step
+from lower.program.registers import Handed, Step
 from lower.restructure.plan import begun_anew, own_locals
 from lower.restructure.statement_fusion import merged
 from lower.restructure.unrolling import is_one_function, steps_described, together
@@ -469,20 +466,19 @@ class FunctionWriter:
         if not child.stmts or not carried:
             return
         variable, names = self.names.of(loop.var), [self.names.of(b) for b in carried]
-        step, large = self.names.fresh(f"{variable}_step"), [*map(self.names.of, filter(is_large, carried))]
-        rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
-        registers = self._in_registers(rows.body, carried, child, variable, low)
+        step = self.names.fresh(f"{variable}_step")
+        registers = self._in_registers(child.body(), carried, child, variable, low)
         more = [self.names.fresh("goes_on") for _ in lanes]
-        state, body = [*names, *rows.names, *registers.names, *more], registers.body
+        state, body = [*names, *registers.names, *more], registers.body
         if (dtype := loop.var.dtype) not in (DType.INT32, DType.INT64):  # JAX counts as wide as ends are
             body.insert(0, assign(variable, call(f"jnp.{dtype}", Name(variable))))
             if not all(isinstance(e, Literal) for e in (low, high)):
                 low, high = (call(f"jnp.{max(dtype, DType.INT32, key=lambda d: d.bits)}", e) for e in (low, high))
         on = [call("jnp.any", Name(self.names.of(b))) for b in lanes]
-        results = [*map(Name, names), *rows.then, *registers.then, *on]
+        results = [*map(Name, names), *registers.then, *on]
         at = len(scope.stmts)
         scope.add(with_state(step, [variable], state, body, results))
-        first = [*map(Name, names), *rows.first, *registers.first, *(call("jnp.bool_", True) for _ in more)]
+        first = [*map(Name, names), *registers.first, *(call("jnp.bool_", True) for _ in more)]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
         floats = any(b.dtype.is_float for b in carried)
         if several is not None:

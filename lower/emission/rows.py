@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Buffer, Const, Expr, Load, Var
+from ir.nodes import Expr, Load, Var
 from ir.traverse import substitute_expr
 from lower.analysis.linear_forms import atom, to_expr
 from lower.array.reduce import neutral
@@ -16,8 +15,6 @@ from lower.array.values import Translator, Value, typed
 from lower.array.views import Axis
 from lower.emission.scope import Names, Scope
 from lower.program.nodes import JaxExpr, Lambda, Name, Subscript
-
-_LARGE = 4096  # elements, of which a copy takes about as long as an array statement
 
 
 def function_of(
@@ -55,9 +52,3 @@ def function_of(
     if mask is not None:
         value = pointwise.select(mask, value, neutral(op, term.dtype), term.dtype)
     return Lambda(tuple(names.of(a.var) for a in axes), value.code)
-
-
-def is_large(buffer: Buffer) -> bool:
-    """Whether copying a buffer in each step of a loop takes longer than handing on rows of it."""
-    shape = [d.value for d in buffer.shape if isinstance(d, Const)]
-    return len(shape) == len(buffer.shape) > 1 and prod(shape) >= _LARGE

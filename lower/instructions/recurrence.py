@@ -18,8 +18,8 @@ from ir.analysis.conditions import conjunction, negate
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences
 from ir.floats import Floats
 from ir.fold import fold
-from ir.nodes import Binary, BinaryOp, Buffer, Const, Expr, For, Load, Select, Store, Unary, Var, const
-from ir.traverse import free_vars, has_load, has_loads, is_const, loads, map_expr, reads, substitute_expr
+from ir.nodes import Binary, Buffer, Const, Expr, For, Load, Select, Store, Unary, Var, const
+from ir.traverse import free_vars, has_load, has_loads, is_const, loads, map_expr, operands_of, reads, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, apart, atom, linear, to_expr
 from lower.analysis.updates import split_update
@@ -165,7 +165,7 @@ def further_than(expr: Expr, x: Load, loop: Loop) -> Recurrence | None:
     """
     if not (isinstance(expr, Binary) and expr.op in EXTREMES):
         return None
-    operands = _operands(expr, expr.op)
+    operands = operands_of(expr, expr.op)
     steps, rest = [e for e in operands if has_load(e, x)], [e for e in operands if not has_load(e, x)]
     form = line(steps[0], x) if len(steps) == 1 and rest else None
     if form is None or form[1] is None or not (isinstance(form[0], Const) and form[0].value == 1):
@@ -177,13 +177,6 @@ def further_than(expr: Expr, x: Load, loop: Loop) -> Recurrence | None:
     if not expr.dtype.is_float and not (expr.dtype.is_signed and expr.dtype.bits >= 32 and away and short):
         return None
     return Recurrence(loop, expr.op, reduce(partial(Binary, expr.op), rest), form[1], x)
-
-
-def _operands(expr: Expr, op: BinaryOp) -> list[Expr]:
-    """What a tree of one operator is put together from."""
-    if isinstance(expr, Binary) and expr.op == op:
-        return [*_operands(expr.lhs, op), *_operands(expr.rhs, op)]
-    return [expr]
 
 
 def counts_exactly(term: Expr, times: int) -> bool:

@@ -7,7 +7,7 @@ a condition of theirs over terms is what a program may test at run time (`lower/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 
 import islpy as isl
@@ -20,6 +20,9 @@ from egraph_rules.authoring.rule import (
     INTEGER,
     SIGNED,
     Defined,
+    Kinds,
+    Rule,
+    RuleFunction,
     Term,
     Truth,
     defined,
@@ -33,7 +36,7 @@ from ir.dtypes import Kind
 from ir.floats import Floats
 from ir.nodes import TRUE, Binary, Const, Expr, Load, Select, binary
 from ir.presburger import sets as presburger
-from ir.traverse import has_loads, loads, map_expr
+from ir.traverse import has_loads, loads, map_expr, operands_of
 from lower.analysis.freedoms import Form, Policy
 from lower.nest.if_conversion import as_extreme
 
@@ -48,83 +51,54 @@ _COMMUTING = {"add", "mul", "min", "max", "and", "or", "bitand", "bitor"}
 _KINDS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.UINT: "uint", Kind.FLOAT: "float"}
 
 
-@rule(on=SIGNED, because="a way is not shorter for a detour of no negative length")
+def _of_numbers(on: Kinds, because: str) -> Callable[[RuleFunction], tuple[Rule, Rule]]:
+    """A law of integers of such kinds, and of floats: of two numbers the greater one, rounded, is no smaller."""
+
+    def both(law: RuleFunction) -> tuple[Rule, Rule]:
+        exact = rule(on=on, because=because)(law)
+        law.__name__ += "_float"
+        return exact, rule(on=FLOAT, because=f"{because}, also when rounded", floats=_FINITE)(law)
+
+    return both
+
+
+@_of_numbers(SIGNED, "a way is not shorter for a detour of no negative length")
 def min_of_longer(x: Term, y: Term):
     return binary("min", x, x + y), x, y >= 0, defined(y)
 
 
-@rule(on=SIGNED, because="a sum is not larger for a term that is not positive")
+@_of_numbers(SIGNED, "a sum is not larger for a term that is not positive")
 def max_of_smaller(x: Term, y: Term):
     return binary("max", x, x + y), x, y <= 0, defined(y)
 
 
-@rule(on=SIGNED, because="taking away what is not positive makes nothing smaller")
+@_of_numbers(SIGNED, "taking away what is not positive makes nothing smaller")
 def min_of_less(x: Term, y: Term):
     return binary("min", x, x - y), x, y <= 0, defined(y)
 
 
-@rule(on=SIGNED, because="taking away what is not negative makes nothing larger")
+@_of_numbers(SIGNED, "taking away what is not negative makes nothing larger")
 def max_of_less(x: Term, y: Term):
     return binary("max", x, x - y), x, y >= 0, defined(y)
 
 
-@rule(on=SIGNED, because="what is not negative does not grow by a factor up to one")
+@_of_numbers(SIGNED, "what is not negative does not grow by a factor up to one")
 def max_of_part(x: Term, y: Term):
     return binary("max", x, x * y), x, x >= 0, y <= 1, defined(y)
 
 
-@rule(on=SIGNED, because="what is not negative does not shrink by a factor from one on")
+@_of_numbers(SIGNED, "what is not negative does not shrink by a factor from one on")
 def min_of_multiple(x: Term, y: Term):
     return binary("min", x, x * y), x, x >= 0, y >= 1, defined(y)
 
 
-@rule(on=FLOAT, because="a rounded sum is not below x where the exact one is not", floats=_FINITE)
-def min_of_longer_float(x: Term, y: Term):
-    return binary("min", x, x + y), x, y >= 0, defined(y)
-
-
-@rule(on=FLOAT, because="a rounded sum is not above x where the exact one is not", floats=_FINITE)
-def max_of_smaller_float(x: Term, y: Term):
-    return binary("max", x, x + y), x, y <= 0, defined(y)
-
-
-@rule(on=FLOAT, because="a rounded difference is not below x where the exact one is not", floats=_FINITE)
-def min_of_less_float(x: Term, y: Term):
-    return binary("min", x, x - y), x, y <= 0, defined(y)
-
-
-@rule(on=FLOAT, because="a rounded difference is not above x where the exact one is not", floats=_FINITE)
-def max_of_less_float(x: Term, y: Term):
-    return binary("max", x, x - y), x, y >= 0, defined(y)
-
-
-@rule(on=FLOAT, because="a rounded product is not above x where the exact one is not", floats=_FINITE)
-def max_of_part_float(x: Term, y: Term):
-    return binary("max", x, x * y), x, x >= 0, y <= 1, defined(y)
-
-
-@rule(on=FLOAT, because="a rounded product is not below x where the exact one is not", floats=_FINITE)
-def min_of_multiple_float(x: Term, y: Term):
-    return binary("min", x, x * y), x, x >= 0, y >= 1, defined(y)
-
-
-@rule(on=INTEGER, because="x is not smaller than the smaller of x and y")
+@_of_numbers(INTEGER, "x is not smaller than the smaller of x and y")
 def max_absorbs(x: Term, y: Term):
     return binary("max", x, binary("min", x, y)), x, defined(y)
 
 
-@rule(on=INTEGER, because="x is not larger than the larger of x and y")
+@_of_numbers(INTEGER, "x is not larger than the larger of x and y")
 def min_absorbs(x: Term, y: Term):
-    return binary("min", x, binary("max", x, y)), x, defined(y)
-
-
-@rule(on=FLOAT, because="x is not smaller than the smaller of x and y", floats=_FINITE)
-def max_absorbs_float(x: Term, y: Term):
-    return binary("max", x, binary("min", x, y)), x, defined(y)
-
-
-@rule(on=FLOAT, because="x is not larger than the larger of x and y", floats=_FINITE)
-def min_absorbs_float(x: Term, y: Term):
     return binary("min", x, binary("max", x, y)), x, defined(y)
 
 
@@ -179,11 +153,9 @@ def choice_if_true(x: Truth):
 
 
 LAWS = (
-    min_of_longer, max_of_smaller, min_of_less, max_of_less, max_of_part, min_of_multiple,
-    min_of_longer_float, max_of_smaller_float, min_of_less_float, max_of_less_float, max_of_part_float,
-    min_of_multiple_float, max_absorbs, min_absorbs, max_absorbs_float, min_absorbs_float, bits_absorb_common,
-    bits_absorb_more, or_absorbs, and_absorbs, choice_of_same, choice_of_equal, choice_if_equal, choice_of_more,
-    choice_if_both, choice_if_true, *IDEMPOTENT_RULES,
+    *min_of_longer, *max_of_smaller, *min_of_less, *max_of_less, *max_of_part, *min_of_multiple, *max_absorbs,
+    *min_absorbs, bits_absorb_common, bits_absorb_more, or_absorbs, and_absorbs, choice_of_same, choice_of_equal,
+    choice_if_equal, choice_of_more, choice_if_both, choice_if_true, *IDEMPOTENT_RULES,
 )  # fmt: skip
 
 
@@ -267,18 +239,12 @@ def _sides(expr: Binary) -> list[tuple[Expr, Expr]]:
         return [(expr.lhs, expr.rhs)]
     if expr.dtype.is_float and expr.op in ("add", "mul"):  # in another order they round otherwise
         return [(expr.lhs, expr.rhs), (expr.rhs, expr.lhs)]
-    parts = _chain(expr, expr.op)
+    parts = operands_of(expr, expr.op)
     sides: list[tuple[Expr, Expr]] = []
     for k, part in enumerate(parts):
         rest = reduce(lambda a, b: Binary(expr.op, a, b), (*parts[:k], *parts[k + 1 :]))
         sides += [(part, rest), (rest, part)]
     return sides
-
-
-def _chain(expr: Expr, op: str) -> tuple[Expr, ...]:
-    if isinstance(expr, Binary) and expr.op == op:
-        return (*_chain(expr.lhs, op), *_chain(expr.rhs, op))
-    return (expr,)
 
 
 def _matches(pattern: Expr, expr: Expr, values: Mapping[str, Expr]) -> Iterator[Mapping[str, Expr]]:

@@ -19,8 +19,7 @@ from lower.program.masked_stores import as_one_choice
 from lower.program.narrowing import narrowed
 from lower.program.nodes import JaxStmt
 from lower.program.outer_padding import padded_outside
-from lower.program.register_rotation import Handed, handed_on
-from lower.program.registers import Step, in_registers
+from lower.program.registers import Handed, Step, in_registers
 from lower.program.rerolling import folded
 from lower.program.shared_planes import sharing_planes
 from lower.program.window_starts import in_one_dtype
@@ -39,13 +38,6 @@ class ArrayPass(Struct, Generic[P, R], frozen=True):
     run: Callable[P, R]
 
 
-ROTATION = ArrayPass(
-    "register rotation",
-    "the body of a step, as soon as it is built",
-    "for k: X = f(X, X[k])  =  row = X[low]; for k: X = f(X, row); row = X[k + 1]",
-    "first, while a step stands alone: it gives the step further results, and bodies of phases are compared after it",
-    handed_on,
-)
 ADJACENT_ROWS = ArrayPass(
     "adjacent rows",
     "the body of a step",
@@ -57,7 +49,7 @@ REGISTERS = ArrayPass(
     "registers",
     "the body of a step",
     "X[p] = X[q]; X[q] = X[p]; Y[k] = X[p]  =  r = (X[p], X[q]); X[p] = r[1]; X[q] = r[0]; Y[k] = r[0]",
-    "after rotation, which leaves fewer elements and rows to read",
+    "while a step stands alone: it gives the step further results, and bodies of phases are compared after it",
     in_registers,
 )
 SHARED_PLANES = ArrayPass(
@@ -117,7 +109,7 @@ WINDOW_STARTS = ArrayPass(
     in_one_dtype,
 )
 ARRAY_PASSES = (
-    ROTATION, ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, NARROWING, KEPT_SLICES,
+    ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, NARROWING, KEPT_SLICES,
     DEAD_CODE, WINDOW_STARTS,
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.dtypes import DType
@@ -36,7 +36,6 @@ from lower.program.nodes import (
     path_of,
     rewritten,
 )
-from lower.program.register_rotation import Handed
 
 Shapes = Mapping[str, tuple[JaxExpr, ...]]
 Places = tuple[JaxExpr | None, ...]  # by dimension; None for several
@@ -61,6 +60,15 @@ class Step(Struct, frozen=True):
     numbers: frozenset[str]
     shapes: Shapes
     dtypes: Mapping[str, JaxExpr]
+
+
+class Handed(Struct):
+    """The statements of a step that hands values on under `names`: `first` before all steps, `then` after each."""
+
+    body: list[JaxStmt]
+    names: list[str] = field(default_factory=list[str])
+    first: list[JaxExpr] = field(default_factory=list[JaxExpr])
+    then: list[JaxExpr] = field(default_factory=list[JaxExpr])
 
 
 def in_registers(body: Sequence[JaxStmt], step: Step, fresh: Callable[[str], str]) -> Handed:

@@ -8,7 +8,7 @@ parametrically sized arrays", 2015). Outside of the one dimension is outside of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import islpy as isl
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from ir.nodes import Binary, Buffer, Expr, Var, const
 from ir.presburger import sets as presburger
 from ir.presburger.facts import promised
 from ir.presburger.polynomials import Monomial, Polynomial, divided, monomial, summed, written
-from ir.traverse import free_vars, has_loads
+from ir.traverse import factors, free_vars, has_loads
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear
 from lower.nest.normalize import Program, read_by_bounds, relocate
@@ -118,14 +118,14 @@ def _sizes(accesses: Sequence[tuple[Statement, Polynomial]], flat: bool) -> list
     windows = flat
     for s, index in accesses:
         own = {loop.var for loop in s.loops}
-        factors_of = {factors: tuple(f for f in factors if not free_vars(f) & own) for factors in index}
-        plain = [abs(index[factors]) for factors, rest in factors_of.items() if factors and not rest]
+        factors_of = {product: tuple(f for f in product if not free_vars(f) & own) for product in index}
+        plain = [abs(index[product]) for product, rest in factors_of.items() if product and not rest]
         numbers.update(c for c in plain if c > 1)
         windows = windows or len(set(plain)) < len(plain)
-        for factors, rest in factors_of.items():
-            if 0 < len(rest) < len(factors) and not any(map(has_loads, rest)):
-                found.setdefault(rest, abs(index[factors]))
-    sizes = [{factors: c} for factors, c in sorted(found.items(), key=lambda item: len(item[0]))]
+        for product, rest in factors_of.items():
+            if 0 < len(rest) < len(product) and not any(map(has_loads, rest)):
+                found.setdefault(rest, abs(index[product]))
+    sizes = [{product: c} for product, c in sorted(found.items(), key=lambda item: len(item[0]))]
     return [*sizes, *({(): n} for n in sorted(numbers) if windows)]
 
 
@@ -142,13 +142,5 @@ def _is_rest(s: Statement, rest: Expr, size: Expr, known: isl.Set) -> bool:
 
 def _polynomial(expr: Expr) -> Polynomial:
     form = linear(expr)
-    terms = {monomial(_factors(a)): c for a, c in form.terms.items()}
+    terms = {monomial(factors(a) if a.dtype.is_signed else [a]): c for a, c in form.terms.items()}
     return {**terms, (): form.const} if form.const else terms
-
-
-def _factors(expr: Expr) -> Iterator[Expr]:
-    if isinstance(expr, Binary) and expr.op == "mul" and expr.dtype.is_signed:
-        yield from _factors(expr.lhs)
-        yield from _factors(expr.rhs)
-    else:
-        yield expr

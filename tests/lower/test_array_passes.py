@@ -1,7 +1,4 @@
-"""Passes over array programs, each alone: dead code, re-rolling, padding, planes, and stores.
-
-Register rotation has a file of its own.
-"""
+"""Passes over array programs, each alone: dead code, re-rolling, padding, planes, and stores."""
 
 from __future__ import annotations
 
@@ -218,6 +215,15 @@ ROWS = {
             "y = lax.dynamic_update_slice(y, t.reshape(3, 1), (0, i + 1))",
         ],
         None,
+    ),
+    "the third that needs one value": (
+        [
+            "n = jnp.sqrt(x)",
+            "y = lax.dynamic_update_slice(y, (a * n).reshape(1, 4), (i, 0))",
+            "y = lax.dynamic_update_slice(y, (b * n).reshape(1, 4), (i + 1, 0))",
+            "y = lax.dynamic_update_slice(y, (c * n).reshape(1, 4), (i + 2, 0))",
+        ],
+        "y = lax.dynamic_update_slice(y, (c * n).reshape(1, 4), (i + 2, 0))",
     ),
     "columns of which the second reads the first": (
         [
