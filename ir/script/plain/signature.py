@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
 from msgspec import Struct
 
 from ir.dtypes import DType
+from ir.naming import fresh
+from ir.script.plain.library.records import fields_of, is_kind
 
 
 class ArrayType(Struct, frozen=True):
@@ -33,3 +39,63 @@ class Known(Struct, frozen=True):
 
 
 ArgumentType = ArrayType | ScalarType | Known
+
+
+class Form(Struct, frozen=True):
+    """An argument that is made of others: a tuple, a record of a class, a dictionary of these keys, or a list.
+
+    A list whose one part is not in a tuple is a list of numbers, or of such lists, which is given as an array.
+    """
+
+    kind: type
+    parts: tuple[str | Form, ...] | str
+    keys: tuple[object, ...] = ()
+
+
+def apart(name: str, value: object, leaves: dict[str, object], taken: set[str]) -> str | Form:
+    """How an argument is made of arrays, numbers and what is known, which `leaves` has under names of their own."""
+    if isinstance(value, list) and (array := _of_numbers(cast("list[object]", value))) is not None:
+        leaves[name] = array
+        return Form(list, name)
+    items = _items(value)
+    if items is None:
+        leaves[name] = value
+        return name
+    parts: list[str | Form] = []
+    for key, item in items.items():
+        text = str(key)
+        parts.append(apart(fresh(f"{name}_{text if text.isidentifier() or text.isdigit() else len(parts)}", taken),
+                           item, leaves, taken))  # fmt: skip
+    return Form(type(value), tuple(parts), tuple(items) if isinstance(value, dict) else ())
+
+
+def _items(value: Any) -> Mapping[object, object] | None:
+    """The parts of an argument by their names; None for what is no whole of several, or known as a whole."""
+    if is_kind(type(value)):
+        found: Mapping[object, object] = {name: getattr(value, name) for name in fields_of(type(value))}
+    elif isinstance(value, dict) and value:
+        return cast("Mapping[object, object]", value)
+    elif type(value) in (tuple, list) and value:
+        found = dict(enumerate(value))
+    else:
+        return None
+    return found if type(value) is list or any(map(_given, found.values())) else None
+
+
+def _given(value: object) -> bool:
+    """Whether a value, or one in it, is an array, or can change."""
+    return hasattr(value, "__array__") or isinstance(value, (list, dict)) or _items(value) is not None
+
+
+def _of_numbers(value: list[object]) -> np.ndarray | None:
+    """The array of a list of numbers, or of lists of as many numbers each; None for other lists."""
+    first = value
+    while isinstance(first, list) and first:
+        first = first[0]
+    if not isinstance(first, (bool, int, float, np.number, np.bool_)):
+        return None
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):  # of different lengths, or with arrays that JAX traces
+        return None
+    return array if array.dtype.kind in "biufc" else None

@@ -26,7 +26,7 @@ from ir.script.plain.library import selected
 from ir.script.plain.library.dictionaries import dictionary_of, looked_up
 from ir.script.plain.program import NeedsRange, NeedsValue
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
-from ir.script.plain.tuples import item_of, of_tuple, stands_for_list
+from ir.script.plain.tuples import item_of, kind_of, of_kind, of_tuple, stands_for_list
 from ir.traverse import free_vars
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def subscript(read: Evaluator, owner: Value, index: ast.expr, node: ast.AST) -> 
         found = part(read, owner, index, node, known)
         if of_tuple(read, found):
             items = [read.as_number(at_row(read, found, k, node), node) for k in range(of_tuple(read, found))]
-            return tuple(n if read.program.conditional else read.program.frozen("item", n, None) for n in items)
+            frozen = (n if read.program.conditional else read.program.frozen("item", n, None) for n in items)
+            return of_kind(kind_of(read, found), frozen)
         return found if found.shape else read.element(found, (), node)
     if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
         return owner  # an array without dimensions

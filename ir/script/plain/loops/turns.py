@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.dtypes import DType
+from ir.errors import ParseError
 from ir.nodes import For, Stmt, const, seq
 from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
 from ir.script.plain.frames import Binding, Named, Value
@@ -17,6 +18,7 @@ from ir.script.plain.loops.iterables import Items
 from ir.script.plain.program import Again, Recount
 from ir.script.plain.promotion import Number, Weak
 from ir.script.plain.tuples import Items as WrittenOut
+from ir.script.plain.tuples import Record
 
 if TYPE_CHECKING:
     from ir.script.plain.statements import Body
@@ -94,8 +96,10 @@ def part(body: Body, name: str, one: Binding, other: Binding) -> None:
         return
     learned, function = body.program.learned, body.frame.identity()
     reading = learned.reading
-    if isinstance(other, tuple) and len(other) == len(one) and (function, name, len(one)) not in reading.parted:
-        learned.reading = replace(reading, parted=(*reading.parted, (function, name, len(one))))
+    kind = one.kind if isinstance(one, Record) and isinstance(other, Record) and one.kind is other.kind else None
+    parted = function, name, len(one), kind
+    if isinstance(other, tuple) and len(other) == len(one) and parted not in reading.parted:
+        learned.reading = replace(reading, parted=(*reading.parted, parted))
         raise Recount
     longer = isinstance(one, WrittenOut) and isinstance(other, tuple) and len(other) > len(one)
     if longer and (function, name) not in reading.grown:
@@ -104,6 +108,22 @@ def part(body: Body, name: str, one: Binding, other: Binding) -> None:
     if isinstance(one, WrittenOut) and isinstance(other, View) and (function, name) not in reading.arrays:
         learned.reading = replace(reading, arrays=reading.arrays | {(function, name)})
         raise Recount
+
+
+def refused(body: Body, name: str, cell: object, value: Value, node: ast.AST) -> ParseError:
+    """Why a name that changes cannot have a value.
+
+    Raises:
+        Recount: it is a tuple, whose items get names of their own.
+    """
+    if isinstance(value, tuple) and value:
+        part(body, name, value, value)
+    message = f"`{name}` changes in a loop or branch, so that it must be a number"
+    hint = f"store into the elements of one array, as in {name}[:] = ..., or swap arrays at a loop's own level"
+    hint = "give each item a name of its own" if isinstance(value, tuple) else hint
+    if isinstance(value, Named) or (isinstance(cell, Named) and cell.value is None):
+        hint = f"begin with a number, as in {name} = 0.0, and keep in a truth whether there is one"
+    return body.read.error("rebinding", message, node, hint)
 
 
 def changed(body: Body, node: ast.If, given: Mapping[str, Binding]) -> None:

@@ -51,7 +51,7 @@ def _absent(node: ast.FunctionDef) -> set[str]:
     return {name for name in found if any(not is_none(v) for v in values[name]) or _unpacked(parts, name)}
 
 
-def _values(node: ast.FunctionDef, name: str) -> list[ast.expr]:
+def _values(node: ast.AST, name: str) -> list[ast.expr]:
     """What a name is assigned by statements of its own."""
     found: list[ast.expr] = []
     for part in ast.walk(node):
@@ -84,6 +84,7 @@ class _Truths(ast.NodeTransformer):
 
     def __init__(self, truths: dict[str, str], starts: dict[str, ast.expr], source: Source) -> None:
         self.truths, self.starts, self.source = truths, starts, source
+        self.given: set[str] = set()  # names that are known to be no None where a statement stands
 
     def whole(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """The function with its truths, all of which are there from the start."""
@@ -99,7 +100,11 @@ class _Truths(ast.NodeTransformer):
         for name in ("body", "orelse"):
             inner: list[ast.stmt] | None = getattr(node, name, None)
             if inner:
+                before = self.given
+                given = _given_by(node.test, name == "body") if isinstance(node, ast.If) else set[str]()
+                self.given = before | {n for n in given if not any(map(is_none, _values(node, n)))}
                 setattr(node, name, self._list(inner))
+                self.given = before
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.truths:
                 return self._assigned(node, name, value)
@@ -160,7 +165,7 @@ class _Truths(ast.NodeTransformer):
         for part in ast.walk(node):
             if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Load) or part in known:
                 continue
-            if part.id in self.truths:
+            if part.id in self.truths.keys() - self.given:
                 message = f"`{part.id}` may be None where it is used"
                 raise self.source.error("unsupported", message, part, help=_NUMBER)
         found: ast.expr = self.visit(node)
@@ -180,6 +185,25 @@ class _Truths(ast.NodeTransformer):
                 return self.generic_visit(node)
 
 
+def _given_by(test: ast.expr, holds: bool) -> set[str]:
+    """Names that are not None where a condition holds, or does not."""
+    match test:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.Eq()], comparators=[other]) if is_none(other):
+            return set() if holds else {name}
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot() | ast.NotEq()], comparators=[other]) if is_none(
+            other
+        ):
+            return {name} if holds else set()
+        case ast.Name(id=name):
+            return {name} if holds else set()
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _given_by(operand, not holds)
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) is holds:
+            return {name for value in values for name in _given_by(value, holds)}
+        case _:
+            return set()
+
+
 def _failing(node: ast.AST) -> list[ast.AST]:
     """Parts of an expression for which `None` is an error in Python, or none but a comparison or a truth."""
     match node:
@@ -191,8 +215,11 @@ def _failing(node: ast.AST) -> list[ast.AST]:
             of_none = len(others) == 1 and (is_none(others[0]) or is_none(left))
             ordered = all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in ops)
             return [left, *others] if of_none or ordered else []
-        case ast.BoolOp(values=values):
-            return [*values]
+        case ast.BoolOp(op=op, values=[first, *later]):
+            given = _given_by(first, isinstance(op, ast.And))
+            rest = ast.BoolOp(op, later) if len(later) > 1 else None
+            names = [n for v in later for n in ast.walk(v) if isinstance(n, ast.Name) and n.id in given]
+            return [first, *later, *names, *(() if rest is None else _failing(rest))]
         case ast.Subscript(value=value, slice=index):
             return [value, index, *(index.elts if isinstance(index, ast.Tuple) else [])]
         case ast.Call(func=ast.Name(id=name), args=args) if hasattr(builtins, name):
