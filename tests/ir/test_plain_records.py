@@ -227,6 +227,17 @@ def removed(a: Any) -> Any:
     return len(xs), xs[-1], sum(xs)
 
 
+@program(lambda r: (r.random(3), None))
+def chosen(x: Any, line: Any) -> Any:
+    line = line or Line(start=x[0])
+    last = None
+    for v in x:
+        if v > 0.2:
+            last = Point(v, v * 2)
+    point = Point(*[v * 2 for v in x[:2]]) if x[0] > 0.5 else Point(0.0, x[1])
+    return point, point.x, line.at(1.0), max(*x), -1.0 if last is None else last.y
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)

@@ -345,10 +345,30 @@ def test_arguments_and_results_may_be_made_of_others() -> None:
         layered({"layers": [Layer("no", 1.0)], "order": [0]}, a[:2, :4], options)
 
 
+@loopsat.jit
+def reached(graph: Any, weights: Any, places: Any, empty: Any) -> Any:
+    cost, order = np.full(len(graph), np.inf), sorted(places)
+    cost[order[0][1]] = 0.0
+    for _ in range(len(graph)):
+        for u in range(len(graph)):
+            for v in graph[u]:
+                cost[v] = min(cost[v], cost[u] + 1)
+            for v, w in weights[u]:
+                cost[int(v)] = min(cost[int(v)], cost[u] + w)
+    most = max(len(row) for row in graph) + len(empty)
+    return cost, most, 2 in graph[0], max(places)[1], places[-1] == (0, 3)
+
+
+def test_lists_of_numbers_tuples_and_lists_are_arguments() -> None:
+    graph, weights = [[1, 2], [2], [3], []], [[], [(3, 0.5)], [(0, 2.5), (3, 0.25)], []]
+    arguments = graph, weights, [(2, 1), (0, 3)], []
+    assert_same(reached(*arguments), reached.__wrapped__(*arguments))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], 1), "np.array"),
+        (({1.5}, 1), "np.array"),
         (({}, 1), "dictionary of outside"),
         ((np.ma.masked_array(X, X > 1), 1), "A.filled"),
         ((X, "two"), "range"),

@@ -27,9 +27,10 @@ from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.library.dictionaries import called, dictionary_of
 from ir.script.plain.library.elements import UPDATES_OF_PAIRS
 from ir.script.plain.library.ordered import is_searched, ordered, place_of
+from ir.script.plain.library.ragged import ragged_of
 from ir.script.plain.library.rounding import rounded
 from ir.script.plain.promotion import Number, Weak
-from ir.script.plain.tuples import Items, stands_for_list
+from ir.script.plain.tuples import Items, items_kind, lists_in, stands_for_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -263,6 +264,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
                 return len(value.value)
             if (keyed := dictionary_of(value)) is not None:
                 return len(keyed.items)
+            if (lists := ragged_of(value)) is not None:
+                return lists.count
             if isinstance(value, (View, Elementwise)) and value.shape:
                 return extents_of(read, value.shape[:1], node)[0]
             if isinstance(value, Selection):
@@ -422,11 +425,13 @@ def _fold(read: Evaluator, name: str, items: Comprehension, node: ast.Call) -> V
 
 def _extremum(read: Evaluator, name: str, node: ast.Call) -> Value:
     """Python's `min` and `max` of numbers, of a tuple of them, or of several tuples."""
-    parts = [read.value(a) for a in node.args]
+    parts = [*read.items(node.args, read.value)]
     if len(parts) == 1 and isinstance(parts[0], tuple):
         parts = list(parts[0])
     elif len(parts) == 1 and isinstance(parts[0], (View, Elementwise)) and len(parts[0].shape) == 1:
         return read.caller.reduce(name, parts[0], None, node)
+    elif len(parts) == 1 and (lists_in(read, parts[0]) or items_kind(read, parts[0])):
+        return read.caller.best_by(name, None, _each_of(node.args[0]), node)
     if not parts or node.keywords:
         raise read.error("arguments", f"{name} takes numbers", node)
     if all(isinstance(part, tuple) for part in parts):

@@ -25,7 +25,15 @@ from ir.script.plain.program import Again, CellType, Key, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.lists import Listed, depth, is_list
-from ir.script.plain.tuples import MAX_ITEMS, Record, check_new_item, check_own_rows, items_kind, stands_for_list
+from ir.script.plain.tuples import (
+    MAX_ITEMS,
+    Record,
+    check_new_item,
+    check_own_rows,
+    items_kind,
+    of_tuple,
+    stands_for_list,
+)
 from ir.traverse import can_fault, stmt_exprs, walk
 
 _Place = tuple[Number, Number]  # of an item of one `for`: which one, counted from zero, and how many there are
@@ -173,7 +181,9 @@ class Comprehensions(Struct, frozen=True):
         return found if count else found[0]
 
     def _parts(self, value: Value, place: ast.AST) -> tuple[Number, ...]:
-        """A number, or those of a tuple."""
+        """A number, or those of a tuple, also of one in a list."""
+        if isinstance(value, View) and (count := of_tuple(self.read, value)):
+            value = tuple(self.read.row(value, k, place) for k in range(count))
         items = value if isinstance(value, tuple) else (value,)
         return tuple(self.read.as_number(v, place) for v in items)
 

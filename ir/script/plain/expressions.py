@@ -42,7 +42,7 @@ from ir.script.plain.promotion import Number, Numbers, Weak
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.desugared import Recorded
 from ir.script.plain.syntax.lists import Listed
-from ir.script.plain.tuples import MAX_ITEMS, Items, check_no_list, of_kind, outer_table, stands_for_list
+from ir.script.plain.tuples import MAX_ITEMS, Items, alike_list, check_no_list, of_kind, outer_table, stands_for_list
 from ir.script.scope import Source
 from ir.traverse import has_loads
 
@@ -110,8 +110,13 @@ class Evaluator(Struct):
             if not isinstance(node, ast.Starred):
                 yield read(node)
                 continue
+            if isinstance(node.value, (ast.ListComp, ast.GeneratorExp)):
+                yield from self.caller.items(node.value, node)
+                continue
             inner = self.value(node.value)
-            if not isinstance(inner, tuple):
+            if isinstance(inner, (View, Elementwise)) and inner.shape and isinstance(inner.shape[0], int):
+                inner = tuple(self.row(inner, k, node) for k in range(min(inner.shape[0], MAX_ITEMS + 1)))
+            if not isinstance(inner, tuple) or len(inner) > MAX_ITEMS:
                 raise self.error("unsupported", f"`{shown(node)}` is no tuple", node, "write its items out")
             yield from inner
 
@@ -454,7 +459,7 @@ class Evaluator(Struct):
         if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
             found = Items(self._one_of(cond, [a, b], node) for a, b in zip(one, two, strict=True))
             found.arms = one, two
-            return found if isinstance(one, Items) or isinstance(two, Items) else tuple(found)
+            return found if isinstance(one, Items) or isinstance(two, Items) else alike_list(one, tuple(found))
         a, b = (self.as_number(v, p) for v, p in zip(arms, (node.body, node.orelse), strict=True))
         return self.numbers.select(cond, a, b, node)
 

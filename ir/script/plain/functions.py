@@ -91,7 +91,7 @@ def _reading(
     node = with_counters(node, source, reading.counted | lists | linked, grown)
     arrays = {name for function, name in reading.arrays if function == named}
     parted = [(name, items, kind) for function, name, items, kind in reading.parted if function == named]
-    node = desugared(with_truths(with_arrays(node, arrays), source), source, parted)
+    node = desugared(with_truths(with_arrays(node, arrays), source, parted), source, parted)
     whole = structured(node, source, lambda name: outer(name) is library.bound, captured_in(node))
     body = whole.body
     results = with_parts_of(body, whole.results, parted)

@@ -32,6 +32,7 @@ EXPRESSIONS: dict[type[ast.expr], str] = {
 }
 APPENDING = "make the array first, as in out = np.empty(n), and store into out[k]"
 OUTER = "it is of outside, where nothing changes by a call: return what is to be kept"
+OWN = "make a list of the function's own first, as in x = list(x)"
 SIZED = "make an array of the greatest size, store one item after the other, and return their number too"
 FUNCTIONS = {
     "print": "leave it out, and print the results of the call",

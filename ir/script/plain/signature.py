@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.naming import fresh
+from ir.script.plain.library.ragged import Ragged
 from ir.script.plain.library.records import fields_of, is_kind
 
 
@@ -44,7 +45,8 @@ ArgumentType = ArrayType | ScalarType | Known
 class Form(Struct, frozen=True):
     """An argument that is made of others: a tuple, a record of a class, a dictionary of these keys, or a list.
 
-    A list whose one part is not in a tuple is a list of numbers, or of such lists, which is given as an array.
+    A list whose one part is not in a tuple is one of numbers, or of such lists or tuples, which is given as an array.
+    Lists of different lengths in a list are `Ragged`: their items, and where each of them starts.
     """
 
     kind: type
@@ -54,9 +56,14 @@ class Form(Struct, frozen=True):
 
 def apart(name: str, value: object, leaves: dict[str, object], taken: set[str]) -> str | Form:
     """How an argument is made of arrays, numbers and what is known, which `leaves` has under names of their own."""
-    if isinstance(value, list) and (array := _of_numbers(cast("list[object]", value))) is not None:
+    if isinstance(value, list) and (array := _of_numbers(value)) is not None:
         leaves[name] = array
-        return Form(list, name)
+        return Form(list, name, ("tuples",) if isinstance(value[0], tuple) else ())
+    if isinstance(value, list) and (items := _flattened(value)):
+        ends = np.cumsum([0, *map(len, value)])
+        inner = apart(fresh(f"{name}_items", taken), items, leaves, taken)
+        leaves[starts := fresh(f"{name}_starts", taken)] = ends
+        return Form(Ragged, (inner, starts))
     items = _items(value)
     if items is None:
         leaves[name] = value
@@ -75,7 +82,7 @@ def _items(value: Any) -> Mapping[object, object] | None:
         found: Mapping[object, object] = {name: getattr(value, name) for name in fields_of(type(value))}
     elif isinstance(value, dict) and value:
         return cast("Mapping[object, object]", value)
-    elif type(value) in (tuple, list) and value:
+    elif type(value) in (tuple, list):
         found = dict(enumerate(value))
     else:
         return None
@@ -87,10 +94,19 @@ def _given(value: object) -> bool:
     return hasattr(value, "__array__") or isinstance(value, (list, dict)) or _items(value) is not None
 
 
-def _of_numbers(value: list[object]) -> np.ndarray | None:
-    """The array of a list of numbers, or of lists of as many numbers each; None for other lists."""
-    first = value
-    while isinstance(first, list) and first:
+def _flattened(value: list[Any]) -> list[Any] | None:
+    """The items of lists in a list, if they are numbers or tuples of as many numbers each; None for other lists."""
+    if not all(isinstance(row, list) for row in value):
+        return None
+    items = [item for row in value for item in row]
+    array = _of_numbers(items)
+    return items if array is not None and not any(isinstance(item, list) for item in items) else None
+
+
+def _of_numbers(value: list[Any]) -> np.ndarray | None:
+    """The array of a list of numbers, or of lists or tuples of as many numbers each; None for other lists."""
+    first: Any = value
+    while isinstance(first, (list, tuple)) and first and not is_kind(type(first)):
         first = first[0]
     if not isinstance(first, (bool, int, float, np.number, np.bool_)):
         return None

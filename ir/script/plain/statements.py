@@ -171,7 +171,6 @@ class Body(Struct, dict=True):
         return put_in_place(self.read, name, args, {}, node)
 
     def numbers_in(self, node: ast.Call) -> Array:
-        """The numbers of a range."""
         return self.iterables.numbers_in(node)
 
     def _where_looked_at(
@@ -581,7 +580,8 @@ class Body(Struct, dict=True):
         target = self.arrays.target(method.value, node) if method.attr in ("sort", "fill", "reverse") else None
         of_list = target is not None and stands_for_list(self.read, target)
         if target is None or (method.attr == "reverse" and not of_list):
-            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
+            hint = hints.OWN if stands_for_list(self.read, self.read.value(method.value)) else "assign its result"
+            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, hint)
         args = [*self.read.items(node.args, self.read.value)]
         named = {k.arg or "**": self.read.value(k.value) for k in node.keywords}
         if method.attr == "sort" and of_list:

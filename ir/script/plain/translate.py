@@ -24,6 +24,7 @@ from ir.script.plain.complex_parts import with_parts
 from ir.script.plain.frames import Maybe, Named, Value
 from ir.script.plain.functions import frame_of
 from ir.script.plain.library.dictionaries import Dictionary, dictionary_of, item_of_key
+from ir.script.plain.library.ragged import Ragged
 from ir.script.plain.library.records import is_kind
 from ir.script.plain.program import Again, CellType, Learned, NeedsRange, NeedsValue, Program, Recount, Stands
 from ir.script.plain.promotion import Number, Weak
@@ -183,8 +184,13 @@ def _formed(body: Body, form: str | Form, given: Mapping[str, Value]) -> Value:
         assert isinstance(array, View)
         weak = array.buffer.dtype in (DType.INT64, DType.FLOAT64)
         body.program.learned.cells[key] = CellType(array.buffer.dtype, weak)
-        body.program.listed[array.buffer] = Stands(key, len(array.shape))
+        body.program.listed[array.buffer] = Stands(key, len(array.shape), form.keys == ("tuples",))
         return array
+    if form.kind is Ragged:
+        items, starts = (_formed(body, part, given) for part in form.parts)
+        assert isinstance(items, View)
+        assert isinstance(starts, View)
+        return Named(Ragged(items, starts))
     parts = [_formed(body, part, given) for part in form.parts]
     if form.kind is dict:
         return Named(Dictionary(dict(zip(form.keys, parts, strict=True))))

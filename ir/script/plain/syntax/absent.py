@@ -20,8 +20,12 @@ _TRUTHS = (ast.Compare, ast.BoolOp)
 _NUMBER = "begin with a number, as in best = 0.0, and keep in a truth whether there is one"
 
 
-def with_truths(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
+def with_truths(
+    node: ast.FunctionDef, source: Source, parted: Iterable[tuple[str, int, type | None]] = ()
+) -> ast.FunctionDef:
     """A function in which no name is `None` first and a number, or a tuple of numbers, later.
+
+    Names that are `parted` are those of tuples of so many items.
 
     Raises:
         ParseError: such a name is read where it could be `None` in Python, and nothing would fail.
@@ -33,6 +37,7 @@ def with_truths(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
     taken = all_names(node)
     truths = {name: fresh(f"{name}_given", taken) for name in sorted(names)}
     starts = {name: _start(name, _values(node, name)) for name in names}
+    starts |= {name: _zeros(length) for name, length, _ in parted if name in names}
     return _Truths(truths, starts, source).whole(node)
 
 
@@ -74,9 +79,13 @@ def _start(name: str, values: list[ast.expr]) -> ast.expr:
     others = [v for v in values if not is_none(v)]
     sizes = {len(v.elts) if isinstance(v, ast.Tuple) else 0 for v in others}
     if others and len(sizes) == 1 and 0 not in sizes:
-        return ast.Tuple([ast.Constant(0) for _ in range(sizes.pop())], ast.Load())
+        return _zeros(sizes.pop())
     truths = [isinstance(v, _TRUTHS) or (isinstance(v, ast.Constant) and isinstance(v.value, bool)) for v in others]
     return ast.Constant(False if others and all(truths) else 0)
+
+
+def _zeros(length: int) -> ast.expr:
+    return ast.Tuple([ast.Constant(0) for _ in range(length)], ast.Load())
 
 
 class _Truths(ast.NodeTransformer):
@@ -226,10 +235,13 @@ def _failing(node: ast.AST) -> list[ast.AST]:
             return [*args]
         case ast.Call(func=ast.Attribute(), args=args):
             return [*args]
-        case ast.IfExp(test=ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op]) as test):
-            arm = node.orelse if isinstance(op, ast.Is) else node.body
-            return [test, arm] if isinstance(arm, ast.Name) and arm.id == name else [test]
-        case ast.IfExp(test=test):
-            return [test]
+        case ast.Attribute(value=value):
+            return [value]
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            arms = ((body, _given_by(test, True)), (orelse, _given_by(test, False)))
+            return [
+                test,
+                *(n for arm, given in arms for n in ast.walk(arm) if isinstance(n, ast.Name) and n.id in given),
+            ]
         case _:
             return []
