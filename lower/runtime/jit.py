@@ -177,14 +177,16 @@ class JitFunction(Shown, Generic[P]):
 
     def specialize(self, *arguments: Any, **named: Any) -> Specialization:
         """What a call with these arguments runs; nothing is run. Raises as a call does."""
-        arguments = self._parted(arguments, named)
+        return self._special(self._parted(arguments, named))
+
+    def _special(self, arguments: Sequence[Any]) -> Specialization:
         found = self._known.get(self._key(arguments))
         return self._specialized(arguments) if found is None else found
 
     def lower(self, *arguments: Any, **named: Any) -> Any:
         """JAX's lowered form for these arguments, to compile or inspect; nothing is run."""
         arguments = self._parted(arguments, named)
-        special = self.specialize(*arguments)
+        special = self._special(arguments)
         return special.kernel.lower(*special.parts(special.taken(arguments)))
 
     # Signatures -----------------------------------------------------------------------------------------------------
@@ -337,9 +339,10 @@ class JitFunction(Shown, Generic[P]):
         forms = arguments.forms if isinstance(arguments, _Parts) else {}
         plain = translate(self.__wrapped__, types, ints, exact, forms)
         target = jax.default_backend() if options.target is None else options.target
-        if plain.parts and not isinstance(options.donate, bool):
-            names = (options.donate,) if isinstance(options.donate, str) else options.donate
-            options = replace(options, donate=tuple(part for n in names for part in plain.parts.get(n, (n,))))
+        if (plain.parts or forms) and not isinstance(options.donate, bool):
+            donated = (options.donate,) if isinstance(options.donate, str) else options.donate
+            leaves = (leaf for n in donated for leaf in (forms[n].leaves if n in forms else (n,)))
+            options = replace(options, donate=tuple(part for n in leaves for part in plain.parts.get(n, (n,))))
         given = sum(not isinstance(t, Known) for t in types.values()) + sum(name in plain.parts for name in types)
         kernel, searched = built(plain.func, target, options, given)
         return specialized(plain, searched, kernel, types, arguments, options)

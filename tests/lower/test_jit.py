@@ -341,6 +341,7 @@ def test_arguments_and_results_may_be_made_of_others() -> None:
     gradient = jax.jit(jax.grad(last_bias))([Layer(*map(jnp.asarray, layer)) for layer in layers])
     assert layered.specialize(net | {"order": [1, 1, 1]}, a[:2, :4], options) is special
     assert gradient[1].b.shape == (4,)
+    assert "stablehlo" in layered.lower(net, a[:2, :4], options).as_text()
     with pytest.raises(LoopsatError, match="`layer.w` is no array"):
         layered({"layers": [Layer("no", 1.0)], "order": [0]}, a[:2, :4], options)
 

@@ -53,6 +53,13 @@ class Form(Struct, frozen=True):
     parts: tuple[str | Form, ...] | str
     keys: tuple[object, ...] = ()
 
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """The names of all that it is made of."""
+        if isinstance(self.parts, str):
+            return (self.parts,)
+        return tuple(name for part in self.parts for name in ((part,) if isinstance(part, str) else part.leaves))
+
 
 def apart(name: str, value: object, leaves: dict[str, object], taken: set[str]) -> str | Form:
     """How an argument is made of arrays, numbers and what is known, which `leaves` has under names of their own."""

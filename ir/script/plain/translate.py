@@ -192,7 +192,7 @@ def _formed(body: Body, form: str | Form, given: Mapping[str, Value]) -> Value:
         assert isinstance(starts, View)
         return Named(Ragged(items, starts))
     parts = [_formed(body, part, given) for part in form.parts]
-    if form.kind is dict:
+    if issubclass(form.kind, dict):
         return Named(Dictionary(dict(zip(form.keys, parts, strict=True))))
     return Items(parts) if form.kind is list else of_kind(form.kind if is_kind(form.kind) else None, parts)
 
