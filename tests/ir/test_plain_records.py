@@ -262,6 +262,16 @@ def of_lengths(x: Any) -> Any:
     return max((x[0], 1), (x[1],))
 
 
+def before_items_are_known(x: Any) -> Any:
+    queue: Any = []
+    y = np.zeros(3, foo=1)  # pyright: ignore
+    while queue:
+        y[0] += queue.pop()
+    for _ in x:
+        queue.append(y[0])
+    return y
+
+
 def first_to_be_none(x: Any) -> Any:
     last, k = None, 0
     for v in x:
@@ -273,7 +283,7 @@ def first_to_be_none(x: Any) -> Any:
 
 REFUSED = (
     (of_no_item, "its items are x, y"), (with_too_few, "y must be given"), (in_heap_order, "heap\\[0\\]"),
-    (of_lengths, "by `if` and `else`"), (first_to_be_none, "keep in a truth"),
+    (of_lengths, "by `if` and `else`"), (first_to_be_none, "keep in a truth"), (before_items_are_known, "`foo`"),
 )  # fmt: skip
 
 

@@ -148,7 +148,11 @@ def _once(
         known = Binary("ge", size, const(OPEN_FROM, DType.INT32))
         program.emit(Assume(known))
         program.assume(known)
-    value = body.run(nodes, {name: _formed(body, forms.get(name, name), arguments) for name in params})
+    given_to = {name: _formed(body, forms.get(name, name), arguments) for name in params}
+    try:
+        value = body.run(nodes, given_to)
+    except ParseError as error:
+        raise program.refused or error from None
     if program.refused is not None:
         raise program.refused
     written_params = _written(program, parameters)
