@@ -59,10 +59,11 @@ FLOAT_UNARY_OPS: tuple[UnaryOp, ...] = (*FLOAT_FUNCTIONS, *get_args(Rounding))
 class Expr(Node):
     """Base of expressions. Every expression has a `dtype`."""
 
-    __slots__ = ("_hash", "nodes_below")
+    __slots__ = ("_hash", "kinds_below", "nodes_below")
     dtype: DType
     span: Span | None
     _hash: int  # remembered: nodes never change, and dictionaries ask again and again
+    kinds_below: int  # remembered by `traverse.has_loads` and its like
     nodes_below: tuple[Expr, ...]  # remembered by `traverse.walk_expr`; without the expression itself, so no cycle
 
     def brief(self) -> str:
