@@ -86,9 +86,8 @@ class Expr(Node):
         try:
             return self._hash
         except AttributeError:
-            found = hash((type(self).__name__, self._key()))
-            force_setattr(cast(Any, self), "_hash", found)
-            return found
+            force_setattr(cast(Any, self), "_hash", hash((type(self).__name__, self._key())))
+            return self._hash
 
     # Operators build nodes, also `==`, which object's signature does not foresee; what is no operand is no equal.
     def __eq__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
