@@ -17,6 +17,7 @@ from ir.dtypes import DType
 from ir.errors import ParseError, Span
 from ir.naming import unused
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Store, Var, const, seq
+from ir.script.plain.arrays import View
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.sharing import Loops, Sharing
 from ir.script.values import Typer
@@ -113,6 +114,9 @@ class Learned(Struct):
     )  # of names that loops and branches give some first
     grown: dict[Key, Grown] = field(default_factory=lambda: dict[Key, Grown]())
     reading: Reading = field(default_factory=lambda: Reading())
+    resized: dict[tuple[Key, str], tuple[int, ...]] = field(
+        default_factory=lambda: dict[tuple[Key, str], tuple[int, ...]]()
+    )  # by how much each step of a loop makes the arrays longer that names stand for, along each dimension
     counters: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())  # with the most that they reach
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0
@@ -209,6 +213,13 @@ class Program(Struct):
     conditions: list[Expr] = field(default_factory=lambda: list[Expr]())  # of the expression that is being read
     depth: int = 0  # of loops and branches
     branches: int = 0  # of those that data decide
+    steps: dict[Key, tuple[int, Number]] = field(
+        default_factory=lambda: dict[Key, tuple[int, Number]]()
+    )  # of a loop that
+    # nothing leaves: how many there are, and which of them is written
+    sized: dict[tuple[Key, str], Callable[[Number], View]] = field(
+        default_factory=lambda: dict[tuple[Key, str], Callable[[Number], View]]()
+    )  # what a name stands for that is resized, before each step
     refused: ParseError | None = None  # what was refused first while items of a list were guesses
 
     # Names -----------------------------------------------------------------------------------------------------------
