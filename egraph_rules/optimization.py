@@ -376,11 +376,11 @@ def search_within(
     """
     func = without_axes(func)
     budget = replace(DEFAULT_BUDGET, restarts=0).in_proportion(sum(1 for _ in walk(func.body)))
+    search = _Search(func, target, 1, budget, rules, Report(), floats, Patience(budget.seconds), block)
     for _ in range(_SEARCHES):
-        patience = Patience(budget.seconds, allowed=1, work=budget.work)
-        search = _Search(func, target, 1, budget, rules, Report(), floats, patience, block)
-        with listening(patience):
-            new = replace(func, body=search.run()[0][1]).refines(func)
+        search.patience = Patience(budget.seconds, allowed=1, work=budget.work)
+        with listening(search.patience):
+            new = replace(func, body=search.once(func.body)[0][1]).refines(func)
         if new.body == func.body:
             break
         func = new
@@ -442,7 +442,7 @@ class _Search(Struct, dict=True):
         themselves, and a budget spent on them would leave the program as a whole half searched.
         """
         self.cuts = not self.budget.restarts
-        best = self._once(self.func.body)
+        best = self.once(self.func.body)
         for _ in range(self.budget.restarts):
             start = self._start(best[0][1])
             if start is None and self.deferred and not self.cuts:
@@ -454,7 +454,7 @@ class _Search(Struct, dict=True):
                     self.report.stopped = f"{self.patience.reason()} before a restart"
                 break
             hoped, before = start != best[0][1], best[0][0]
-            best = _distinct([*best, *self._once(start)], self.keep)
+            best = _distinct([*best, *self.once(start)], self.keep)
             if hoped and best[0][0] >= before and not (self.deferred and not self.cuts):
                 break  # what guards promised did not come
         return self._filled(best)
@@ -464,7 +464,7 @@ class _Search(Struct, dict=True):
         if not self.budget.restarts or self.patience.over() or not any(r.family == "padding" for r in self.rules):
             return best
         start = filled(best[0][1], self.floats)
-        return best if start == best[0][1] else _distinct([*best, *self._once(start, best[0][1])], self.keep)
+        return best if start == best[0][1] else _distinct([*best, *self.once(start, best[0][1])], self.keep)
 
     def resumed(self, best: Stmt, programs: list[tuple[float, Stmt]]) -> list[tuple[float, Stmt]]:
         """The programs of a search from the one that a price as a whole has chosen, where none has begun with it.
@@ -489,7 +489,8 @@ class _Search(Struct, dict=True):
         hoped = (s for s in self.guarded if s not in self.searched and s != best)
         return next((s for s in hoped if least_share(s) < RARE), None)
 
-    def _once(self, body: Stmt, unfilled: Stmt | None = None) -> list[tuple[float, Stmt]]:
+    def once(self, body: Stmt, unfilled: Stmt | None = None) -> list[tuple[float, Stmt]]:
+        """Search from a program, under the contexts of searches before it."""
         self.searched.append(body)
         self.patient = True
         rules = tuple(r for r in self.rules if r.in_engine)

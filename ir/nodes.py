@@ -59,10 +59,11 @@ FLOAT_UNARY_OPS: tuple[UnaryOp, ...] = (*FLOAT_FUNCTIONS, *get_args(Rounding))
 class Expr(Node):
     """Base of expressions. Every expression has a `dtype`."""
 
-    __slots__ = ("_hash", "nodes_below")
+    __slots__ = ("_hash", "kinds_below", "nodes_below")
     dtype: DType
     span: Span | None
     _hash: int  # remembered: nodes never change, and dictionaries ask again and again
+    kinds_below: int  # remembered by `traverse.has_loads` and its like
     nodes_below: tuple[Expr, ...]  # remembered by `traverse.walk_expr`; without the expression itself, so no cycle
 
     def brief(self) -> str:
@@ -85,9 +86,8 @@ class Expr(Node):
         try:
             return self._hash
         except AttributeError:
-            found = hash((type(self).__name__, self._key()))
-            force_setattr(cast(Any, self), "_hash", found)
-            return found
+            force_setattr(cast(Any, self), "_hash", hash((type(self).__name__, self._key())))
+            return self._hash
 
     # Operators build nodes, also `==`, which object's signature does not foresee; what is no operand is no equal.
     def __eq__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]

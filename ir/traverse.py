@@ -114,6 +114,44 @@ def walk_expr(expr: Expr) -> Iterator[Expr]:
         return chain((expr,), first, below)
 
 
+_LOADS, _UNDEF, _CHOICES, _LAZY = 1, 2, 4, 8  # what an expression may have in it
+
+
+def _kinds_below(expr: Expr) -> int:
+    """What of that an expression has; parts remember it, of which long expressions share many."""
+    left = [expr]
+    while left:
+        node = left.pop()
+        if hasattr(node, "kinds_below"):
+            continue
+        parts = children(node)
+        if unknown := [part for part in parts if not hasattr(part, "kinds_below")]:
+            left += (node, *unknown)
+            continue
+        match node:
+            case Load():
+                found = _LOADS
+            case Undef():
+                found = _UNDEF
+            case Select():
+                found = _CHOICES | _LAZY
+            case Binary(op="and" | "or"):
+                found = _LAZY
+            case _:
+                found = 0
+        for part in parts:
+            found |= part.kinds_below
+        force_setattr(cast(Any, node), "kinds_below", found)
+    return expr.kinds_below
+
+
+def _has(expr: Expr, kinds: int) -> bool:
+    try:
+        return bool(expr.kinds_below & kinds)
+    except AttributeError:
+        return bool(_kinds_below(expr) & kinds)
+
+
 def _nodes_below(expr: Expr) -> Iterator[Expr]:
     left = [*reversed(children(expr))]
     while left:
@@ -348,7 +386,7 @@ def free_vars(*exprs: Expr) -> set[Var]:
 
 def loads(expr: Expr) -> Iterator[Load]:
     """Loads anywhere in an expression, outer ones first."""
-    return (e for e in walk_expr(expr) if isinstance(e, Load))
+    return (e for e in walk_expr(expr) if isinstance(e, Load)) if has_loads(expr) else iter(())
 
 
 def stores_in(stmt: Stmt) -> Iterator[Store]:
@@ -386,17 +424,22 @@ def conjuncts_of(cond: Expr) -> tuple[Expr, ...]:
 
 def has_undef(expr: Expr) -> bool:
     """Whether an expression has `undef` in it."""
-    return any(isinstance(e, Undef) for e in walk_expr(expr))
+    return _has(expr, _UNDEF)
 
 
 def is_lazy(expr: Expr) -> bool:
     """Whether some part of an expression is evaluated only where another one lets it be."""
-    return any(isinstance(e, Select) or (isinstance(e, Binary) and e.op in ("and", "or")) for e in walk_expr(expr))
+    return _has(expr, _LAZY)
+
+
+def has_choices(expr: Expr) -> bool:
+    """Whether an expression chooses between others."""
+    return _has(expr, _CHOICES)
 
 
 def has_loads(expr: Expr) -> bool:
     """Whether an expression reads any buffer."""
-    return any(isinstance(e, Load) for e in walk_expr(expr))
+    return _has(expr, _LOADS)
 
 
 def is_const(expr: Expr | None, value: bool | int | float) -> bool:
@@ -416,7 +459,7 @@ def reads(buffer: Buffer, *exprs: Expr) -> bool:
 
 def is_fixed(expr: Expr) -> bool:
     """Whether an expression depends on nothing but variables, and is never undef."""
-    return not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
+    return not _has(expr, _LOADS | _UNDEF)
 
 
 def has_load(expr: Expr, load: Load) -> bool:

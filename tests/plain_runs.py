@@ -13,7 +13,7 @@ from ir import interpret, verify
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
-from ir.script.plain.translate import Nested, Plain, translate
+from ir.script.plain.translate import Made, Nested, Plain, translate
 
 
 def kind(value: Any, open_ints: bool) -> ArgumentType:
@@ -54,11 +54,17 @@ def _joined(real: Any, imag: Any = None) -> Any:
 
 
 def _returned(places: Nested, values: list[Any]) -> Any:
+    if isinstance(places, Made):
+        return places.make(*(_returned(p, values) for p in places.parts))
     return values[places] if isinstance(places, int) else tuple(_returned(p, values) for p in places)
 
 
 def assert_same(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, dict):
+        assert [*found] == [*wanted]
+        found, wanted = tuple(found.values()), tuple(wanted.values())
     if isinstance(wanted, tuple):
+        assert type(found) is type(wanted)
         assert len(found) == len(wanted)
         for one, other in zip(found, wanted, strict=True):
             assert_same(one, other)

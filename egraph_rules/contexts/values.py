@@ -21,7 +21,7 @@ from ir.functions import inlined
 from ir.nodes import AnyExpr, Binary, Buffer, Call, Cast, Const, Expr, Load, Select, Store, Unary, Undef, Var
 from ir.operators import SPECIAL, Special, admits, special
 from ir.shown import text_order
-from ir.traverse import buffers_read, has_loads, map_expr, walk_expr
+from ir.traverse import buffers_read, has_loads, has_undef, loads, map_expr
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -328,9 +328,7 @@ class Values:
 
     def defined(self, facts: int, expr: Expr) -> bool:
         """Whether an expression has a value that is not arbitrary, as far as it does not fault."""
-        return not any(
-            isinstance(e, Undef) or (isinstance(e, Load) and not self._is_defined(facts, e)) for e in walk_expr(expr)
-        )
+        return not has_undef(expr) and all(self._is_defined(facts, load) for load in loads(expr))
 
     def _is_defined(self, facts: int, load: Load) -> bool:
         return isinstance(self.of(facts, load), Const) or self._contexts.is_defined(facts, load)

@@ -138,17 +138,23 @@ class Prices(Struct, frozen=True):
         expected = (min(usual, usual if t.most is None else t.most) if t.extent is None else t.extent for t in trips)
         return float(prod(max(n, 0) for n in expected))
 
-    def expr(self, expr: Expr) -> float:
-        """Cost of an expression as it stands."""
-        match expr:
-            case Const():
-                return LITERAL_COST
-            case Load(indices=indices):
-                return self.target.load + self.target.index * sum(map(self.expr, indices))
-            case _ if not children(expr):
-                return NAME_COST
-            case _:
-                return sum(map(self.expr, children(expr))) + self.operator(expr)
+    def expr(self, expr: Expr, costs: dict[int, float] | None = None) -> float:
+        """Cost of an expression as it stands; `costs` has those of others by identity, and gets those of its parts."""
+        if isinstance(expr, Const):
+            return LITERAL_COST
+        parts = children(expr)
+        if not parts and not isinstance(expr, Load):
+            return NAME_COST
+        found = None if costs is None else costs.get(id(expr))
+        if found is None:
+            found = sum([self.expr(part, costs) for part in parts])
+            if isinstance(expr, Load):
+                found = self.target.load + self.target.index * found
+            else:
+                found += self.operator(expr)
+            if costs is not None:
+                costs[id(expr)] = found
+        return found
 
     def operator(self, expr: Expr) -> float:
         """Cost of an operation, operands not counted."""

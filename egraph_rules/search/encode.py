@@ -54,7 +54,17 @@ from ir.nodes import (
     const,
 )
 from ir.transform.calls.tensorize import true_instances
-from ir.traverse import all_exprs, free_vars, has_kind, has_loads, map_expr, substitute, substitute_expr, walk_expr
+from ir.traverse import (
+    all_exprs,
+    free_vars,
+    has_choices,
+    has_kind,
+    has_loads,
+    map_expr,
+    substitute,
+    substitute_expr,
+    walk_expr,
+)
 
 _MOST_ASKED = 8  # choices in an arm that might be taken for the other; each would have a context under each before it
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
@@ -502,7 +512,7 @@ class Expander(Struct, dict=True):
 
 def _selections(expr: Expr) -> int:
     """How many choices stand in an expression."""
-    return sum(isinstance(e, Select) for e in walk_expr(expr))
+    return sum(isinstance(e, Select) for e in walk_expr(expr)) if has_choices(expr) else 0
 
 
 def _is_in_range(expr: Expr) -> bool:

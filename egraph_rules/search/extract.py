@@ -158,20 +158,28 @@ class Extractor(Struct, dict=True):
     # Expressions: shortest paths over classes ------------------------------------------------------------------------
 
     def _expressions(self) -> None:
-        """Best expression of each class, by rounds until no cost falls.
+        """Best expression of each class, by rounds until no cost falls; a row is looked at again where one of its parts
+        became cheaper.
 
         An index may cost more by itself than a load at it, so that where P[3] is 3, P[P[3]] would be cheaper still: no
         expression has one of its own class within. There are finitely many such, so the rounds end.
         """
         self._leaves()
-        pending = [(kind, row) for kind in EXPRESSIONS for row in self.tables[kind]]
-        changed = True
-        while changed:
-            changed = False
-            for kind, row in pending:
+        rows = [(kind, row, (*self._parts(kind, row.inputs),)) for kind in EXPRESSIONS for row in self.tables[kind]]
+        users: dict[ClassId, list[int]] = defaultdict(list)
+        for k, (_, _, parts) in enumerate(rows):
+            for part in parts:
+                users[part].append(k)
+        again = bytearray(b"\1" * len(rows))
+        while 1 in again:
+            for k, (kind, row, parts) in enumerate(rows):
+                if not again[k]:
+                    continue
+                again[k] = 0
                 built = self._candidate(kind, row.inputs)
-                if built is not None and self._improves(row.output, *built, self._parts(kind, row.inputs)):
-                    changed = True
+                if built is not None and self._improves(row.output, *built, parts):
+                    for user in users[row.output]:
+                        again[user] = 1
 
     def _improves(self, at: ClassId, cost: float, expr: Expr, parts: Iterable[ClassId] = ()) -> bool:
         """Take an expression if it is cheaper than what is known, and has none of its class within its `parts`."""
@@ -196,12 +204,13 @@ class Extractor(Struct, dict=True):
 
     def _leaves(self) -> None:
         dtypes: dict[ClassId, DType] = {}
+        costs: dict[int, float] = {}  # by identity of expressions, which the numbering keeps
         literals = {row.output for kind in ("Int", "Flt") for row in self.tables[kind]}
         for row in self.tables["Ate"]:
             expr = self.numbering.exprs[cast(int, row.inputs[1])]
             dtypes[row.output] = expr.dtype
             if row.output not in literals:  # a variable of another place may have that value there
-                self._improves(row.output, self.prices.expr(expr), expr)
+                self._improves(row.output, self.prices.expr(expr, costs), expr)
         for kind in ("Int", "Flt"):
             for row in self.tables[kind]:
                 dtypes[row.output] = DType(row.inputs[0])

@@ -616,6 +616,8 @@ def may_change(writer: Statement, reader: Statement, load: Load, level: int, idl
 
     Both are in one iteration of the outer `level` loops; instances that are `idle` change nothing.
     """
+    if writer.position >= reader.position and common_loops(writer, reader) <= level:
+        return False  # all of its instances run later
     primes = primed_loops(reader)
 
     def question() -> bool:

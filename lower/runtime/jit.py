@@ -25,8 +25,9 @@ from ir.dtypes import DType, array_dtype
 from ir.errors import LoopsatError, LowerError, LowerTypeError, LowerValueError, OptionError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.page import Section
+from ir.script.plain.library.records import is_kind
 from ir.script.plain.program import NeedsRange, NeedsValue
-from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
+from ir.script.plain.signature import ArgumentType, ArrayType, Form, Known, ScalarType, apart
 from ir.script.plain.translate import OPEN_FROM, translate
 from ir.shown import Shown
 from lower.emission.donation import Donate
@@ -36,8 +37,16 @@ from lower.runtime.specialization import Options, Quick, Sizes, Specialization, 
 
 P = ParamSpec("P")
 _OTHERWISE = np.matrix, np.ma.MaskedArray  # arrays that are none of this language
+_WHOLES = (tuple, list, dict)  # that may be made of arguments
 _INTEGERS = (int, np.integer)  # whose value is known at a call
 _PYTHON = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64, complex: DType.COMPLEX128}
+
+
+class _Parts(tuple[Any, ...]):
+    """Arguments of which some are parts of a parameter: their names, and how parameters are made of them."""
+
+    names: tuple[str, ...]
+    forms: Mapping[str, Form]
 
 
 class JitFunction(Shown, Generic[P]):
@@ -75,8 +84,7 @@ class JitFunction(Shown, Generic[P]):
 
     def _run(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         """Run the function for arguments that are not like those of the last call."""
-        if named or len(arguments) != len(self._parameters):
-            arguments = self._bound(arguments, named)
+        arguments = self._parted(arguments, named)
         special = self._known.get(self._key(arguments))
         if special is None:
             self._specialized(arguments)
@@ -84,12 +92,15 @@ class JitFunction(Shown, Generic[P]):
                 return self._run(arguments, {})
         self._last = special
         stores = special.stores
+        names = self._names(arguments)
         between = [
-            (self._parameters.index(name), -inf if low is None else low, inf if stop is None else stop)
+            (names.index(name), -inf if low is None else low, inf if stop is None else stop)
             for name, (low, stop) in (self._ranges(self._kinds(arguments), arguments) if self._cuts else {}).items()
             if low is not None or stop is not None
         ]
-        self._quick = quick_way(special, arguments, lambda given: self._check_distinct(given, stores), between)
+        self._quick = None
+        if not isinstance(arguments, _Parts):
+            self._quick = quick_way(special, arguments, lambda given: self._check_distinct(given, stores), between)
         if stores:
             self._check_distinct(arguments, stores)
         taken = special.taken(arguments)
@@ -102,11 +113,12 @@ class JitFunction(Shown, Generic[P]):
 
     def _check_distinct(self, arguments: Sequence[Any], stores: Sequence[int]) -> None:
         """Refuse an array that is stored to and given twice: Python would see the stores through both names."""
+        names = self._names(arguments)
         for k in stores:
             stored = arguments[k]
             for other, value in enumerate(arguments):
                 if value is stored and other != k and isinstance(value, np.ndarray):
-                    one, two = self._parameters[k], self._parameters[other]
+                    one, two = names[k], names[other]
                     message = f"{self.__name__} stores to {one}, and {two} is the same array"
                     raise LowerValueError("arguments", message, help=f"pass a copy, as in {two}.copy()")
 
@@ -165,14 +177,16 @@ class JitFunction(Shown, Generic[P]):
 
     def specialize(self, *arguments: Any, **named: Any) -> Specialization:
         """What a call with these arguments runs; nothing is run. Raises as a call does."""
-        arguments = self._bound(arguments, named)
+        return self._special(self._parted(arguments, named))
+
+    def _special(self, arguments: Sequence[Any]) -> Specialization:
         found = self._known.get(self._key(arguments))
         return self._specialized(arguments) if found is None else found
 
     def lower(self, *arguments: Any, **named: Any) -> Any:
         """JAX's lowered form for these arguments, to compile or inspect; nothing is run."""
-        arguments = self._bound(arguments, named)
-        special = self.specialize(*arguments)
+        arguments = self._parted(arguments, named)
+        special = self._special(arguments)
         return special.kernel.lower(*special.parts(special.taken(arguments)))
 
     # Signatures -----------------------------------------------------------------------------------------------------
@@ -186,6 +200,28 @@ class JitFunction(Shown, Generic[P]):
         bound.apply_defaults()
         return tuple(bound.arguments[p] for p in self._parameters)
 
+    def _parted(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Arguments in the order of parameters; lists, dictionaries, and tuples of arrays as their parts."""
+        if isinstance(arguments, _Parts):
+            return arguments
+        if named or len(arguments) != len(self._parameters):
+            arguments = self._bound(arguments, named)
+        if not any(isinstance(v, _WHOLES) or is_kind(type(v)) for v in arguments):
+            return arguments
+        leaves: dict[str, Any] = {}
+        taken, given = set(self._parameters), zip(self._parameters, arguments, strict=True)
+        found = {name: apart(name, value, leaves, taken) for name, value in given}
+        forms = {name: form for name, form in found.items() if isinstance(form, Form)}
+        if not forms:
+            return arguments
+        parts = _Parts(leaves.values())
+        parts.names, parts.forms = tuple(leaves), forms
+        return parts
+
+    def _names(self, arguments: Sequence[Any]) -> tuple[str, ...]:
+        """The name of each argument."""
+        return arguments.names if isinstance(arguments, _Parts) else self._parameters
+
     def _key(self, arguments: Sequence[Any]) -> Hashable:
         """What calls that one program answers have in common."""
         kinds = self._kinds(arguments)
@@ -197,7 +233,7 @@ class JitFunction(Shown, Generic[P]):
         large; for calls of one program. What JAX holds may be any number."""
         found: dict[str, tuple[int | None, int | None]] = {}
         for name, cuts in self._cuts.get(kinds, {}).items():
-            value = arguments[self._parameters.index(name)]
+            value = arguments[self._names(arguments).index(name)]
             at = bisect_right(cuts, int(value)) if isinstance(value, _INTEGERS) else None
             found[name] = (cuts[at - 1] if at else None), (cuts[at] if at is not None and at < len(cuts) else None)
         return found
@@ -205,7 +241,9 @@ class JitFunction(Shown, Generic[P]):
     def _kinds(self, arguments: Sequence[Any]) -> Hashable:
         """The dtypes and shapes of arguments, and the values that are part of programs."""
         key: list[Hashable] = []
-        for name, value in zip(self._parameters, arguments, strict=True):
+        if isinstance(arguments, _Parts):
+            key += arguments.forms.items()
+        for name, value in zip(self._names(arguments), arguments, strict=True):
             kind = type(value)
             if isinstance(value, _OTHERWISE):
                 message = f"argument {name} of {self.__name__} is a {kind.__name__}, whose operators mean other things"
@@ -230,7 +268,7 @@ class JitFunction(Shown, Generic[P]):
     def _open(self, key: list[Hashable], arguments: Sequence[Any]) -> None:
         """Write which sizes are equal in place of the sizes."""
         names: dict[int, str] = {}
-        for k, value in enumerate(arguments):
+        for k, value in enumerate(arguments, len(key) - len(arguments)):
             if is_array(value) and value.ndim:
                 key[k] = (self._shape(value.shape, names), value.dtype)
 
@@ -290,18 +328,21 @@ class JitFunction(Shown, Generic[P]):
 
     def _compiled(self, arguments: Sequence[Any]) -> Specialization:
         sizes: dict[int, str] = {}
-        given = zip(self._parameters, arguments, strict=True)
+        names = self._names(arguments)
+        given = zip(names, arguments, strict=True)
         types = {name: self._type(name, value, sizes) for name, value in given}
         for name, (low, stop) in self._ranges(self._kinds(arguments), arguments).items():
             types[name] = replace(types[name], low=low, stop=stop)
         options = self._options
-        ints = frozenset(n for n, v in zip(self._parameters, arguments, strict=True) if isinstance(v, _INTEGERS))
+        ints = frozenset(n for n, v in zip(names, arguments, strict=True) if isinstance(v, _INTEGERS))
         exact = Floats.FINITE not in options.floats or Floats.NO_SIGNED_ZEROS not in options.floats
-        plain = translate(self.__wrapped__, types, ints, exact)
+        forms = arguments.forms if isinstance(arguments, _Parts) else {}
+        plain = translate(self.__wrapped__, types, ints, exact, forms)
         target = jax.default_backend() if options.target is None else options.target
-        if plain.parts and not isinstance(options.donate, bool):
-            names = (options.donate,) if isinstance(options.donate, str) else options.donate
-            options = replace(options, donate=tuple(part for n in names for part in plain.parts.get(n, (n,))))
+        if (plain.parts or forms) and not isinstance(options.donate, bool):
+            donated = (options.donate,) if isinstance(options.donate, str) else options.donate
+            leaves = (leaf for n in donated for leaf in (forms[n].leaves if n in forms else (n,)))
+            options = replace(options, donate=tuple(part for n in leaves for part in plain.parts.get(n, (n,))))
         given = sum(not isinstance(t, Known) for t in types.values()) + sum(name in plain.parts for name in types)
         kernel, searched = built(plain.func, target, options, given)
         return specialized(plain, searched, kernel, types, arguments, options)

@@ -24,7 +24,7 @@ from ir.later import later
 from ir.nodes import Buffer, PrimFunc, Var, const, seq
 from ir.page import Section
 from ir.script.plain.signature import ArgumentType, Known
-from ir.script.plain.translate import Nested, Plain
+from ir.script.plain.translate import Made, Nested, Plain
 from ir.semantics.verify import check_entry
 from ir.shown import Shown
 from lower.emission.donation import Donate
@@ -256,6 +256,9 @@ def _picking(returned: Nested, places: Sequence[Sequence[int]]) -> Callable[[Seq
     if isinstance(returned, int):
         parts = operator.itemgetter(*places[returned])
         return parts if len(places[returned]) == 1 else lambda results: lax.complex(*parts(results))
+    if isinstance(returned, Made):
+        make, parts = returned.make, [_picking(r, places) for r in returned.parts]
+        return lambda results: make(*(part(results) for part in parts))
     if len(returned) > 1 and all(isinstance(r, int) and len(places[r]) == 1 for r in returned):
         return operator.itemgetter(*(places[r][0] for r in returned if isinstance(r, int)))
     parts = [_picking(r, places) for r in returned]

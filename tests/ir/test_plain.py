@@ -504,7 +504,8 @@ def maybe(A):
 def another_part_each_time(A):
     B = A.copy()
     for t in range(3):
-        B = B[1:]
+        if A[t] > 0:
+            B = B[1:]
     return B
 
 

@@ -286,6 +286,54 @@ def one_of_two_before_a_change(x):
     return z, x
 
 
+@program(lambda r: (r.random(7), 3))
+def shorter_and_longer(x, n):
+    d, s, table, poly = x, 0.0, [x[0]], np.array([1.0])
+    for k in range(n):
+        for _ in range(2):
+            d = d[1:] - 0.5 * d[:-1]
+        s += d.sum() + len(d)
+        table.append(d[0])
+    for v in x[:3]:
+        poly = np.convolve(poly, np.array([1.0, -v]))
+    rows = np.zeros((2, 3))
+    for k in range(n):
+        rows = np.concatenate((rows, np.full((1, 3), k)), axis=0)
+    return d, s, np.array(table), poly, rows, d.shape[0]
+
+
+@program(lambda r: (100.0, 90.0, 4))
+def tree(price, strike, n):
+    s = price * 1.1 ** np.arange(-n, n + 1, 2)
+    v = np.maximum(s - strike, 0)
+    w = np.zeros(2 * n + 1)
+    for _ in range(n):
+        s = s[:-1] * 1.1
+        v = np.maximum(0.99 * (0.5 * v[1:] + 0.5 * v[:-1]), s - strike)
+    for k in range(n - 1, -1, -1):
+        new = np.empty(2 * k + 1)
+        for j in range(2 * k + 1):
+            new[j] = w[j] + w[j + 2] + j
+        w = new
+    return v[0], s, w
+
+
+def left_with_nothing(x):
+    d = x
+    for _ in range(len(x) + 1):
+        d = d[1:]
+    return d
+
+
+def shorter_until(x):
+    d = x
+    for _ in range(3):
+        d = d[1:] + 1
+        if d[0] > 0.5:
+            break
+    return d
+
+
 def sometimes_none(x):
     for k in range(len(x)):
         if x[k] > 0.5:
@@ -295,6 +343,7 @@ def sometimes_none(x):
 
 REFUSED = [
     (sometimes_none, "a number that stands for none"),
+    (left_with_nothing, "nothing is left of `d`"), (shorter_until, "`d` stands for arrays of different kinds"),
     (one_of_two, "an array that `z` may stand for"), (one_of_two_before_a_change, "as in z = x.copy()"),
     (two_of_one, "an array that `y` may stand for"), (row_of_what_changes, "as in best = x.copy()"),
     (two_copies, "that other names may stand for"), (returned_by_a_function, "as in return x.copy()"),

@@ -311,6 +311,7 @@ def without_a_bound(a: Any) -> Any:
         k = todo.pop()
         if a[k] > 0:
             todo.append(k + 1)
+            todo.append(k + 2)
     return len(todo)
 
 

@@ -7,7 +7,7 @@ import inspect
 import pickle
 import runpy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -312,11 +312,65 @@ def test_complex_numbers_are_those_of_jax() -> None:
     np.testing.assert_allclose(batch[1], 4 * z * z + 1j, rtol=1e-5)
 
 
+class Layer(NamedTuple):
+    w: Any
+    b: Any
+
+
+@loopsat.jit
+def layered(net: Any, x: Any, options: Any) -> Any:
+    total = 0.0
+    for layer in net["layers"]:
+        x = np.maximum(x @ layer.w + layer.b, 0)
+        total += layer.b.sum()
+    for k in net["order"]:
+        total += options[0] * x[0, k]
+    return {"x": x, "last": net["layers"][-1]._replace(b=total)}
+
+
+def test_arguments_and_results_may_be_made_of_others() -> None:
+    a = np.random.default_rng(0).random((8, 8)).astype(np.float32)
+    layers = [Layer(a[:4, :3], a[5, :3]), Layer(a[:3, 2:6], a[6, :4])]
+    net = {"layers": layers, "order": [2, 0, 3]}
+    for options in ((1.0, a[:2]), (2.0, a[:2])):  # the second call runs the same program
+        found, wanted = (f(net, a[:2, :4], options) for f in (layered, layered.__wrapped__))
+        assert jax.tree.structure(found) == jax.tree.structure(wanted)
+        jax.tree.map(assert_same, found, wanted)
+    special = layered.specialization
+    last_bias = lambda layers: layered(net | {"layers": layers}, a[:2, :4], options)["last"].b  # noqa: E731
+    gradient = jax.jit(jax.grad(last_bias))([Layer(*map(jnp.asarray, layer)) for layer in layers])
+    assert layered.specialize(net | {"order": [1, 1, 1]}, a[:2, :4], options) is special
+    assert gradient[1].b.shape == (4,)
+    assert "stablehlo" in layered.lower(net, a[:2, :4], options).as_text()
+    with pytest.raises(LoopsatError, match="`layer.w` is no array"):
+        layered({"layers": [Layer("no", 1.0)], "order": [0]}, a[:2, :4], options)
+
+
+@loopsat.jit
+def reached(graph: Any, weights: Any, places: Any, empty: Any) -> Any:
+    cost, order = np.full(len(graph), np.inf), sorted(places)
+    cost[order[0][1]] = 0.0
+    for _ in range(len(graph)):
+        for u in range(len(graph)):
+            for v in graph[u]:
+                cost[v] = min(cost[v], cost[u] + 1)
+            for v, w in weights[u]:
+                cost[int(v)] = min(cost[int(v)], cost[u] + w)
+    most = max(len(row) for row in graph) + len(empty)
+    return cost, most, 2 in graph[0], max(places)[1], places[-1] == (0, 3)
+
+
+def test_lists_of_numbers_tuples_and_lists_are_arguments() -> None:
+    graph, weights = [[1, 2], [2], [3], []], [[], [(3, 0.5)], [(0, 2.5), (3, 0.25)], []]
+    arguments = graph, weights, [(2, 1), (0, 3)], []
+    assert_same(reached(*arguments), reached.__wrapped__(*arguments))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1.0, 2.0], 1), "np.array"),
-        (({"a": 1}, 1), "dictionary of outside"),
+        (({1.5}, 1), "np.array"),
+        (({}, 1), "dictionary of outside"),
         ((np.ma.masked_array(X, X > 1), 1), "A.filled"),
         ((X, "two"), "range"),
         ((X,), "missing a required"),

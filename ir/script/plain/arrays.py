@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.nodes import Buffer, Cast, Const, Expr
-from ir.presburger.polynomials import Polynomial, polynomial, written
+from ir.presburger.polynomials import Polynomial, polynomial, summed, written
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.scope import Source
 from ir.traverse import map_expr
@@ -65,6 +65,13 @@ def same(a: Number, b: Number) -> bool:
     if x is None or y is None:
         return x is y and bool(a == b)
     return x.same(y) or (x.dtype.is_integer and y.dtype.is_integer and _summed(x) == _summed(y))
+
+
+def difference(a: Number, b: Number) -> int | None:
+    """By how much one integer is more than another one, if that is known."""
+    x, y = (_summed(e) if (e := expr_of(n)) is not None else {(): int(n)} for n in (a, b))  # pyright: ignore
+    found = summed((*x.items(), *((k, -v) for k, v in y.items())))
+    return found.get((), 0) if not found.keys() - {()} else None
 
 
 def _summed(expr: Expr) -> Polynomial:

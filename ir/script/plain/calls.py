@@ -15,9 +15,10 @@ from ir.errors import ParseError, suggest
 from ir.nodes import Cast, Expr, Unary
 from ir.script.plain import hints
 from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View, is_number
+from ir.script.plain.comparisons import greatest
 from ir.script.plain.frames import Comprehension, Named, Value, shown
 from ir.script.plain.functions import Function, Inner, Opened, defaults_of, named
-from ir.script.plain.library import complexes, made, selected
+from ir.script.plain.library import complexes, made, records, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import ABSENT, arguments, keyword, only, values, without_usual
 from ir.script.plain.library.arranged import ARRANGED, extents_of, flattened, size_of
@@ -26,9 +27,10 @@ from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.library.dictionaries import called, dictionary_of
 from ir.script.plain.library.elements import UPDATES_OF_PAIRS
 from ir.script.plain.library.ordered import is_searched, ordered, place_of
+from ir.script.plain.library.ragged import ragged_of
 from ir.script.plain.library.rounding import rounded
 from ir.script.plain.promotion import Number, Weak
-from ir.script.plain.tuples import Items, stands_for_list
+from ir.script.plain.tuples import Items, items_kind, lists_in, stands_for_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -44,8 +46,12 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
     """What a call means; a helper that is called `alone` may write into arrays."""
     if isinstance(node.func, ast.Attribute):
         owner = read.value(node.func.value)
+        if node.func.attr == "__getitem__" and len(node.args) == 1:  # `key=x.__getitem__`
+            return read.subscript(owner, node.args[0], node)
         if (keyed := dictionary_of(owner)) is not None:
             return called(read, keyed, node, node.func.attr)
+        if (found := records.called(read, owner, node, node.func.attr, alone)) is not None:
+            return found
         if node.func.attr in ("index", "count") and is_searched(read, owner):
             return place_of(read, owner, node.func.attr, node)
         if isinstance(owner, (View, Elementwise)):
@@ -82,7 +88,12 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
 
 
 def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Value:
-    """A call of another plain function, which is put in place."""
+    """A call of another plain function, which is put in place, or of the class of a record."""
+    if isinstance(value, type) and records.is_kind(value):
+        return records.made(read, value, node)
+    if records.is_replace(value) and len(node.args) == 1:
+        named_items = {k.arg: read.value(k.value) for k in node.keywords if k.arg}
+        return records.replaced(read, read.value(node.args[0]), named_items, node)
     function = inspect.unwrap(value) if callable(value) else value
     if not isinstance(function, (FunctionType, Inner)):
         raise _unknown(read, shown(node.func), value, node)
@@ -253,6 +264,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
                 return len(value.value)
             if (keyed := dictionary_of(value)) is not None:
                 return len(keyed.items)
+            if (lists := ragged_of(value)) is not None:
+                return lists.count
             if isinstance(value, (View, Elementwise)) and value.shape:
                 return extents_of(read, value.shape[:1], node)[0]
             if isinstance(value, Selection):
@@ -281,8 +294,7 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             if len(node.args) == 1:
                 hint = "write np.where(condition, A, B), a total such as A[condition].sum(), or a loop with `if`"
                 raise read.error("unsupported", "how many places there are depends on data", node, hint)
-            parts = [read.value(v) for v in arguments(read, node, name, 3, 3)]
-            return read.lifted(lambda v: numbers.where(v[0], v[1], v[2], node), parts, node)
+            return chosen_by(read, [read.value(v) for v in arguments(read, node, name, 3, 3)], node)
         case "np.square":
             value = read.value(only(read, node, name))
             return read.lifted(lambda v: complexes.operated(numbers, "pow", v[0], 2, node), [value], node)
@@ -328,6 +340,11 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         case _:
             callee = read.value(node.func)
             raise _unknown(read, shown(node.func), callee.value if isinstance(callee, Named) else None, node)
+
+
+def chosen_by(read: Evaluator, parts: Sequence[Value], node: ast.AST) -> Value:
+    """Elements of two arrays, as a third one says."""
+    return read.lifted(lambda v: read.numbers.where(v[0], v[1], v[2], node), parts, node)
 
 
 def _complex_of(read: Evaluator, name: str, node: ast.Call) -> Value | None:
@@ -407,14 +424,18 @@ def _fold(read: Evaluator, name: str, items: Comprehension, node: ast.Call) -> V
 
 
 def _extremum(read: Evaluator, name: str, node: ast.Call) -> Value:
-    """Python's `min` and `max` of numbers, or of a tuple of them."""
-    parts = [read.value(a) for a in node.args]
+    """Python's `min` and `max` of numbers, of a tuple of them, or of several tuples."""
+    parts = [*read.items(node.args, read.value)]
     if len(parts) == 1 and isinstance(parts[0], tuple):
         parts = list(parts[0])
     elif len(parts) == 1 and isinstance(parts[0], (View, Elementwise)) and len(parts[0].shape) == 1:
         return read.caller.reduce(name, parts[0], None, node)
+    elif len(parts) == 1 and (lists_in(read, parts[0]) or items_kind(read, parts[0])):
+        return read.caller.best_by(name, None, _each_of(node.args[0]), node)
     if not parts or node.keywords:
         raise read.error("arguments", f"{name} takes numbers", node)
+    if all(isinstance(part, tuple) for part in parts):
+        return greatest(read, "gt" if name == "max" else "lt", parts, node)
     found = read.as_number(parts[0], node)
     for other in parts[1:]:
         found = read.numbers.builtin_extremum(

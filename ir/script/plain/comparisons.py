@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from ir.nodes import Binary, BinaryOp, Expr
@@ -13,7 +14,7 @@ from ir.script.plain.library import names as library
 from ir.script.plain.library.dictionaries import dictionary_of, is_key
 from ir.script.plain.library.ordered import equal, same_items
 from ir.script.plain.promotion import Number
-from ir.script.plain.tuples import check_no_list
+from ir.script.plain.tuples import alike_list, check_no_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -110,6 +111,19 @@ def ordered_tuples(
     for x, y in reversed(pairs):
         rest = _both("and", _of_items(read, "eq", x, y, node), found, node, read)
         found = _both("or", _of_items(read, strict, x, y, node), rest, node, read)
+    return found
+
+
+def greatest(read: Evaluator, better: Literal["lt", "gt"], tuples: Sequence[Value], node: ast.expr) -> Value:
+    """The first of several tuples of numbers than which no other one is `better`."""
+    found, *others = (t for t in tuples if isinstance(t, tuple))
+    for other in others:
+        if len(other) != len(found):
+            hint = "compare them by `if` and `else`"
+            raise read.error("unsupported", "tuples of different lengths, of which data choose one", node, hint)
+        take = ordered_tuples(read, better, other, found, node)
+        pairs = [(read.as_number(x, node), read.as_number(y, node)) for x, y in zip(other, found, strict=True)]
+        found = alike_list(found, tuple(read.numbers.select(take, x, y, node) for x, y in pairs))
     return found
 
 

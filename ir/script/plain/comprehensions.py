@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, const
@@ -24,7 +25,15 @@ from ir.script.plain.program import Again, CellType, Key, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.lists import Listed, depth, is_list
-from ir.script.plain.tuples import MAX_ITEMS, check_new_item, check_own_rows, stands_for_list
+from ir.script.plain.tuples import (
+    MAX_ITEMS,
+    Record,
+    check_new_item,
+    check_own_rows,
+    items_kind,
+    of_tuple,
+    stands_for_list,
+)
 from ir.traverse import can_fault, stmt_exprs, walk
 
 _Place = tuple[Number, Number]  # of an item of one `for`: which one, counted from zero, and how many there are
@@ -172,7 +181,9 @@ class Comprehensions(Struct, frozen=True):
         return found if count else found[0]
 
     def _parts(self, value: Value, place: ast.AST) -> tuple[Number, ...]:
-        """A number, or those of a tuple."""
+        """A number, or those of a tuple, also of one in a list."""
+        if isinstance(value, View) and (count := of_tuple(self.read, value)):
+            value = tuple(self.read.row(value, k, place) for k in range(count))
         items = value if isinstance(value, tuple) else (value,)
         return tuple(self.read.as_number(v, place) for v in items)
 
@@ -223,8 +234,8 @@ class Comprehensions(Struct, frozen=True):
         self.arrays.store(view, array, value)
         return view
 
-    def as_list(self, parts: Sequence[Array], node: ast.AST, depth: int = 1) -> View:
-        """A list of the items of arrays, one array after the other."""
+    def as_list(self, parts: Sequence[Array], node: ast.AST, depth: int = 1, kind: type | None = None) -> View:
+        """A list of the items of arrays, one array after the other; they may be records of a class."""
         key, read, numbers = self.key("list", node), self.read, self.read.numbers
         kinds = [self.learn(key, read.element(a, tuple(0 for _ in a.shape), node), node) for a in parts]
         size: Number = 0
@@ -234,7 +245,8 @@ class Comprehensions(Struct, frozen=True):
             size = numbers.binary("add", size, array.shape[0], node)
         shape = (size, *parts[0].shape[1:])
         buffer = self.arrays.allocate("items", shape, kept_in(kinds[-1]), node)
-        read.program.listed[buffer] = Stands(key, depth)
+        kind = kind or items_kind(read, parts[0])
+        read.program.listed[buffer] = Stands(key, depth, kind is not None, kind)
         with read.program.guarded(read.source.span(node)):
             for first, array in zip(places, parts, strict=True):
                 self.arrays.store(View(buffer, array.shape, lambda i, k=first: self._after(k, i, node)), array, node)
@@ -291,14 +303,17 @@ class Comprehensions(Struct, frozen=True):
             raise self.read.error("shape", f"how long `{shown(node)}` is depends on data", node, hint)
         key = self.key("items", node) if stands is None else stands.key
         shapes: list[tuple[Number, ...]] = []
+        kinds: list[type] = []  # of items that are records
         with program.nested():  # what this writes goes nowhere: it shows what the items are
-            self._over(node.generators, (), lambda places: shapes.append(self._shape(node, places, key, stands)))
+            self._over(node.generators, (), lambda places: shapes.append(self._shape(node, places, key, stands, kinds)))
         if not shapes or any(len(s) != len(shapes[0]) or not all(map(same, s, shapes[0])) for s in shapes):
             what = "is empty" if not shapes else "has items of different shapes"
             raise self.read.error("shape", f"`{shown(node)}` {what}", node, "make an array with np.empty(...)")
         dtype = kept_in(program.learned.cells[key])
         buffer = self.arrays.allocate("items", shapes[0], dtype, node)
-        if stands is not None:
+        if kinds:
+            program.listed[buffer] = replace(stands or Stands(key, 0), of_tuples=True, kind=kinds[0])
+        elif stands is not None:
             program.listed[buffer] = stands
 
         sizes: list[Number] = []  # as they are known here: those of before may have names that went nowhere
@@ -321,11 +336,13 @@ class Comprehensions(Struct, frozen=True):
             self._over(node.generators, (), item)
         return whole(buffer, (sizes[0], *shapes[0][1:]) if len(node.generators) == 1 else shapes[0])
 
-    def _item(self, node: ast.expr, stands: Stands | None) -> Array | Number:
+    def _item(self, node: ast.expr, stands: Stands | None, kinds: list[type] | None = None) -> Array | Number:
         if isinstance(node, ast.ListComp):
             return self.array(node, stands)
         repeated = isinstance(node, ast.BinOp) and is_list(node)
         value = self._items(node) if repeated else self.read.array_or(node)
+        if isinstance(value, Record) and kinds is not None:
+            kinds.append(value.kind)
         if isinstance(value, tuple):
             value = self.read.caller.table(value, None, node)
         if isinstance(value, (View, Elementwise)) and value.shape:
@@ -335,10 +352,10 @@ class Comprehensions(Struct, frozen=True):
         return self.read.as_number(value, node)
 
     def _shape(
-        self, node: ast.ListComp, places: Sequence[_Place], key: Key, stands: Stands | None
+        self, node: ast.ListComp, places: Sequence[_Place], key: Key, stands: Stands | None, kinds: list[type]
     ) -> tuple[Number, ...]:
-        """The shape of the array, from one item of it; the dtype of the item is learned."""
-        value = self._item(node.elt, stands)
+        """The shape of the array, from one item of it; the dtype of the item is learned, and the class of a record."""
+        value = self._item(node.elt, stands, kinds)
         inner: tuple[Number, ...] = ()
         if isinstance(value, (View, Elementwise)):
             inner = value.shape

@@ -32,7 +32,7 @@ from ir.script.plain.arrays import (
 from ir.script.plain.calls import call
 from ir.script.plain.comparisons import compared
 from ir.script.plain.frames import Caller, Cell, Frame, Growing, Maybe, Named, Value, shown, used
-from ir.script.plain.library import complexes, dictionaries, selected
+from ir.script.plain.library import complexes, dictionaries, records, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arranged import copied, extents_of, flattened, one_of, size_of
 from ir.script.plain.library.ordered import joined
@@ -40,8 +40,9 @@ from ir.script.plain.logic import deciding, logical
 from ir.script.plain.program import Program
 from ir.script.plain.promotion import Number, Numbers, Weak
 from ir.script.plain.syntax.counters import Sized
+from ir.script.plain.syntax.desugared import Recorded
 from ir.script.plain.syntax.lists import Listed
-from ir.script.plain.tuples import MAX_ITEMS, Items, check_no_list, outer_table, stands_for_list
+from ir.script.plain.tuples import MAX_ITEMS, Items, alike_list, check_no_list, of_kind, outer_table, stands_for_list
 from ir.script.scope import Source
 from ir.traverse import has_loads
 
@@ -109,8 +110,13 @@ class Evaluator(Struct):
             if not isinstance(node, ast.Starred):
                 yield read(node)
                 continue
+            if isinstance(node.value, (ast.ListComp, ast.GeneratorExp)):
+                yield from self.caller.items(node.value, node)
+                continue
             inner = self.value(node.value)
-            if not isinstance(inner, tuple):
+            if isinstance(inner, (View, Elementwise)) and inner.shape and isinstance(inner.shape[0], int):
+                inner = tuple(self.row(inner, k, node) for k in range(min(inner.shape[0], MAX_ITEMS + 1)))
+            if not isinstance(inner, tuple) or len(inner) > MAX_ITEMS:
                 raise self.error("unsupported", f"`{shown(node)}` is no tuple", node, "write its items out")
             yield from inner
 
@@ -213,7 +219,7 @@ class Evaluator(Struct):
             case ast.List(elts=elts):
                 return Items(self.items(elts, self.value))
             case ast.Tuple(elts=elts):
-                return tuple(self.items(elts, self.value))
+                return of_kind(node.kind if isinstance(node, Recorded) else None, self.items(elts, self.value))
             case _:
                 raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))
 
@@ -276,6 +282,8 @@ class Evaluator(Struct):
                 return const(shortest(number, dtype) if dtype.is_float else number, dtype)
             case bytes():
                 return (*value,)
+            case _ if records.is_kind(type(value)):
+                return records.record_of(self, value, node)
             case tuple() | list():
                 return tuple(self.known(v, node) for v in value)
             case dict():
@@ -291,6 +299,8 @@ class Evaluator(Struct):
 
     def _attribute(self, node: ast.Attribute) -> Value:
         owner = self.value(node.value)
+        if (item := records.item_named(self, owner, node)) is not None:
+            return item
         if isinstance(owner, (View, Elementwise)):
             return self._of_array(owner, node)
         if dictionaries.dictionary_of(owner) is not None and node.attr in dictionaries.METHODS:
@@ -449,7 +459,7 @@ class Evaluator(Struct):
         if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
             found = Items(self._one_of(cond, [a, b], node) for a, b in zip(one, two, strict=True))
             found.arms = one, two
-            return found if isinstance(one, Items) or isinstance(two, Items) else tuple(found)
+            return found if isinstance(one, Items) or isinstance(two, Items) else alike_list(one, tuple(found))
         a, b = (self.as_number(v, p) for v, p in zip(arms, (node.body, node.orelse), strict=True))
         return self.numbers.select(cond, a, b, node)
 

@@ -19,7 +19,7 @@ from ir.script.plain.promotion import Numbers
 from ir.script.plain.syntax.absent import with_truths
 from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counters import with_counters
-from ir.script.plain.syntax.desugared import desugared, with_named_rows
+from ir.script.plain.syntax.desugared import desugared, with_named_rows, with_parts_of
 from ir.script.plain.syntax.keyed import with_lists
 from ir.script.plain.syntax.linked import with_linked_lists
 from ir.script.plain.syntax.lists import with_arrays
@@ -83,17 +83,18 @@ def _reading(
         if isinstance(inner, (ast.With, ast.Try)):
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
-    node = without_shorthand(node, outer)
+    node = without_shorthand(node, source, outer)
     node = with_named_rows(node, {name for function, name in reading.rows if function == named})
     node, linked = with_linked_lists(node, source)
     node, lists = with_lists(node, source, outer)
     grown = {name for function, name in reading.grown if function == named}
     node = with_counters(node, source, reading.counted | lists | linked, grown)
     arrays = {name for function, name in reading.arrays if function == named}
-    parted = [(name, items) for function, name, items in reading.parted if function == named]
-    node = desugared(with_truths(with_arrays(node, arrays), source), source, parted)
+    parted = [(name, items, kind) for function, name, items, kind in reading.parted if function == named]
+    node = desugared(with_truths(with_arrays(node, arrays), source, parted), source, parted)
     whole = structured(node, source, lambda name: outer(name) is library.bound, captured_in(node))
     body = whole.body
+    results = with_parts_of(body, whole.results, parted)
     while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]  # the docstring
     body = body or [ast.copy_location(ast.Pass(), node)]
@@ -101,7 +102,7 @@ def _reading(
     names, cells = local_names(body, params), cells_of(body, params)
     nodes = (n for s in body for n in ast.walk(s) if isinstance(n, (ast.For, ast.If)))
     order: dict[ast.AST, int] = {n: k for k, n in enumerate(nodes)}
-    return _Read(source, params, positional, rest, body, names, cells, whole.results, whole.first, whole.maybe, order)
+    return _Read(source, params, positional, rest, body, names, cells, results, whole.first, whole.maybe, order)
 
 
 def inner_function(

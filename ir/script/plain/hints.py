@@ -32,6 +32,7 @@ EXPRESSIONS: dict[type[ast.expr], str] = {
 }
 APPENDING = "make the array first, as in out = np.empty(n), and store into out[k]"
 OUTER = "it is of outside, where nothing changes by a call: return what is to be kept"
+OWN = "make a list of the function's own first, as in x = list(x)"
 SIZED = "make an array of the greatest size, store one item after the other, and return their number too"
 FUNCTIONS = {
     "print": "leave it out, and print the results of the call",
@@ -44,11 +45,8 @@ FUNCTIONS = {
     **dict.fromkeys(("ndindex", "product"), "write one loop for each dimension"),
     "combinations": "write one loop for each item, as in `for i in range(n): for j in range(i + 1, n):`",
     **dict.fromkeys(("nonzero", "argwhere", "flatnonzero", "compress", "extract"), SIZED),
-    "accumulate": "write a loop that keeps the result so far",
     "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
-    "reduce": "write a loop that keeps the result so far",
     **dict.fromkeys(("float_power", "nextafter"), "write it as a plain Python function, which is put in place"),
-    "insert": "write np.concatenate of the parts, or store into an array that is longer",
     **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "qr", "lstsq", "pinv"), "factorize before the call"),
     "tolist": "loop over the array itself",
     "unique": "sort, and count the places where neighbours differ",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Expr, const
-from ir.script.plain.promotion import Number
+from ir.script.plain.frames import Named, Value
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -43,7 +43,7 @@ def _joined(read: Evaluator, is_and: bool, found: Expr, one: bool, node: ast.AST
     return Binary("and" if is_and else "or", found, const(one, DType.BOOL), read.source.span(node))
 
 
-def deciding(read: Evaluator, node: ast.BoolOp) -> Number:
+def deciding(read: Evaluator, node: ast.BoolOp) -> Value:
     """`and` or `or` whose result is used: a truth, or the operand that decides, which Python gives."""
     conditions = len(read.program.conditions)
     try:
@@ -54,19 +54,25 @@ def deciding(read: Evaluator, node: ast.BoolOp) -> Number:
 
 
 def _truth_value(read: Evaluator, node: ast.expr) -> bool | Expr:
-    found = read.number(node)
+    found = read.value(node)
+    if not isinstance(found, (Named, tuple)):
+        found = read.as_number(found, node)
     if isinstance(found, bool) or (isinstance(found, Expr) and found.dtype is DType.BOOL):
         return found
     raise _NoTruthError
 
 
-def _first_deciding(read: Evaluator, node: ast.BoolOp, values: Sequence[ast.expr]) -> Number:
+def _first_deciding(read: Evaluator, node: ast.BoolOp, values: Sequence[ast.expr]) -> Value:
     """The first operand that decides, or the last one."""
-    is_and, first = isinstance(node.op, ast.And), read.number(values[0])
+    is_and, found = isinstance(node.op, ast.And), read.value(values[0])
     if len(values) == 1:
-        return first
+        return found
+    if isinstance(found, tuple) or (isinstance(found, Named) and (found.value is None or isinstance(found.value, str))):
+        known = bool(found) if isinstance(found, tuple) else bool(found.value)
+        return _first_deciding(read, node, values[1:]) if known is is_and else found
+    first = read.as_number(found, values[0])
     if isinstance(first, (bool, int, float)):
         return _first_deciding(read, node, values[1:]) if bool(first) is is_and else first
     cond = read.numbers.truth(first, values[0])
-    rest = read.under(cond, is_and, lambda: _first_deciding(read, node, values[1:]), node)
+    rest = read.under(cond, is_and, lambda: read.as_number(_first_deciding(read, node, values[1:]), node), node)
     return read.numbers.select(cond, *((rest, first) if is_and else (first, rest)), node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from types import FunctionType
@@ -17,6 +17,7 @@ from ir.dtypes import DType
 from ir.errors import ParseError, Span
 from ir.naming import unused
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Store, Var, const, seq
+from ir.script.plain.arrays import View
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.sharing import Loops, Sharing
 from ir.script.values import Typer
@@ -67,6 +68,7 @@ class Grown(Struct):
 
     shape: tuple[int, ...] | None = None
     depth: int = 1  # of lists in lists
+    kind: type | None = None  # the class of items that are records
     size: int = 0
     steps: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())
     guessed: bool = False  # whether what items are rests on no item so far
@@ -93,7 +95,8 @@ class Reading(Struct, frozen=True):
     """What has been found out that functions must be read again for."""
 
     counted: frozenset[str] = frozenset()  # lists of which data say how long they become
-    parted: tuple[tuple[str, str, int], ...] = ()  # a function, and its names of tuples that change, of so many items
+    parted: tuple[tuple[str, str, int, type | None], ...] = ()  # a function, and its names of tuples that change, of so
+    # many items, and of a class if they are records
     arrays: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that arrays must stand for
     grown: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that get more items in loops
     rows: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of rows that loops run over, and change
@@ -111,6 +114,9 @@ class Learned(Struct):
     )  # of names that loops and branches give some first
     grown: dict[Key, Grown] = field(default_factory=lambda: dict[Key, Grown]())
     reading: Reading = field(default_factory=lambda: Reading())
+    resized: dict[tuple[Key, str], tuple[int, ...]] = field(
+        default_factory=lambda: dict[tuple[Key, str], tuple[int, ...]]()
+    )  # by how much each step of a loop makes the arrays longer that names stand for, along each dimension
     counters: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())  # with the most that they reach
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0
@@ -152,6 +158,7 @@ class Stands(Struct, frozen=True):
     key: Key
     depth: int
     of_tuples: bool = False  # whether items of the list are tuples of numbers, which other items may take the place of
+    kind: type | None = None  # the class of these, if they are records
 
 
 class Table(Struct, frozen=True):
@@ -206,6 +213,14 @@ class Program(Struct):
     conditions: list[Expr] = field(default_factory=lambda: list[Expr]())  # of the expression that is being read
     depth: int = 0  # of loops and branches
     branches: int = 0  # of those that data decide
+    steps: dict[Key, tuple[int, Number]] = field(
+        default_factory=lambda: dict[Key, tuple[int, Number]]()
+    )  # of a loop that
+    # nothing leaves: how many there are, and which of them is written
+    sized: dict[tuple[Key, str], Callable[[Number], View]] = field(
+        default_factory=lambda: dict[tuple[Key, str], Callable[[Number], View]]()
+    )  # what a name stands for that is resized, before each step
+    refused: ParseError | None = None  # what was refused first while items of a list were guesses
 
     # Names -----------------------------------------------------------------------------------------------------------
 
@@ -230,6 +245,19 @@ class Program(Struct):
                 raise ParseError("not-a-buffer", message, stmt.span, help="make an array of them, as in np.array(x)")
             self.sharing.store(stmt.buffer, self.loops, stmt.span)
             self.stored.setdefault(stmt.buffer, []).append(stmt.value)
+
+    def attempt(self, write: Callable[[], None]) -> None:
+        """Write a statement. What is refused while items of a list are guesses may be in order once they are known: to
+        find them, what follows is read as if that statement was not there.
+        """
+        before = self.lines, self.taken, self.loops, self.depth, self.branches, list(self.conditions)
+        try:
+            write()
+        except ParseError as error:
+            if not any(grown.guessed for grown in self.learned.grown.values()):
+                raise
+            self.refused = self.refused or error
+            self.lines, self.taken, self.loops, self.depth, self.branches, self.conditions = before
 
     @contextmanager
     def nested(self) -> Generator[_Lines]:

@@ -15,7 +15,7 @@ from ir.nodes import SKIP, Assert, Assume, Expr, If, Stmt, Store, Var, const
 from ir.script.expressions import BINARY
 from ir.script.plain import hints
 from ir.script.plain.arrays import Array, Elementwise, Selection, View, same
-from ir.script.plain.calls import arguments_of, call, put_in_place
+from ir.script.plain.calls import arguments_of, call, chosen_by, put_in_place
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Growing, Maybe, Named, Value, in_both, shown
@@ -40,15 +40,17 @@ from ir.script.plain.loops.growing import (
     stored_before,
 )
 from ir.script.plain.loops.iterables import Iterables
-from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy
+from ir.script.plain.loops.turns import carry_in, carry_on, changed, note_copy, refused
 from ir.script.plain.loops.whiles import Whiles
 from ir.script.plain.loops.written import written
 from ir.script.plain.program import Again, Key, Program, Recount, Stands
 from ir.script.plain.promotion import Number, expr_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
+from ir.script.plain.syntax.desugared import Recorded
 from ir.script.plain.syntax.lists import Listed, copies
 from ir.script.plain.tuples import (
+    Record,
     alike_list,
     check_alone,
     check_item,
@@ -116,11 +118,12 @@ class Body(Struct, dict=True):
             return Named(None)
         if isinstance(last.value, ast.Call):
             return self._result(last.value)
-        if isinstance(last.value, ast.Tuple):
+        if isinstance(last.value, ast.Tuple) and not isinstance(last.value, Recorded):
             found = self.read.items(last.value.elts, self.read.array_or)
             results = tuple(self.settled("result", value, last) for value in found)
             return self._or_none(results, last) if self.frame.maybe else results
-        return self.read.array_or(last.value)
+        found = self.read.array_or(last.value)
+        return self.settled("result", found, last) if isinstance(found, Record) else found
 
     def _or_none(self, results: tuple[Value, ...], node: ast.AST) -> Value:
         """What is returned of whether there is none, and a number."""
@@ -168,7 +171,6 @@ class Body(Struct, dict=True):
         return put_in_place(self.read, name, args, {}, node)
 
     def numbers_in(self, node: ast.Call) -> Array:
-        """The numbers of a range."""
         return self.iterables.numbers_in(node)
 
     def _where_looked_at(
@@ -239,9 +241,9 @@ class Body(Struct, dict=True):
         """A part of a list, which is a list of its own."""
         return self.arrays.kept("part", array, node)
 
-    def as_list(self, parts: Sequence[Array], node: ast.AST, depth: int = 1) -> View:
+    def as_list(self, parts: Sequence[Array], node: ast.AST, depth: int = 1, kind: type | None = None) -> View:
         """A list of the items of arrays, one array after the other."""
-        return self.comprehensions.as_list(parts, node, depth)
+        return self.comprehensions.as_list(parts, node, depth, kind)
 
     def added(self, node: Comprehension, start: Number, place: ast.AST) -> Array | None:
         """The sum of arrays that a comprehension gives; None if they are numbers."""
@@ -331,12 +333,7 @@ class Body(Struct, dict=True):
             self.program.learned.arrays[cell.key] = array.shape, self.read.dtype_of(array, node)
             raise Again
         if not isinstance(cell, Cell) or not plain:
-            message = f"`{name}` changes in a loop or branch, so that it must be a number"
-            hint = f"store into the elements of one array, as in {name}[:] = ..., or swap arrays at a loop's own level"
-            hint = "give each item a name of its own" if isinstance(value, tuple) else hint
-            if isinstance(value, Named) or (isinstance(cell, Named) and cell.value is None):
-                hint = f"begin with a number, as in {name} = 0.0, and keep in a truth whether there is one"
-            raise self.read.error("rebinding", message, node, hint)
+            raise refused(self, name, cell, value, node)
         number = self.read.as_number(value, node)
         kind = self.program.learned.assign(cell.key, number, self.frame.numbers, node)
         if cell.buffer is None or cell.buffer.dtype is not kind.dtype:
@@ -432,7 +429,7 @@ class Body(Struct, dict=True):
     def statements(self, nodes: list[ast.stmt]) -> None:
         """Write statements, one after the other."""
         for node in nodes:
-            self._statement(node)
+            self.program.attempt(lambda node=node: self._statement(node))
 
     def _branch(self, node: ast.If, nodes: list[ast.stmt], cond: Expr, loop: ast.For | None) -> Stmt:
         """One way of a branch, whose names end with it; those of arrays stand for what it made them.
@@ -583,7 +580,8 @@ class Body(Struct, dict=True):
         target = self.arrays.target(method.value, node) if method.attr in ("sort", "fill", "reverse") else None
         of_list = target is not None and stands_for_list(self.read, target)
         if target is None or (method.attr == "reverse" and not of_list):
-            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
+            hint = hints.OWN if stands_for_list(self.read, self.read.value(method.value)) else "assign its result"
+            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, hint)
         args = [*self.read.items(node.args, self.read.value)]
         named = {k.arg or "**": self.read.value(k.value) for k in node.keywords}
         if method.attr == "sort" and of_list:
@@ -608,8 +606,12 @@ class Body(Struct, dict=True):
             out, args = args[-1], args[:-1]
         if out is None or (isinstance(out, ast.Constant) and out.value is None):
             return None
-        made = ast.Call(node.func, args, [k for k in node.keywords if k.arg != "out"])
-        target, value = self.arrays.target(out, node), self.read.value(ast.copy_location(made, node))
+        made = ast.Call(node.func, args, [k for k in node.keywords if k.arg not in ("out", "where")])
+        new = self.settled("out", self.read.value(out), node) if isinstance(out, ast.Call) else None
+        target = new if isinstance(new, View) else self.arrays.target(out, node)
+        value = self.read.value(ast.copy_location(made, node))
+        if (where := keyword(node, "where")) is not None:
+            value = chosen_by(self.read, [self.read.value(where), value, target], node)
         if not isinstance(value, (View, Elementwise)):
             number = self.read.as_number(value, node)
             value = Elementwise(target.shape, lambda _: number)

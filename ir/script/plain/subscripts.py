@@ -24,9 +24,11 @@ from ir.script.plain.arrays import (
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import selected
 from ir.script.plain.library.dictionaries import dictionary_of, looked_up
+from ir.script.plain.library.ragged import ragged_of
+from ir.script.plain.library.ragged import row as ragged_row
 from ir.script.plain.program import NeedsRange, NeedsValue
 from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
-from ir.script.plain.tuples import item_of, of_tuple, stands_for_list
+from ir.script.plain.tuples import item_of, kind_of, of_kind, of_tuple, stands_for_list
 from ir.traverse import free_vars
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ def subscript(read: Evaluator, owner: Value, index: ast.expr, node: ast.AST) -> 
     """An item of a tuple, or an element or part of an array."""
     if isinstance(owner, tuple):
         return item_of(read, owner, index, node)
+    if (lists := ragged_of(owner)) is not None:
+        return ragged_row(read, lists, read.number(index), node)
     if isinstance(owner, (View, Elementwise)):
         if stands_for_list(read, owner) and isinstance(index, ast.Slice):
             return read.caller.copied(part(read, owner, index, node), node)
@@ -52,7 +56,8 @@ def subscript(read: Evaluator, owner: Value, index: ast.expr, node: ast.AST) -> 
         found = part(read, owner, index, node, known)
         if of_tuple(read, found):
             items = [read.as_number(at_row(read, found, k, node), node) for k in range(of_tuple(read, found))]
-            return tuple(n if read.program.conditional else read.program.frozen("item", n, None) for n in items)
+            frozen = (n if read.program.conditional else read.program.frozen("item", n, None) for n in items)
+            return of_kind(kind_of(read, found), frozen)
         return found if found.shape else read.element(found, (), node)
     if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
         return owner  # an array without dimensions

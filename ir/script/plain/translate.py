@@ -7,8 +7,9 @@ translating again until nothing new is learned.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,10 +23,14 @@ from ir.script.plain.arrays import Elementwise, Selection, View, whole
 from ir.script.plain.complex_parts import with_parts
 from ir.script.plain.frames import Maybe, Named, Value
 from ir.script.plain.functions import frame_of
-from ir.script.plain.program import Again, Learned, NeedsRange, NeedsValue, Program, Recount
+from ir.script.plain.library.dictionaries import Dictionary, dictionary_of, item_of_key
+from ir.script.plain.library.ragged import Ragged
+from ir.script.plain.library.records import is_kind
+from ir.script.plain.program import Again, CellType, Learned, NeedsRange, NeedsValue, Program, Recount, Stands
 from ir.script.plain.promotion import Number, Weak
-from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
+from ir.script.plain.signature import ArgumentType, ArrayType, Form, Known, ScalarType
 from ir.script.plain.statements import Body
+from ir.script.plain.tuples import Items, Record, of_kind
 from ir.traverse import (
     all_exprs,
     buffers_written,
@@ -41,7 +46,14 @@ _MAX_PASSES = 1000
 OPEN_FROM = 2  # sizes below that are numbers: arrays of one element are broadcast, and empty ones have no last element
 
 
-Nested = int | tuple["Nested", ...]  # the place of one result, or a tuple of such
+class Made(Struct, frozen=True):
+    """What is returned as an object with parts: `make` makes it of them, in their order."""
+
+    make: Callable[..., Any]
+    parts: tuple[Nested, ...]
+
+
+Nested = int | tuple["Nested", ...] | Made  # the place of one result, or what is made of such
 
 
 class Plain(Struct, frozen=True):
@@ -56,9 +68,13 @@ class Plain(Struct, frozen=True):
 
 @exclusive
 def translate(
-    function: FunctionType, types: Mapping[str, ArgumentType], given: frozenset[str] = frozenset(), exact: bool = False
+    function: FunctionType,
+    types: Mapping[str, ArgumentType],
+    given: frozenset[str] = frozenset(),
+    exact: bool = False,
+    forms: Mapping[str, Form] | None = None,
 ) -> Plain:
-    """The program of a function for arguments of these types.
+    """The program of a function for arguments of these types, of which some are parts of parameters with a form.
 
     `given` names integer parameters whose value the caller could tell. `exact` keeps what Python's `min` and `max` do
     with NaN and signed zeros.
@@ -73,7 +89,7 @@ def translate(
         learned.passes += learned.changed
         learned.changed = False
         try:
-            found = _once(function, types, given, exact, learned)
+            found = _once(function, types, given, exact, forms or {}, learned)
         except (NeedsValue, NeedsRange):
             raise
         except Recount:
@@ -90,7 +106,12 @@ def translate(
 
 
 def _once(
-    function: FunctionType, types: Mapping[str, ArgumentType], given: frozenset[str], exact: bool, learned: Learned
+    function: FunctionType,
+    types: Mapping[str, ArgumentType],
+    given: frozenset[str],
+    exact: bool,
+    forms: Mapping[str, Form],
+    learned: Learned,
 ) -> Plain:
     opened = frame_of(function, (), exact, learned.reading)
     frame, nodes, params = opened.frame, opened.body, opened.params
@@ -100,7 +121,7 @@ def _once(
     program = Program(learned, given)
     sizes = {n: Var(n, DType.INT32) for t in types.values() if isinstance(t, ArrayType) for n in t.shape
              if isinstance(n, str)}  # fmt: skip
-    own = {name: program.fresh(name, alone=True) for name in params if not isinstance(types[name], Known)}
+    own = {name: program.fresh(name, alone=True) for name, kind in types.items() if not isinstance(kind, Known)}
     for size in sizes:
         program.taken |= {size}
         program.used.add(size)
@@ -108,8 +129,7 @@ def _once(
     parameters: list[Var | Buffer] = []
     arguments: dict[str, Value] = {}
     place = nodes[0]
-    for name in params:
-        kind = types[name]
+    for name, kind in types.items():
         match kind:
             case Known(value=value):
                 arguments[name] = body.read.known(value, place)
@@ -128,7 +148,13 @@ def _once(
         known = Binary("ge", size, const(OPEN_FROM, DType.INT32))
         program.emit(Assume(known))
         program.assume(known)
-    value = body.run(nodes, arguments)
+    given_to = {name: _formed(body, forms.get(name, name), arguments) for name in params}
+    try:
+        value = body.run(nodes, given_to)
+    except ParseError as error:
+        raise program.refused or error from None
+    if program.refused is not None:
+        raise program.refused
     written_params = _written(program, parameters)
     if isinstance(value, Named) and value.value is None:
         results = [b.name for b in written_params]
@@ -151,6 +177,28 @@ def _once(
     func = PrimFunc(function.__name__, params_and_outputs, whole_body, span=frame.source.span(place))
     func, parts = with_parts(func)
     return Plain(_narrowed(func), tuple(results), returned, tuple(p.name for p in parameters), parts)
+
+
+def _formed(body: Body, form: str | Form, given: Mapping[str, Value]) -> Value:
+    """An argument, of its parts."""
+    if isinstance(form, str):
+        return given[form]
+    if isinstance(form.parts, str):
+        array, key = given[form.parts], ((), f"list {form.parts}")
+        assert isinstance(array, View)
+        weak = array.buffer.dtype in (DType.INT64, DType.FLOAT64)
+        body.program.learned.cells[key] = CellType(array.buffer.dtype, weak)
+        body.program.listed[array.buffer] = Stands(key, len(array.shape), form.keys == ("tuples",))
+        return array
+    if form.kind is Ragged:
+        items, starts = (_formed(body, part, given) for part in form.parts)
+        assert isinstance(items, View)
+        assert isinstance(starts, View)
+        return Named(Ragged(items, starts))
+    parts = [_formed(body, part, given) for part in form.parts]
+    if issubclass(form.kind, dict):
+        return Named(Dictionary(dict(zip(form.keys, parts, strict=True))))
+    return Items(parts) if form.kind is list else of_kind(form.kind if is_kind(form.kind) else None, parts)
 
 
 def _without_unread(body: Stmt) -> Stmt:
@@ -178,12 +226,16 @@ def _first_store(program: Program, buffer: Buffer) -> Span | None:
 
 
 def _outputs(body: Body, value: Value, node: ast.AST) -> tuple[list[str], Nested]:
-    """The buffers that results are returned in, and the tuple that is made of them."""
-    if not isinstance(value, tuple):
-        return [_output(body, value, node)], 0
+    """The buffers that results are returned in, and what is made of them: a tuple, record or dictionary."""
     names: list[str] = []
 
     def placed(part: Value) -> Nested:
+        if (keyed := dictionary_of(part)) is not None:
+            keys = [*keyed.items]
+            items = tuple(placed(item_of_key(body.read, keyed, key, node)) for key in keys)
+            return Made(lambda *parts: dict(zip(keys, parts, strict=True)), items)
+        if isinstance(part, Record):
+            return Made(part.kind, tuple(map(placed, part)))
         if isinstance(part, tuple):
             return tuple(map(placed, part))
         names.append(_output(body, part, node))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,8 +29,38 @@ class Items(tuple[Value, ...]):
     arms: tuple[Value, ...] = ()  # the lists that it may be one of
 
 
+class Record(tuple[Value, ...]):
+    """A tuple whose items have names, as those of a class of Python have."""
+
+    kind: type
+
+
+def of_kind(kind: type | None, items: Iterable[Value]) -> tuple[Value, ...]:
+    """A record of a class, or where there is none, a tuple."""
+    if kind is None:
+        return tuple(items)
+    found = Record(items)
+    found.kind = kind
+    return found
+
+
+def kind_of(read: Evaluator, value: Value) -> type | None:
+    """The class of a record; None for other values."""
+    if isinstance(value, Record):
+        return value.kind
+    return items_kind(read, value) if of_tuple(read, value) else None
+
+
+def items_kind(read: Evaluator, value: Value) -> type | None:
+    """The class of the records in a list; None for other values."""
+    stands = read.program.listed.get(value.buffer) if isinstance(value, View) else None
+    return None if stands is None else stands.kind
+
+
 def alike_list(value: tuple[Value, ...], items: tuple[Value, ...]) -> tuple[Value, ...]:
     """Items in place of those of a tuple or list, as one of the same kind."""
+    if isinstance(value, Record):
+        return of_kind(value.kind, items)
     if not isinstance(value, Items):
         return items
     found = Items(items)

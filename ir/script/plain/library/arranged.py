@@ -41,6 +41,8 @@ Arranged = Callable[["Evaluator", list[Value], ast.Call], Value]
 def _array(read: Evaluator, value: Value, node: ast.Call) -> Array:
     if isinstance(value, (View, Elementwise)):
         return value
+    if isinstance(value, tuple) and value:
+        return read.caller.table(value, None, node)
     raise read.error("not-an-array", "an array is expected", node)
 
 

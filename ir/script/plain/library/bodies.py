@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ir.script.plain.library.elements import ELEMENTS, OF_MATH, OF_UFUNCS, OWN, UPDATES
+from ir.script.plain.library.functional import FUNCTIONAL
 from ir.script.plain.library.matrices import MATRICES
 from ir.script.plain.library.names import assume, unsupported
 from ir.script.plain.library.shapes import SHAPES, STORING, sliding_window_view
@@ -417,7 +418,7 @@ BODIES: dict[str, Callable[..., Any]] = {
         *ELEMENTS, *SHAPES, *STORING,
     )},
     "np.lib.stride_tricks.sliding_window_view": sliding_window_view, "np.linalg.norm": norm, **MATRICES,
-    "sorted": sorted_items, **OF_MATH, **OF_UFUNCS, **UPDATES,
+    "sorted": sorted_items, **OF_MATH, **OF_UFUNCS, **UPDATES, **FUNCTIONAL,
 }  # fmt: skip
 PUT_IN_PLACE = {**BODIES, **OWN, "sorted.reverse": falling_order, "sorted.rows": falling_lexsort}
 FINITE = (

@@ -18,7 +18,7 @@ from ir.script.plain.library.arguments import arguments
 from ir.script.plain.program import Stands
 from ir.script.plain.promotion import Number, Weak
 from ir.script.plain.syntax.lists import CHANGES
-from ir.script.plain.tuples import item_at
+from ir.script.plain.tuples import alike_list, item_at
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -99,7 +99,7 @@ def _kept(read: Evaluator, value: Value, node: ast.AST) -> Value:
     """A value that later stores do not change."""
     match value:
         case tuple():
-            return tuple(_kept(read, v, node) for v in value)
+            return alike_list(value, tuple(_kept(read, v, node) for v in value))
         case Elementwise():
             return read.caller.copied(value, node)
         case _ if is_number(value):
@@ -131,10 +131,10 @@ def looked_up(read: Evaluator, owner: Dictionary, index: ast.expr, node: ast.AST
     if known[0] not in owner.items:
         keys = ", ".join(map(repr, [*owner.items][:8]))
         raise read.error("key", f"`{shown(node)}`: there is no such key", node, f"its keys are {keys}")
-    return _item(read, owner, known[0], node)
+    return item_of_key(read, owner, known[0], node)
 
 
-def _item(read: Evaluator, owner: Dictionary, key: object, node: ast.AST) -> Value:
+def item_of_key(read: Evaluator, owner: Dictionary, key: object, node: ast.AST) -> Value:
     """What a key stands for that is there."""
     return owner.items[key] if owner.array is None else read.row(owner.array, owner.place(key), node)
 
@@ -181,7 +181,7 @@ def called(read: Evaluator, owner: Dictionary, node: ast.Call, name: str) -> Val
         case "keys" | "values" | "items":
             arguments(read, node, name, 0, 0)
             keys = keys_of(read, owner, node)
-            values = tuple(_item(read, owner, key, node) for key in owner.items)
+            values = tuple(item_of_key(read, owner, key, node) for key in owner.items)
             return keys if name == "keys" else values if name == "values" else tuple(zip(keys, values, strict=True))
         case "get":
             given = arguments(read, node, name, 1, 2)
@@ -189,7 +189,7 @@ def called(read: Evaluator, owner: Dictionary, node: ast.Call, name: str) -> Val
             key = read.value(given[0])
             known = _key(key)
             if known is not None:
-                return _item(read, owner, known[0], node) if known[0] in owner.items else default
+                return item_of_key(read, owner, known[0], node) if known[0] in owner.items else default
             found, there = _by_data(read, owner, read.as_number(key, node), node)
             number, other = read.as_number(found, node), read.as_number(default, node)
             return read.numbers.select(there, number, other, node)

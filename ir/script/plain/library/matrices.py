@@ -73,6 +73,14 @@ def inv(a: Any) -> Any:
     return _solved(a, np.eye(len(a), dtype=(a * 1.0).dtype))
 
 
+def matrix_power(a: Any, n: Any) -> Any:
+    found = np.eye(len(a), dtype=a.dtype)
+    by = inv(a) if n < 0 else a
+    for _ in range(abs(n)):
+        found = found @ by
+    return found
+
+
 def _solved(a: Any, b: Any) -> Any:
     n = len(a)
     rows = np.concatenate((a * 1.0, b * 1.0), axis=1)
@@ -94,4 +102,6 @@ def _solved(a: Any, b: Any) -> Any:
     return found
 
 
-MATRICES: dict[str, Callable[..., Any]] = {f"np.linalg.{f.__name__}": f for f in (cholesky, det, solve, inv)}
+MATRICES: dict[str, Callable[..., Any]] = {
+    f"np.linalg.{f.__name__}": f for f in (cholesky, det, solve, inv, matrix_power)
+}

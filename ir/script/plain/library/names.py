@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import builtins
 import cmath
+import functools
+import heapq
+import itertools
 import math
+import operator
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -31,6 +35,11 @@ _ROOTS = {
     "numpy.lib": "np.lib",
     "numpy.lib.stride_tricks": "np.lib.stride_tricks",
 }
+_HOMES = (
+    (np, "np"), (math, "math"), (cmath, "cmath"), (np.linalg, "np.linalg"), (stride_tricks, "np.lib.stride_tricks"),
+    (functools, "functools"), (itertools, "itertools"), (operator, "operator"), (heapq, "heapq"),
+)  # fmt: skip
+_LIBRARIES = ("numpy", "jax", "scipy", "numba", "random", "time")  # of which only some has a meaning here
 _FLOATS = (
     "exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "tanh", "sinh", "cosh", "sin", "cos", "tan",
 )  # fmt: skip
@@ -111,8 +120,7 @@ def qualified(value: object) -> str | None:
         return None
     if vars(builtins).get(name) is value:
         return name
-    homes = (np.linalg, "np.linalg"), (stride_tricks, "np.lib.stride_tricks")
-    for module, short in ((np, "np"), (math, "math"), (cmath, "cmath"), *homes):
+    for module, short in _HOMES:
         if getattr(module, name, None) is value:
             return f"{short}.{name}"
     home = str(getattr(value, "__module__", ""))
@@ -123,13 +131,13 @@ def qualified(value: object) -> str | None:
 
 def _of_library(value: object) -> bool:
     home = getattr(value, "__module__", None)
-    return isinstance(home, str) and home.partition(".")[0] in ("numpy", "jax", "math", "cmath")
+    return isinstance(home, str) and home.partition(".")[0] in ("numpy", "jax", "math", "cmath", "heapq")
 
 
 def attribute(module: ModuleType, name: str) -> tuple[()] | tuple[object]:
-    """An attribute of one of the modules whose objects have a meaning here, if there is one."""
-    there = (module.__name__ in _ROOTS or module.__name__ == "jax") and hasattr(module, name)
-    return (getattr(module, name),) if there else ()
+    """An attribute of a module, if there is one; of libraries of arrays, of those whose objects have a meaning here."""
+    whole = module.__name__ in _ROOTS or module.__name__.partition(".")[0] not in _LIBRARIES or module.__name__ == "jax"
+    return (getattr(module, name),) if whole and hasattr(module, name) else ()
 
 
 def dtype_named(value: object) -> DType | None:

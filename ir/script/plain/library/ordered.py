@@ -11,7 +11,7 @@ from ir.script.plain.arrays import Array, Elementwise, Indices, View, is_number
 from ir.script.plain.frames import Value
 from ir.script.plain.library.arguments import arguments, keyword
 from ir.script.plain.promotion import Number
-from ir.script.plain.tuples import Items, lists_in, stands_for_list
+from ir.script.plain.tuples import Items, items_kind, lists_in, stands_for_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -41,7 +41,7 @@ def ordered(read: Evaluator, call: ast.Call, node: ast.Call) -> Value:
     def element(indices: Indices) -> Number:
         return read.element(items, (read.element(order, indices[:1], node), *indices[1:]), node)
 
-    return read.caller.as_list([Elementwise(items.shape, element)], node, depth=1 + of_tuples)
+    return read.caller.as_list([Elementwise(items.shape, element)], node, 1 + of_tuples, items_kind(read, items))
 
 
 def _order(read: Evaluator, ranks: Array, falls: bool, node: ast.Call) -> Value:

@@ -183,6 +183,29 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Any:
     return x[rows, np.arange(width - n + 1)[:, None, None] + np.arange(n)]
 
 
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    if axis is not None or np.ndim(obj) > 0:
+        return unsupported("one place of all elements is there")
+    flat = np.ravel(arr)
+    place = obj if obj >= 0 else len(flat) + obj
+    return np.concatenate((flat[:place], np.ravel(np.asarray(values)).astype(flat.dtype), flat[place:]))
+
+
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    if np.ndim(obj) > 0:
+        return unsupported("one place is there")
+    rows = np.ravel(arr) if axis is None else np.moveaxis(arr, axis, 0)
+    place = obj if obj >= 0 else len(rows) + obj
+    kept = np.arange(len(rows) - 1)
+    found = rows[kept + (kept >= place)]
+    return found if axis is None else np.moveaxis(found, 0, axis)
+
+
+def ix_(*args: Any) -> Any:
+    count = len(args)
+    return tuple(np.reshape(np.asarray(args[k]), (1,) * k + (-1,) + (1,) * (count - k - 1)) for k in range(count))
+
+
 def fill_diagonal(a: Any, val: Any) -> None:
     values = np.ravel(np.asarray(val))
     for i in range(min(a.shape)):
@@ -196,6 +219,6 @@ def copyto(dst: Any, src: Any) -> None:
 SHAPES = (
     outer, trace, vstack, hstack, column_stack, dstack, append, atleast_1d, atleast_2d, rot90, triu, tril, tri, kron,
     take, take_along_axis, select, array_split, split, vsplit, hsplit, diff, ediff1d, vander, unravel_index,
-    ravel_multi_index,
+    ravel_multi_index, insert, delete, ix_,
 )  # fmt: skip
 STORING = (fill_diagonal, copyto)  # statements

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from ir.naming import fresh
 from ir.script.plain.loops.counting import Steps, at_place, counted, ending
 from ir.script.plain.syntax.cells import assigned_by, names_in
+from ir.script.plain.syntax.desugared import Recorded
 from ir.script.plain.syntax.shorthand import raised
 from ir.script.scope import Source
 
@@ -180,6 +181,7 @@ class _Exits(Struct):
 
     def _loop(self, node: ast.For | ast.While, place: _Place) -> list[ast.stmt]:
         if isinstance(node, ast.While):
+            self.sure |= _sure_after(node) if _forever(node) else set()
             if (limit := self._limit(node)) is not None:
                 return self._bounded(node, limit, place)
             found = counted(node, self._fresh, self.captured)
@@ -274,17 +276,17 @@ def _surely(nodes: list[ast.stmt]) -> set[str]:
                 ways = [_surely(part) for part in (node.body, node.orelse) if not _leaves(part)]
                 found |= set.intersection(*ways) if ways else set()
             case ast.For() | ast.While():
-                found |= _sure_after(node) if node.orelse else set()
+                found |= _sure_after(node) if node.orelse or _forever(node) else set()
             case _:
                 found.update(assigned_by(node))
     return found
 
 
 def _sure_after(node: ast.For | ast.While) -> set[str]:
-    """Names that a loop with an `else` assigns, however it ends."""
+    """Names that a loop with an `else`, or one that `break` alone ends, assigns however it ends."""
     targets = set(names_in(node.target)) if isinstance(node, ast.For) else set[str]()
     ways = _at_exits(node.body, targets, ast.Break)
-    if not _leaves(node.orelse):
+    if not _forever(node) and not _leaves(node.orelse):
         ways.append(_surely(node.orelse))
     return set.intersection(*ways) if ways else set()
 
@@ -394,8 +396,8 @@ def _leaves(nodes: list[ast.stmt], by: tuple[Exit, ...] = ("break", "continue", 
     return False
 
 
-def _forever(node: ast.While) -> bool:
-    return isinstance(node.test, ast.Constant) and bool(node.test.value)
+def _forever(node: ast.For | ast.While) -> bool:
+    return isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
 
 
 def _breaks(nodes: list[ast.stmt]) -> bool:
@@ -411,7 +413,7 @@ def _form(node: ast.Return, *, nested: bool) -> _Form | None:
     """What tuple a `return` gives, also within that tuple where `nested`; None for nothing."""
 
     def of(value: ast.expr, depth: int) -> _Form:
-        if isinstance(value, ast.Tuple) and (nested or depth == 0):
+        if isinstance(value, ast.Tuple) and not isinstance(value, Recorded) and (nested or depth == 0):
             return tuple(of(v, depth + 1) for v in value.elts)
         return 1
 

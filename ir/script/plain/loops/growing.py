@@ -19,11 +19,12 @@ from ir.nodes import Binary, Buffer, Const, Expr, Load, Stmt, Store
 from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, View
 from ir.script.plain.frames import Cell, Growing, Value, used
-from ir.script.plain.loops.marking import Marking
+from ir.script.plain.loops.marking import Marking, most_above
 from ir.script.plain.program import Again, CellType, Grant, Grown, Key, Recount, Stands, kept_in
 from ir.script.plain.promotion import Interval, Number, Weak, interval_after, interval_of
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.lists import Listed
+from ir.script.plain.tuples import Record, of_kind
 from ir.traverse import buffers_written
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def opened(body: Body, node: Listed) -> Growing:
     if kind is not None and known.shape is not None:
         shape = (max(known.size, 1) if node.counter else known.size, *known.shape)
         buffer = body.arrays.array(node.group, shape, kept_in(kind), node).buffer
-        body.program.listed[buffer] = Stands(key, known.depth, bool(node.counter) and known.depth > 1)
+        of_tuples = known.depth > 1 and (bool(node.counter) or known.kind is not None)
+        body.program.listed[buffer] = Stands(key, known.depth, of_tuples, known.kind)
     growing = Growing(key, buffer, body.program.depth, body.program.branches, counter=node.counter)
     growing.loops = len(body.program.loops)
     assert isinstance(node.value, ast.List)
@@ -82,7 +84,7 @@ def append(body: Body, growing: Growing, node: ast.expr, size: Number | None = N
     if known.guessed:
         known.guessed, known.shape = False, None
         del learned.cells[growing.key]
-    rows = isinstance(item, tuple)
+    rows, kind = isinstance(item, tuple), item.kind if isinstance(item, Record) else None
     if isinstance(item, tuple):
         item = body.read.caller.table(item, None, node)
     array = item if isinstance(item, (View, Elementwise)) and item.shape else None
@@ -94,7 +96,7 @@ def append(body: Body, growing: Growing, node: ast.expr, size: Number | None = N
             raise body.read.error("shape", "items of the list have different shapes", node, hints.SIZED)
         first = body.read.element(array, tuple(0 for _ in shape), node) if array is not None else item
         learned.assign(growing.key, body.read.as_number(first, node), body.frame.numbers, node)
-        known.shape, known.depth = shape, 1 + rows
+        known.shape, known.depth, known.kind = shape, 1 + rows, kind
         raise Again
     buffer = growing.buffer
     at = growing.size if size is None else size
@@ -263,7 +265,9 @@ def counted_after(body: Body, before: list[tuple[Growing, Growing]], steps: Numb
     """A loop of so many steps at most is written, each of which appends what has been counted."""
     most = interval_of(steps)[1]
     for growing, old in before:
-        marked = _marked(body, growing, step)[1] if growing.items else None
+        counter, marked = _marked(body, growing, step) if growing.items else (None, None)
+        if marked is None and counter is not None:
+            marked = most_above(step, counter)
         each = None if most is None else most * growing.items
         if marked is not None and (each is None or marked < each):
             growing.once, growing.items = growing.once + marked, 0
@@ -399,7 +403,7 @@ def popped(body: Body, node: Popped) -> Value:
         sharing.pop(node.value.value.id, array.buffer, item.buffer, body.program.loops)
     else:
         parts = (body.read.at_row(row, k, node) for k in range(known.shape[0]))
-        item = tuple(body.read.as_number(part, node) for part in parts)
+        item = of_kind(known.kind, (body.read.as_number(part, node) for part in parts))
     item = body.settled("item", item, node)
     if index is not None:
         behind = numbers.binary("sub", last, at, node)

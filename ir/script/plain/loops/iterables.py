@@ -20,6 +20,7 @@ from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arranged import size_of, unflat
 from ir.script.plain.library.dictionaries import dictionary_of, keys_of
+from ir.script.plain.library.ragged import ragged_of, row
 from ir.script.plain.loops.counting import HINT, Counting, Steps
 from ir.script.plain.promotion import Interval, Number, Weak, expr_of, interval_of
 from ir.script.plain.tuples import MAX_ITEMS
@@ -99,6 +100,8 @@ class Iterables(Struct, frozen=True):
             found = keys_of(self.read, keyed, node)
         if isinstance(found, Named) and isinstance(found.value, str):
             found = tuple(Named(part) for part in found.value)
+        if (lists := ragged_of(found)) is not None:
+            return Items(lists.count, lambda k: row(self.read, lists, k, node), (0, lists.count - 1))
         if isinstance(found, tuple):
             if len(found) <= MAX_ITEMS:
                 return Items(len(found), lambda k: found[_known(k)], (0, len(found) - 1), listed=True)

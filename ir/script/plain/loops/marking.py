@@ -270,3 +270,41 @@ def _plain(index: Expr) -> Expr:
             return _plain(same)
         case _:
             return index
+
+
+def most_above(step: Stmt, counter: Buffer) -> int | None:
+    """How far a counter goes above what it was before any steps of a loop, each of which takes off it what it adds.
+
+    None if steps may leave it higher than they found it. Nothing is taken off zero: a list then has no item to pop.
+    """
+    found = _way(step, counter)
+    return found[1] if found is not None and found[0] <= 0 else None
+
+
+def _way(stmt: Stmt, counter: Buffer) -> tuple[int, int] | None:
+    """How much higher a counter is after a statement at most, and how much higher it ever is in it; None if unknown."""
+    match stmt:
+        case Store(buffer=buffer, value=Binary(op="add" | "sub" as op, lhs=lhs, rhs=Const(value=int() as by))) if (
+            buffer == counter and lhs.same(Load(counter, ()))
+        ):
+            by = by if op == "add" else -by
+            return by, max(by, 0)
+        case Store(buffer=buffer, value=value) if buffer == counter:
+            return (0, 0) if is_const(value, 0) else None
+        case Seq(stmts=stmts):
+            now, most = 0, 0
+            for part in stmts:
+                if (way := _way(part, counter)) is None:
+                    return None
+                now, most = now + way[0], max(most, now + way[1])
+            return now, most
+        case If(then=then, other=other):
+            one, two = _way(then, counter), _way(other, counter)
+            return None if one is None or two is None else (max(one[0], two[0]), max(one[1], two[1]))
+        case For(body=body):
+            way = _way(body, counter)
+            return None if way is None or way[0] > 0 else (0, way[1])
+        case Let(body=body) | Alloc(body=body):
+            return _way(body, counter)
+        case _:
+            return None if counter in buffers_written(stmt) else (0, 0)

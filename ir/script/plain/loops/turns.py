@@ -10,13 +10,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.dtypes import DType
-from ir.nodes import For, Stmt, const, seq
-from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
+from ir.errors import ParseError
+from ir.fold import folded
+from ir.nodes import Const, For, Stmt, Var, const, seq
+from ir.script.plain.arrays import Array, Elementwise, View, difference, same, shown_shape
 from ir.script.plain.frames import Binding, Named, Value
 from ir.script.plain.loops.iterables import Items
 from ir.script.plain.program import Again, Recount
-from ir.script.plain.promotion import Number, Weak
+from ir.script.plain.promotion import Number, Weak, expr_of
 from ir.script.plain.tuples import Items as WrittenOut
+from ir.script.plain.tuples import Record
+from ir.traverse import substitute_expr
 
 if TYPE_CHECKING:
     from ir.script.plain.statements import Body
@@ -58,7 +62,7 @@ def states_of(
     if alike(body.bound_arrays(), given):
         return None
     states = [given]
-    turns = body.guard_of(node) is None  # else it is not known after which step it ends
+    fresh, turns = False, body.guard_of(node) is None  # else it is not known after which step it ends
     while (found := place_of(states, now := {name: body.frame.bindings[name] for name in given})) is None:
         for name, array in now.items():
             start = given[name]
@@ -76,6 +80,8 @@ def states_of(
                 hint = f"store into the elements of one array, as in {name}[:] = ..., or swap two that are there"
                 raise body.read.error("rebinding", message, node, hint)
             body.program.learned.carry(body.key_of(node), name)
+            fresh = True
+        if fresh:
             raise Again
         states.append(now)
         body.step(node, item)  # to see what it makes of names
@@ -94,8 +100,10 @@ def part(body: Body, name: str, one: Binding, other: Binding) -> None:
         return
     learned, function = body.program.learned, body.frame.identity()
     reading = learned.reading
-    if isinstance(other, tuple) and len(other) == len(one) and (function, name, len(one)) not in reading.parted:
-        learned.reading = replace(reading, parted=(*reading.parted, (function, name, len(one))))
+    kind = one.kind if isinstance(one, Record) and isinstance(other, Record) and one.kind is other.kind else None
+    parted = function, name, len(one), kind
+    if isinstance(other, tuple) and len(other) == len(one) and parted not in reading.parted:
+        learned.reading = replace(reading, parted=(*reading.parted, parted))
         raise Recount
     longer = isinstance(one, WrittenOut) and isinstance(other, tuple) and len(other) > len(one)
     if longer and (function, name) not in reading.grown:
@@ -104,6 +112,22 @@ def part(body: Body, name: str, one: Binding, other: Binding) -> None:
     if isinstance(one, WrittenOut) and isinstance(other, View) and (function, name) not in reading.arrays:
         learned.reading = replace(reading, arrays=reading.arrays | {(function, name)})
         raise Recount
+
+
+def refused(body: Body, name: str, cell: object, value: Value, node: ast.AST) -> ParseError:
+    """Why a name that changes cannot have a value.
+
+    Raises:
+        Recount: it is a tuple, whose items get names of their own.
+    """
+    if isinstance(value, tuple) and value:
+        part(body, name, value, value)
+    message = f"`{name}` changes in a loop or branch, so that it must be a number"
+    hint = f"store into the elements of one array, as in {name}[:] = ..., or swap arrays at a loop's own level"
+    hint = "give each item a name of its own" if isinstance(value, tuple) else hint
+    if isinstance(value, Named) or (isinstance(cell, Named) and cell.value is None):
+        hint = f"begin with a number, as in {name} = 0.0, and keep in a truth whether there is one"
+    return body.read.error("rebinding", message, node, hint)
 
 
 def changed(body: Body, node: ast.If, given: Mapping[str, Binding]) -> None:
@@ -130,12 +154,45 @@ def carry_in(body: Body, node: ast.For | ast.If) -> None:
 
     So do branches, after which names may stand for what they did before, and for what others stand for too.
     """
-    for name in body.program.learned.carried.get(body.key_of(node), ()):
+    key = body.key_of(node)
+    for name in body.program.learned.carried.get(key, ()):
         now = body.frame.bindings[name]
         assert isinstance(now, (View, Elementwise))
-        kept = body.arrays.kept(name, now, node)
+        more = body.program.learned.resized.get((key, name))
+        kept = body.arrays.kept(name, now, node) if more is None else _with_room(body, node, name, now, more)
         note_copy(body, name, now, kept)
         body.frame.bindings[name] = body.carriers[body.key_of(node), name] = kept
+
+
+def _with_room(body: Body, node: ast.For | ast.If, name: str, now: Array, more: tuple[int, ...]) -> View:
+    """The elements of an array in one that has room for as many as each step of a loop adds, or takes off."""
+    key, numbers = body.key_of(node), body.frame.numbers
+    count = body.program.steps[key][0]
+    last = [numbers.binary("add", n, by * count, node) for n, by in zip(now.shape, more, strict=True)]
+    if not all(body.program.at_most(0, n, numbers.typer) for n in last):
+        hint = "end the loop before, or store into the elements of one array"
+        raise body.read.error("shape", f"nothing is left of `{name}` after some steps of the loop", node, hint)
+    most = tuple(n if by <= 0 else end for n, by, end in zip(now.shape, more, last, strict=True))
+    buffer = body.arrays.array(name, most, body.read.dtype_of(now, node), node).buffer
+
+    def before(step: Number) -> View:
+        shape = (n if by == 0 else numbers.binary("add", n, numbers.binary("mul", step, by, node), node)
+                 for n, by in zip(now.shape, more, strict=True))  # fmt: skip
+        return View(buffer, tuple(shape), lambda i: i)
+
+    body.program.sized[key, name] = before
+    body.arrays.store(before(0), now, node)
+    return before(0)
+
+
+def at_step(body: Body, node: ast.For, count: Number | None, step: Number) -> None:
+    """A step of a loop is written, of a number of them: names that are resized stand for what they do before it."""
+    key = body.key_of(node)
+    if isinstance(count, int) and body.guard_of(node) is None:
+        body.program.steps[key] = count, step
+    for name in body.program.learned.carried.get(key, ()):
+        if (before := body.program.sized.get((key, name))) is not None:
+            body.frame.bindings[name] = body.carriers[key, name] = before(step)
 
 
 def note_copy(body: Body, name: str, array: Array, into: View) -> None:
@@ -172,14 +229,20 @@ def carry_on(body: Body, node: ast.For | ast.If) -> None:
             body.program.learned.carry(body.key_of(node), name)
             raise Again
     found: dict[str, Array] = {}
+    wanted: dict[str, View] = {}
     for name, view in carriers.items():
         array = body.frame.bindings[name]
         if not isinstance(array, (View, Elementwise)):
             message = f"`{name}` stands for an array before a step of the loop, and for something else after it"
             raise body.read.error("rebinding", message, node, "give the two two names")
-        _check_alike(body, name, view, array, node)
+        wanted[name] = _wanted(body, name, view, array, node)
+        if body.program.learned.resized.get((body.key_of(node), name)) and wanted[name] is view:
+            continue
+        _check_alike(body, name, wanted[name], array, node)
         moved = isinstance(array, View) and array is not view and array.buffer in buffers
         found[name] = body.arrays.kept(name, array, node) if moved else array
+    if len(found) < len(carriers):
+        raise Again
     for name, view in carriers.items():
         array = body.frame.bindings[name]
         assert isinstance(array, (View, Elementwise))
@@ -187,13 +250,41 @@ def carry_on(body: Body, node: ast.For | ast.If) -> None:
     with body.program.sharing.changing("names"):
         for name, view in carriers.items():
             if found[name] is not view:
-                body.arrays.store(view, found[name], node)
+                body.arrays.store(wanted[name], found[name], node)
             body.frame.bindings[name] = view
+
+
+def _wanted(body: Body, name: str, view: View, array: Array, node: ast.For | ast.If) -> View:
+    """Where a new array goes after a step, which may make it longer or shorter, by as much as others do."""
+    key, program = body.key_of(node), body.program
+    if key not in program.steps:
+        return view
+    step, before = program.steps[key][1], program.sized.get((key, name))
+    if before is not None:
+        return before(body.frame.numbers.binary("add", step, 1, node))
+    more = tuple(_difference(a, b, step) for a, b in zip(array.shape, view.shape, strict=False))
+    known = tuple(n for n in more if n is not None)
+    if len(known) == len(array.shape) == len(view.shape) and any(known) and (key, name) not in program.learned.resized:
+        program.learned.resized[key, name] = known
+        program.learned.changed = True
+    return view
+
+
+def _difference(a: Number, b: Number, step: Number) -> int | None:
+    """By how much one size is more than another one in the first of some steps, if that is known."""
+    var, first = expr_of(step), expr_of(a)
+    if first is not None and isinstance(var, Var):
+        start = folded(substitute_expr(first, {var: const(0, var.dtype)}))
+        a = start.value if isinstance(start, Const) and isinstance(start.value, int) else Weak(start)
+    return difference(a, b)
 
 
 def _check_alike(body: Body, name: str, one: View, other: Array, node: ast.For | ast.If) -> None:
     dtype = body.read.dtype_of(other, node)
-    alike = len(one.shape) == len(other.shape) and all(map(same, one.shape, other.shape))
+    pairs = zip(one.shape, other.shape, strict=False)
+    known = body.program.at_most, body.frame.numbers.typer
+    equal = (same(a, b) or (known[0](a, b, known[1]) and known[0](b, a, known[1])) for a, b in pairs)
+    alike = len(one.shape) == len(other.shape) and all(equal)
     if not alike or dtype is not one.buffer.dtype:
         kinds = " and ".join(f"{d} {shown_shape(s)}" for d, s in ((one.buffer.dtype, one.shape), (dtype, other.shape)))
         what = "what is returned stands" if name in body.frame.results else f"`{name}` stands"

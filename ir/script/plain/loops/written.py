@@ -13,7 +13,7 @@ from ir.nodes import For, Stmt, seq
 from ir.script.plain.loops.counting import HINT, Counting, Ending
 from ir.script.plain.loops.growing import check_steady, counted_after, counted_before, marked_in, steps_of
 from ir.script.plain.loops.iterables import Items, named_by
-from ir.script.plain.loops.turns import carry_in, rotated, states_of
+from ir.script.plain.loops.turns import at_step, carry_in, rotated, states_of
 from ir.script.plain.program import Again
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.tuples import MAX_ITEMS
@@ -78,15 +78,18 @@ def _loop(body: Body, node: ast.For, items: Items, steps: Callable[[Stmt], Numbe
     dtype = DType.INT64 if not dtype.is_signed else dtype
     name = named_by(node.target, items.variable)
     entry = body.frame.assigned
+    fixed = count if steps is None else None
+    at_step(body, node, fixed, 0)
     carry_in(body, node)
     before = counted_before(body)
     with body.program.nested():
         begin, extent = numbers.convert(first, dtype, node.iter), numbers.convert(count, dtype, node.iter)
         head = body.program.loop(name, begin, extent, span)
         index = Weak(head.var, *items.reach)
-        given, there = body.bound_arrays(), [*body.frame.bindings.values()]
         since = index if isinstance(first, int) and first == 0 else numbers.binary("sub", index, first, node.iter)
-        with steps_of(body, node, count if steps is None else None, since):
+        at_step(body, node, fixed, since)
+        given, there = body.bound_arrays(), [*body.frame.bindings.values()]
+        with steps_of(body, node, fixed, since):
             step = body.step(node, lambda: items.item(index))
         moved = states_of(body, node, lambda: items.item(index), given, there)
     if steps is not None:
@@ -98,6 +101,7 @@ def _loop(body: Body, node: ast.For, items: Items, steps: Callable[[Stmt], Numbe
         check_steady(body, node, appends)
         rotated(body, node, items, name, moved)
         return
+    at_step(body, node, fixed, count)
     if not runs:
         body.frame.assigned = entry
     body.program.emit(For(head.var, head.start, head.extent, step, span=span))

@@ -20,8 +20,12 @@ _TRUTHS = (ast.Compare, ast.BoolOp)
 _NUMBER = "begin with a number, as in best = 0.0, and keep in a truth whether there is one"
 
 
-def with_truths(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
+def with_truths(
+    node: ast.FunctionDef, source: Source, parted: Iterable[tuple[str, int, type | None]] = ()
+) -> ast.FunctionDef:
     """A function in which no name is `None` first and a number, or a tuple of numbers, later.
+
+    Names that are `parted` are those of tuples of so many items.
 
     Raises:
         ParseError: such a name is read where it could be `None` in Python, and nothing would fail.
@@ -33,6 +37,7 @@ def with_truths(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
     taken = all_names(node)
     truths = {name: fresh(f"{name}_given", taken) for name in sorted(names)}
     starts = {name: _start(name, _values(node, name)) for name in names}
+    starts |= {name: _zeros(length) for name, length, _ in parted if name in names}
     return _Truths(truths, starts, source).whole(node)
 
 
@@ -51,7 +56,7 @@ def _absent(node: ast.FunctionDef) -> set[str]:
     return {name for name in found if any(not is_none(v) for v in values[name]) or _unpacked(parts, name)}
 
 
-def _values(node: ast.FunctionDef, name: str) -> list[ast.expr]:
+def _values(node: ast.AST, name: str) -> list[ast.expr]:
     """What a name is assigned by statements of its own."""
     found: list[ast.expr] = []
     for part in ast.walk(node):
@@ -74,9 +79,13 @@ def _start(name: str, values: list[ast.expr]) -> ast.expr:
     others = [v for v in values if not is_none(v)]
     sizes = {len(v.elts) if isinstance(v, ast.Tuple) else 0 for v in others}
     if others and len(sizes) == 1 and 0 not in sizes:
-        return ast.Tuple([ast.Constant(0) for _ in range(sizes.pop())], ast.Load())
+        return _zeros(sizes.pop())
     truths = [isinstance(v, _TRUTHS) or (isinstance(v, ast.Constant) and isinstance(v.value, bool)) for v in others]
     return ast.Constant(False if others and all(truths) else 0)
+
+
+def _zeros(length: int) -> ast.expr:
+    return ast.Tuple([ast.Constant(0) for _ in range(length)], ast.Load())
 
 
 class _Truths(ast.NodeTransformer):
@@ -84,6 +93,7 @@ class _Truths(ast.NodeTransformer):
 
     def __init__(self, truths: dict[str, str], starts: dict[str, ast.expr], source: Source) -> None:
         self.truths, self.starts, self.source = truths, starts, source
+        self.given: set[str] = set()  # names that are known to be no None where a statement stands
 
     def whole(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """The function with its truths, all of which are there from the start."""
@@ -99,7 +109,11 @@ class _Truths(ast.NodeTransformer):
         for name in ("body", "orelse"):
             inner: list[ast.stmt] | None = getattr(node, name, None)
             if inner:
+                before = self.given
+                given = _given_by(node.test, name == "body") if isinstance(node, ast.If) else set[str]()
+                self.given = before | {n for n in given if not any(map(is_none, _values(node, n)))}
                 setattr(node, name, self._list(inner))
+                self.given = before
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.truths:
                 return self._assigned(node, name, value)
@@ -160,7 +174,7 @@ class _Truths(ast.NodeTransformer):
         for part in ast.walk(node):
             if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Load) or part in known:
                 continue
-            if part.id in self.truths:
+            if part.id in self.truths.keys() - self.given:
                 message = f"`{part.id}` may be None where it is used"
                 raise self.source.error("unsupported", message, part, help=_NUMBER)
         found: ast.expr = self.visit(node)
@@ -180,6 +194,25 @@ class _Truths(ast.NodeTransformer):
                 return self.generic_visit(node)
 
 
+def _given_by(test: ast.expr, holds: bool) -> set[str]:
+    """Names that are not None where a condition holds, or does not."""
+    match test:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.Eq()], comparators=[other]) if is_none(other):
+            return set() if holds else {name}
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot() | ast.NotEq()], comparators=[other]) if is_none(
+            other
+        ):
+            return {name} if holds else set()
+        case ast.Name(id=name):
+            return {name} if holds else set()
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _given_by(operand, not holds)
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) is holds:
+            return {name for value in values for name in _given_by(value, holds)}
+        case _:
+            return set()
+
+
 def _failing(node: ast.AST) -> list[ast.AST]:
     """Parts of an expression for which `None` is an error in Python, or none but a comparison or a truth."""
     match node:
@@ -191,18 +224,24 @@ def _failing(node: ast.AST) -> list[ast.AST]:
             of_none = len(others) == 1 and (is_none(others[0]) or is_none(left))
             ordered = all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in ops)
             return [left, *others] if of_none or ordered else []
-        case ast.BoolOp(values=values):
-            return [*values]
+        case ast.BoolOp(op=op, values=[first, *later]):
+            given = _given_by(first, isinstance(op, ast.And))
+            rest = ast.BoolOp(op, later) if len(later) > 1 else None
+            names = [n for v in later for n in ast.walk(v) if isinstance(n, ast.Name) and n.id in given]
+            return [first, *later, *names, *(() if rest is None else _failing(rest))]
         case ast.Subscript(value=value, slice=index):
             return [value, index, *(index.elts if isinstance(index, ast.Tuple) else [])]
         case ast.Call(func=ast.Name(id=name), args=args) if hasattr(builtins, name):
             return [*args]
         case ast.Call(func=ast.Attribute(), args=args):
             return [*args]
-        case ast.IfExp(test=ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op]) as test):
-            arm = node.orelse if isinstance(op, ast.Is) else node.body
-            return [test, arm] if isinstance(arm, ast.Name) and arm.id == name else [test]
-        case ast.IfExp(test=test):
-            return [test]
+        case ast.Attribute(value=value):
+            return [value]
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            arms = ((body, _given_by(test, True)), (orelse, _given_by(test, False)))
+            return [
+                test,
+                *(n for arm, given in arms for n in ast.walk(arm) if isinstance(n, ast.Name) and n.id in given),
+            ]
         case _:
             return []

@@ -12,7 +12,7 @@ from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import names_of
 from ir.script.plain.syntax.lists import names_of_lists
 
-CHANGING = ("append", "extend", "insert", "pop", "clear")
+CHANGING = ("append", "extend", "insert", "pop", "remove", "clear")
 
 
 class Lists(Struct, frozen=True):

@@ -299,6 +299,9 @@ class _Counters:
                 return [at_place(ast.Expr(Changed(self.sized(name))), node), at_place(empty, node)]
             case "insert", [at, item]:
                 return self._inserted(node, name, at, item)
+            case "remove", [item]:
+                at = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "index", ast.Load()), [item], [])
+                return self._taken(node, name, [at_place(at, node)], ast.Name(self.fresh(f"{name}_item"), ast.Store()))
             case "pop", _:
                 return self._taken(node, name, args, ast.Name(self.fresh(f"{name}_item"), ast.Store()))
             case _:

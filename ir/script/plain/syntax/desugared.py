@@ -19,7 +19,15 @@ _ELSEWHERE = "assign the name in a statement of its own"
 _VALUES = "write `if` and `elif`; a `match` here compares with numbers and text"
 
 
-def desugared(node: ast.FunctionDef, source: Source, parted: Sequence[tuple[str, int]] = ()) -> ast.FunctionDef:
+class Recorded(ast.Tuple):
+    """A tuple that is a record of a class."""
+
+    kind: type
+
+
+def desugared(
+    node: ast.FunctionDef, source: Source, parted: Sequence[tuple[str, int, type | None]] = ()
+) -> ast.FunctionDef:
     """A function whose names are assigned by statements only, and which branches by `if`.
 
     Names that are `parted` are those of tuples of so many items, each of which gets a name of its own.
@@ -30,8 +38,10 @@ def desugared(node: ast.FunctionDef, source: Source, parted: Sequence[tuple[str,
     if any(isinstance(n, (ast.NamedExpr, ast.Match)) for n in ast.walk(node)):
         node = copy.copy(node)
         node.body = _Desugared(source, all_names(node)).list(node.body)
-    for name, length in [*_changing_tuples(node).items(), *parted]:  # items of which may be parted, too
-        node = _with_parts(node, name, length)
+    for name, length in _changing_tuples(node).items():
+        node = _with_parts(node, name, length, None)
+    for name, length, kind in parted:  # which may be items of those
+        node = _with_parts(node, name, length, kind)
     return node
 
 
@@ -50,18 +60,31 @@ def with_named_rows(node: ast.FunctionDef, names: Collection[str]) -> ast.Functi
     return node
 
 
-def _with_parts(node: ast.FunctionDef, name: str, length: int) -> ast.FunctionDef:
+def _with_parts(node: ast.FunctionDef, name: str, length: int, kind: type | None) -> ast.FunctionDef:
     """A function with a name for each item of a tuple, if all that binds the tuple may bind its items."""
     if any(_binds_whole(part, name, node) for part in ast.walk(node)):
         return node
     node = copy.deepcopy(node)
-    parts = _Parts(node, name, length)
+    parts = _Parts(all_names(node), name, length, kind)
     body: list[ast.stmt] = [parts.visit(stmt) for stmt in node.body]
     if any(a.arg == name for a in ast.walk(node.args) if isinstance(a, ast.arg)):
         given = ast.Assign([parts.visit(ast.Name(name, ast.Store()))], ast.Name(name, ast.Load()))
         body = [at_place(given, node.body[0]), *body]
     node.body = body
     return node
+
+
+def with_parts_of(
+    body: list[ast.stmt], results: Collection[str], parted: Sequence[tuple[str, int, type | None]]
+) -> frozenset[str]:
+    """Give each item of tuples that are results a name of its own, where they stand; all names of results."""
+    found, taken = set(results), {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
+    for name, length, kind in parted:
+        if name in found:
+            parts = _Parts(taken, name, length, kind)
+            body[:] = [parts.visit(stmt) for stmt in body]
+            found = found - {name} | {*parts.names}
+    return frozenset(found)
 
 
 def _binds_whole(part: ast.AST, name: str, function: ast.FunctionDef) -> bool:
@@ -109,9 +132,8 @@ def _starred(items: list[ast.expr]) -> bool:
 class _Parts(ast.NodeTransformer):
     """Gives each item of a tuple that changes a name of its own."""
 
-    def __init__(self, node: ast.FunctionDef, name: str, length: int) -> None:
-        taken = all_names(node)
-        self.name, self.names = name, [unused(f"{name}_{k}", taken) for k in range(length)]
+    def __init__(self, taken: set[str], name: str, length: int, kind: type | None) -> None:
+        self.name, self.kind, self.names = name, kind, [unused(f"{name}_{k}", taken) for k in range(length)]
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node if _is_own(node, self.name) else self.generic_visit(node)
@@ -123,7 +145,11 @@ class _Parts(ast.NodeTransformer):
         if node.id != self.name:
             return node
         items: list[ast.expr] = [ast.copy_location(ast.Name(n, node.ctx), node) for n in self.names]
-        return ast.copy_location(ast.Tuple(items, node.ctx), node)
+        if self.kind is None or not isinstance(node.ctx, ast.Load):
+            return ast.copy_location(ast.Tuple(items, node.ctx), node)
+        record = Recorded(items, node.ctx)
+        record.kind = self.kind
+        return ast.copy_location(record, node)
 
 
 class _Desugared(Struct, frozen=True):

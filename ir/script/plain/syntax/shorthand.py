@@ -8,6 +8,8 @@ import ast
 import builtins
 import collections
 import copy
+import functools
+import heapq
 import itertools
 from collections import deque
 from collections.abc import Callable
@@ -15,13 +17,19 @@ from collections.abc import Callable
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of
+from ir.script.scope import Source
 
 Meaning = Callable[[ast.expr], object]  # what a name, or a name in a module, means outside of a function
+_HEAPS = (heapq.heappush, heapq.heappop, heapq.heapify)
 _LOOPS = (itertools.product, itertools.combinations, itertools.pairwise)
 
 
-def without_shorthand(node: ast.FunctionDef, outer: Meaning) -> ast.FunctionDef:
-    """A function in the words of the language; `outer` says what names of outside mean."""
+def without_shorthand(node: ast.FunctionDef, source: Source, outer: Meaning) -> ast.FunctionDef:
+    """A function in the words of the language; `outer` says what names of outside mean.
+
+    Raises:
+        ParseError: the order of items in a heap decides about something.
+    """
     own = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     own |= {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)}
 
@@ -33,9 +41,31 @@ def without_shorthand(node: ast.FunctionDef, outer: Meaning) -> ast.FunctionDef:
 
     if not any(_is_shorthand(part, called) for part in ast.walk(node)):
         return node
-    written = _Shorthand(called, all_names(node)).visit(copy.deepcopy(node))
+    heaps = _heaps(node, called, source)
+    written = _Shorthand(called, all_names(node), heaps).visit(copy.deepcopy(node))
     assert isinstance(written, ast.FunctionDef)
     return written
+
+
+def _heaps(node: ast.FunctionDef, called: Callable[[ast.Call], object], source: Source) -> set[str]:
+    """The names of heaps, of which nothing asks for the order of items, but for that of the least one."""
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and any(called(n) is one for one in _HEAPS)]
+    names = {n.args[0].id for n in calls if n.args and isinstance(n.args[0], ast.Name)}
+    for part in ast.walk(node) if names else ():
+        match part:
+            case ast.Subscript(value=ast.Name(id=name), slice=place) if name in names:
+                asked = not (isinstance(part.ctx, ast.Load) and isinstance(place, ast.Constant) and place.value == 0)
+            case ast.For(iter=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
+                asked = name in names
+            case ast.Return(value=ast.Name(id=name)):
+                asked = name in names
+            case _:
+                asked = False
+        if asked:
+            place = part.iter if isinstance(part, (ast.For, ast.comprehension)) else part
+            hint = "take them out by heapq.heappop, or look at heap[0], len(heap) and sorted(heap)"
+            raise source.error("unsupported", "the order of items in a heap is Python's own", place, help=hint)
+    return names
 
 
 def raised(node: ast.Raise) -> ast.stmt:
@@ -54,7 +84,7 @@ def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
         case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="bin")), attr="count")):
             return True
         case ast.Call():
-            return any(called(node) is one for one in (*_LOOPS, deque))
+            return any(called(node) is one for one in (*_LOOPS, *_HEAPS, deque, functools.reduce))
         case _:
             return False
 
@@ -72,8 +102,8 @@ def _asserting(test: ast.expr, node: ast.Raise) -> ast.stmt:
 
 
 class _Shorthand(ast.NodeTransformer):
-    def __init__(self, called: Callable[[ast.Call], object], taken: set[str]) -> None:
-        self.called, self.taken = called, taken
+    def __init__(self, called: Callable[[ast.Call], object], taken: set[str], heaps: set[str]) -> None:
+        self.called, self.taken, self.heaps = called, taken, heaps
 
     # Statements ------------------------------------------------------------------------------------------------------
 
@@ -98,11 +128,43 @@ class _Shorthand(ast.NodeTransformer):
             return node
         return at_place(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
 
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        if isinstance(node.value, ast.Call) and self.called(node.value) is heapq.heapify:
+            return at_place(ast.Pass(), node)
+        self.generic_visit(node)
+        return node
+
+    # Heaps: lists in no order, of which the least item is looked up ------------------------------------------------
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0)) if name in self.heaps:
+                node.slice = self._least(name, node)
+            case _:
+                self.generic_visit(node)
+        return node
+
+    def _least(self, name: str, node: ast.AST) -> ast.expr:
+        """Where the least item of a list is."""
+        found = ast.parse(f"min(range(len({name})), key={name}.__getitem__)", mode="eval").body
+        for part in ast.walk(found):
+            for field in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+                part.__dict__.pop(field, None)
+        return at_place(found, node)
+
     # Calls -----------------------------------------------------------------------------------------------------------
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         match self.called(node), node.args:
+            case heapq.heappush, [ast.Name() as heap, item]:
+                return at_place(ast.Call(ast.Attribute(heap, "append", ast.Load()), [item], []), node)
+            case heapq.heappop, [ast.Name(id=name) as heap]:
+                pop = ast.Attribute(heap, "pop", ast.Load())
+                return at_place(ast.Call(pop, [self._least(name, node)], []), node)
+            case functools.reduce, [function, ast.GeneratorExp() as items, *start]:
+                node.args = [function, ast.copy_location(ast.ListComp(items.elt, items.generators), items), *start]
+                return node
             case builtins.map, [function, *items] if items and not node.keywords:
                 return self._mapped(node, function, items)
             case builtins.filter, [function, items]:
