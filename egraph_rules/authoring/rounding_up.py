@@ -87,9 +87,7 @@ def room_for_tiles(func: PrimFunc, instruction: PrimFunc) -> Iterator[Mapping[Bu
                 yield _reach(store, _rounded(loops, sizes))
 
 
-def at_the_least(
-    stmt: For, instruction: PrimFunc, undefined: Collection[str], floats: Floats = DEFAULT_FLOATS
-) -> Iterator[Stmt]:
+def at_the_least(stmt: For, instruction: PrimFunc, undefined: Collection[str]) -> Iterator[Stmt]:
     """A nest of one statement as calls on tiles over copies of what has no room or is `undefined` there.
 
     That is for prices alone: whether it does the same is not asked.
@@ -100,7 +98,7 @@ def at_the_least(
         longer = _rounded(loops, sizes)
         room = _reach(store, longer)
         which = [a for a in _accesses(store) if a[0].name in undefined or _has_no_room(a[0], room.get(a[0], ()))]
-        found = _copied(store, loops, longer, which, floats, 0)
+        found = _copied(store, loops, longer, which, DEFAULT_FLOATS, 0)
         if found is not None:
             yield found.around(calls)
 

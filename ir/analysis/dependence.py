@@ -555,10 +555,10 @@ class Relation(Struct, frozen=True):
     own: bool
 
 
-def relations(statements: Sequence[Statement], level: int, idle: Idle | None = None) -> list[Relation] | None:
+def relations(statements: Sequence[Statement], level: int) -> list[Relation] | None:
     """What orders instances within one iteration of the outer `level` loops, which all `statements` share.
 
-    Updates by one operator commute and hold nothing up, nor do `idle` stores those who read; None when isl gives up.
+    Updates by one operator commute and hold nothing up; None when isl gives up.
     """
 
     def question() -> list[Relation] | None:
@@ -567,13 +567,13 @@ def relations(statements: Sequence[Statement], level: int, idle: Idle | None = N
             for second in statements:
                 for buffer in sorted(first.buffers() & second.buffers(), key=lambda b: b.name):
                     if buffer in (first.buffer, second.buffer):
-                        found += _ordered_pairs(first, second, buffer, level, idle or {})
+                        found += _ordered_pairs(first, second, buffer, level)
         return found
 
     return presburger.within_budget(question, None)
 
 
-def _ordered_pairs(first: Statement, second: Statement, buffer: Buffer, level: int, idle: Idle) -> Iterator[Relation]:
+def _ordered_pairs(first: Statement, second: Statement, buffer: Buffer, level: int) -> Iterator[Relation]:
     """Pairs of instances that meet in an element, an instance of `first` before one of `second`."""
     primes = primed_loops(second)
     before = _before(first, second, level)
@@ -582,7 +582,7 @@ def _ordered_pairs(first: Statement, second: Statement, buffer: Buffer, level: i
             if not (a.write or b.write) or (a.accumulating and b.accumulating and _commute(first, second)):
                 continue
             pairs = meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
-            pairs = pairs.intersect(before).intersect(_effective(first, second, a, b, idle))
+            pairs = pairs.intersect(before).intersect(_effective(first, second, a, b, {}))
             if not pairs.is_empty():
                 yield Relation(first, second, pairs, first is second and not a.write)
 

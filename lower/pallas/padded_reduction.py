@@ -43,6 +43,7 @@ from lower.program.nodes import Function, JaxExpr, JaxStmt, Lambda
 TILE_BYTES = 2 << 20  # of one operand in one block
 GPU_TILE = 4096  # elements of a tile in the registers of one program
 _SUBLANES, _LANES = 32, 128  # of the narrowest dtype: a multiple for all of them
+_BYTES = 4  # of an element of the widest dtype that TPUs have
 _PARTS = {"add": "jnp.sum", "sub": "jnp.sum", "min": "jnp.min", "max": "jnp.max"}
 _JOINS = {"add": "{} + {}", "sub": "{} - {}", "min": "jnp.minimum({}, {})", "max": "jnp.maximum({}, {})"}
 
@@ -258,13 +259,13 @@ def operations(one: Reduction) -> float:
     return float((nodes + 4) * math.prod(a.size for a in one.axes))
 
 
-def blocks(sizes: Sequence[int], bytes_each: int = 4) -> tuple[int, ...]:
+def blocks(sizes: Sequence[int]) -> tuple[int, ...]:
     """Block sizes for TPU tiles: whole dimensions where they fit, else multiples of the tile, outer ones first."""
     units = [1] * (len(sizes) - 2) + [_SUBLANES, _LANES]
     found = list(sizes)
 
     def total() -> int:
-        return bytes_each * math.prod(-(-n // u) * u for n, u in zip(found, units, strict=True))
+        return _BYTES * math.prod(-(-n // u) * u for n, u in zip(found, units, strict=True))
 
     for k, unit in enumerate(units):
         while total() > TILE_BYTES and found[k] > unit:
