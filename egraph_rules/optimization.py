@@ -475,7 +475,7 @@ class _Search(Struct, dict=True):
             return []
         found = (*(body for _, body in programs), *self.compact, *self.bare)
         start = next((body for body in found if erase(body) == best), None)
-        return [] if start is None or start in self.searched else self._once(start)
+        return [] if start is None or start in self.searched else self.once(start)
 
     def _start(self, best: Stmt) -> Stmt | None:
         """Where a search may find something new: the best program so far, or one of those with more guards.

@@ -47,7 +47,7 @@ from ir.program.calls import of_dtype
 from ir.program.edit import plus
 from ir.program.edit import with_children as with_parts
 from ir.transform.loops.unroll import copies, iterations
-from ir.transform.loops.window import stop_of, window
+from ir.transform.loops.window import in_windows, stop_of, window
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -287,7 +287,10 @@ def _window(loop: For, where: Expr, here: Here) -> Stmt | None:
     if found is None:
         return None
     within = here.domain.intersect(pb.loop_domain(loop.var, found.start, found.extent).may)
-    return replace(found, body=tidied(found.body, {loop.var}, here.at(within)))
+    # those inside at once: one after the other would make as many programs as there are choices of them
+    body = in_windows(found.body, within, {v: v for v in (*here.scope, loop.var)})
+    inner = (s.var for s in walk(body) if isinstance(s, For))
+    return replace(found, body=tidied(body, {loop.var, *inner}, here.at(within)))
 
 
 def _spelled_out(loop: For, exprs: Sequence[Expr], here: Here) -> list[Expr]:

@@ -84,15 +84,15 @@ def with_windows(func: PrimFunc) -> PrimFunc:
     """A function in which loops go over windows where they may."""
     if not any(isinstance(s, For) and free_vars(s.start) for s in walk(func.body)):
         return func
-    body = _within(func.body, pb.always(), {})
+    body = in_windows(func.body, pb.always(), {})
     return func if body is func.body else replace(func, body=body).as_form_of(func)
 
 
-def _within(stmt: Stmt, domain: isl.Set, known: Mapping[Var, Expr]) -> Stmt:
+def in_windows(stmt: Stmt, domain: isl.Set, known: Mapping[Var, Expr]) -> Stmt:
     """A statement with windows; `domain` has the values of the names around, and `known` what each of them is."""
 
     def inside(part: Stmt, cond: pb.Condition, known: Mapping[Var, Expr]) -> Stmt:
-        return _within(part, pb.within_budget(partial(domain.intersect, cond.may), domain), known)
+        return in_windows(part, pb.within_budget(partial(domain.intersect, cond.may), domain), known)
 
     match stmt:
         case For(var=var):
@@ -107,7 +107,7 @@ def _within(stmt: Stmt, domain: isl.Set, known: Mapping[Var, Expr]) -> Stmt:
             told = {**known, var: substitute_expr(value, known)}
             return with_children(stmt, [inside(body, pb.condition(Binary("eq", var, value)), told)])
         case _:
-            return with_children(stmt, [_within(part, domain, known) for part in stmt_children(stmt)])
+            return with_children(stmt, [in_windows(part, domain, known) for part in stmt_children(stmt)])
 
 
 def _moved(loop: For, domain: isl.Set, known: Mapping[Var, Expr]) -> For | None:
