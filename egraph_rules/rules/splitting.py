@@ -264,6 +264,7 @@ def _tidy(expr: Expr, new: set[Var], place: Here) -> Expr:
     law="for i in a .. b: s  =  for i in n: if a <= c + i < b: s with i = c + i   where all of s is in c .. c + n",
     because="the same iterations run in the same order, and the guard leaves out what is not in the range",
     family="loops",
+    cuts=True,
 )
 def windowed(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Count the iterations of a loop from a place that moves with loops around, where that makes a window of it.
