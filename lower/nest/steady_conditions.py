@@ -3,10 +3,13 @@
 `if L[v] < 0 and L[u] == t: L[v] = t + 1` stores nothing that is t, and over nothing that is t. With what was there at
 the start in `L[u] == t`, the iterations no longer depend on each other. The law is that of refinement by a predicate:
 if p(x) implies q(x) = q(e), storing e over x where p(x) holds leaves q as it is, and so does any number of such stores.
+Where several stores of a loop have one value, as those to the neighbours of a cell, they may run in any order: an
+element is that value in the end if any of their conditions on it holds, and what it was if none does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import islpy as isl
@@ -17,7 +20,7 @@ from ir.analysis.dependence import Loop, Statement, waits
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as pb
-from ir.traverse import children, conjuncts_of, has_loads, loads, map_expr, substitute_expr, with_children
+from ir.traverse import children, conjuncts_of, free_vars, has_loads, loads, map_expr, substitute_expr, with_children
 from lower.analysis.freedoms import Form
 from lower.nest.normalize import Program, mapped
 
@@ -33,6 +36,8 @@ _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 def read_before(program: Program) -> None:
     """Let such conditions read a copy that is taken before the loop, where no iteration depends on another one then."""
+    for buffer in dict.fromkeys(s.buffer for s in program.statements):
+        _one_by_one(program, buffer)
     for statement in list(program.statements):
         store = _conditional(statement, program)
         if store is not None:
@@ -40,12 +45,14 @@ def read_before(program: Program) -> None:
 
 
 class _Conditional(Struct, frozen=True):
-    """A store of `value` over an element, named `old`, of which `known` hold."""
+    """A store of `value` over an element, named `old`, of which `known` hold; conditions are asked `elsewhere`, or on
+    elements that the store may have to itself."""
 
     statement: Statement
     value: Expr
     known: tuple[Expr, ...]
     old: Var
+    elsewhere: bool = False
 
 
 def _conditional(s: Statement, program: Program) -> _Conditional | None:
@@ -94,6 +101,85 @@ def _apart(program: Program, store: _Conditional) -> None:
         return
 
 
+def _one_by_one(program: Program, buffer: Buffer) -> None:
+    """Give several stores of one value to a buffer, in one loop, a loop each."""
+    known = [_conditional(s, program) for s in program.statements if s.buffer == buffer and s.guards]
+    stores = [c for c in known if c is not None and c.statement.guards]
+    for level in range(min((len(c.statement.loops) for c in stores), default=0) if len(stores) > 1 else 0):
+        loop = stores[0].statement.loops[level]
+        inside = [s for s in program.statements if loop in s.loops]
+        steps = {o.var for s in inside for o in s.loops[level:]}
+        own = [c for c in stores if loop in c.statement.loops]
+        alike = all(c.value.same(own[0].value) and free_vars(c.value).isdisjoint(steps) for c in own)
+        every = [s for s in inside if s.buffer == buffer] == [c.statement for c in own] and len(own) > 1
+        if not (alike and every and waits(inside, buffer, level) and _only_asks(inside, own, program)):
+            continue
+        copy = Buffer(program.fresh(f"old_{buffer.name}"), buffer.shape, buffer.dtype, "local")
+        new = [_alone(c, own, level, copy, program) for c in own]
+        apart = [s for s in new if s is not None]
+        if len(apart) < len(new):
+            continue
+        first = next(k for k, s in enumerate(program.statements) if s is inside[0])
+        found = [s for s in program.statements if all(s is not o for o in inside)]
+        found[first:first] = [_copying(program, copy, buffer, own[0].statement.loops[:level]), *apart]
+        for s in inside:
+            if s.buffer != buffer:  # a condition, which is a guard now
+                del program.depth[s.buffer]
+        program.depth[copy] = level
+        program.renumber(found)
+        return
+
+
+def _only_asks(inside: Sequence[Statement], stores: Sequence[_Conditional], program: Program) -> bool:
+    """Whether all else in a loop works out conditions of some stores, each right before the one that it is of, or for
+    whatever elements may be stored meanwhile."""
+    own = [c.statement for c in stores]
+    asked = {load.buffer for s in own for g in s.guards for load in loads(g)}
+    makers = [s for s in inside if all(s is not o for o in own)]
+    elsewhere = {b for s in program.statements for b in s.buffers() if all(s is not o for o in inside)}
+    return all(
+        s.buffer in asked and s.buffer not in elsewhere and program.depth.get(s.buffer) == len(s.loops) for s in makers
+    )
+
+
+def _alone(
+    store: _Conditional, stores: Sequence[_Conditional], level: int, copy: Buffer, program: Program
+) -> Statement | None:
+    """A store in a loop of its own, whose conditions on other elements read a copy; None where they may not."""
+    s = store.statement
+    target = Load(s.buffer, s.store.indices)
+    between = {c.statement.position for c in stores}
+    guards: list[Expr] = []
+    for guard in s.guards:
+        maker = next((o for o in program.statements if isinstance(guard, Load) and o.buffer == guard.buffer), s)
+        for part in conjuncts_of(_taken(guard, s, program)):
+            read = {load for load in loads(part) if load.buffer == s.buffer}
+            if read == {target}:
+                if any(maker.position < position < s.position for position in between):
+                    return None  # another store of the iteration may have changed it
+            else:
+                part = _all_with_copy(part, store, stores, level, copy)
+                if any(load.buffer == s.buffer or load.buffer in program.depth for load in loads(part)):
+                    return None
+            guards.append(part)
+    names = {o.var: Var(program.fresh(o.var.name), o.var.dtype) for o in s.loops[level:]}
+    loops = tuple(
+        replace(o, var=names[o.var], start=substitute_expr(o.start, names), extent=substitute_expr(o.extent, names))
+        for o in s.loops[level:]
+    )
+    places = tuple(substitute_expr(i, names) for i in s.store.indices)
+    moved = tuple(substitute_expr(g, names) for g in guards)
+    return replace(
+        s, loops=(*s.loops[:level], *loops), guards=moved, store=Store(s.buffer, places, store.value, s.store.span)
+    )
+
+
+def _all_with_copy(expr: Expr, store: _Conditional, stores: Sequence[_Conditional], level: int, copy: Buffer) -> Expr:
+    """A condition whose comparisons that all stores leave as they are read the copy."""
+    found = [_with_copy(expr, store.statement, replace(c, elsewhere=True), level, copy) for c in stores]
+    return found[0] if all(e.same(found[0]) for e in found) else expr
+
+
 def _copying(program: Program, copy: Buffer, buffer: Buffer, loops: tuple[Loop, ...]) -> Statement:
     places = [Var(program.fresh(f"{copy.name}_{d}"), DType.INT32) for d in range(len(buffer.shape))]
     axes = tuple(Loop(p, const(0, p.dtype), n) for p, n in zip(places, buffer.shape, strict=True))
@@ -105,7 +191,7 @@ def _with_copy(expr: Expr, s: Statement, store: _Conditional, level: int, copy: 
     if isinstance(expr, Binary) and expr.op in _COMPARISONS:
         buffer = store.statement.buffer
         read = {load for load in loads(expr) if load.buffer == buffer}
-        own = s is store.statement and read == {Load(buffer, s.store.indices)}
+        own = not store.elsewhere and s is store.statement and read == {Load(buffer, s.store.indices)}
         load = read.pop() if len(read) == 1 else None
         if load is None or own or not _stays(expr, load, s, store, level):
             return expr
