@@ -6924,6 +6924,491 @@ def causal_windows(X, W):
     return w @ X / w.sum(1, keepdims=True)
 
 
+def rotate_square(A):
+    return jnp.rot90(A, -1)
+
+
+def correlation_volume(A, B):
+    p = jnp.pad(B, ((0, 0), (3, 3), (3, 3)))
+    return jnp.stack([jnp.stack([(A * p[:, dy : dy + 40, dx : dx + 48]).sum(0) for dx in range(7)]) for dy in range(7)])
+
+
+def polynomial_features(X):
+    a, b = np.triu_indices(12)
+    return jnp.concatenate([X, X[:, a] * X[:, b]], 1)
+
+
+def block_diagonal_product(A, X):
+    return jnp.einsum("bij,bjc->bic", A, X.reshape(10, 24, 30)).reshape(240, 30)
+
+
+def masked_statistics(X, M):
+    n = M.sum(1).astype(jnp.float32)
+    d = jnp.maximum(n, 1)
+    m = jnp.where(M, X, 0).sum(1) / d
+    return (m, jnp.where(M, (X - m[:, None]) ** 2, 0).sum(1) / d)
+
+
+def ring_fir(X, H):
+    return jnp.convolve(X, H)[:2000]
+
+
+def natural_spline(x, y):
+    h = jnp.diff(x)
+    sig = h[:-1] / (x[2:] - x[:-2])
+    d = jnp.diff(y) / h
+    r = 6 * jnp.diff(d) / (x[2:] - x[:-2])
+
+    def f(c, a):
+        m, u = c
+        s, q = a
+        p = s * m + 2
+        n = ((s - 1) / p, (q - s * u) / p)
+        return (n, n)
+
+    _, (m, u) = lax.scan(f, (0.0, 0.0), (sig, r))
+    z = jnp.zeros(1)
+
+    def b(c, a):
+        v = a[0] * c + a[1]
+        return (v, v)
+
+    _, M = lax.scan(b, 0.0, (jnp.concatenate([z, m]), jnp.concatenate([z, u])), reverse=True)
+    return jnp.concatenate([M, z])
+
+
+def mesh_laplacian(V, N):
+    k = N >= 0
+    d = k.sum(1).astype(jnp.float32)[:, None]
+    s = jnp.where(k[..., None], V[jnp.maximum(N, 0)], 0).sum(1)
+    return jnp.where(d > 0, s / jnp.maximum(d, 1) - V, s)
+
+
+def aligned_bilinear(A):
+    fy = np.arange(97, dtype=np.float32) * np.float32(39 / 96)
+    fx = np.arange(121, dtype=np.float32) * np.float32(49 / 120)
+    y0 = np.minimum(np.floor(fy).astype(int), 39)
+    x0 = np.minimum(np.floor(fx).astype(int), 49)
+    y1 = np.minimum(y0 + 1, 39)
+    x1 = np.minimum(x0 + 1, 49)
+    a = (fy - y0)[:, None].astype(np.float32)
+    b = (fx - x0).astype(np.float32)
+    r = (1 - a) * A[y0] + a * A[y1]
+    return (1 - b) * r[:, x0] + b * r[:, x1]
+
+
+def global_and_window_attention(Q, K, V):
+    i = np.arange(160)
+    m = (i < 4) | (abs(i - i[:, None]) <= 8)
+    e = jnp.where(m, jnp.exp(0.25 * (Q @ K.T)), 0)
+    return e @ V / e.sum(1, keepdims=True)
+
+
+def cumulative_max_2d(A):
+    return lax.cummax(lax.cummax(A, 0), 1)
+
+
+def hankel_product(h, x):
+    return h[np.arange(200)[:, None] + np.arange(200)] @ x
+
+
+def vandermonde_fit_terms(x, y):
+    P = x[:, None] ** np.arange(6)
+    return (P.T @ P, P.T @ y)
+
+
+def four_index(A, B):
+    return jnp.einsum("ijkl,jlm->mik", A, B)
+
+
+def finite_volume_step(u, c):
+    l = jnp.concatenate([u[:1], u])
+    r = jnp.concatenate([u, u[-1:]])
+    f = c * jnp.where(c > 0, l, r)
+    return u - 0.1 * (f[1:] - f[:-1])
+
+
+def row_gaps(X):
+    t = jnp.argmax(X, 1).astype(jnp.int32)
+    a = X.max(1)
+    b = jnp.where(jnp.arange(64) == t[:, None], -jnp.inf, X).max(1)
+    return (t, a - b)
+
+
+def register_tiles(A, B):
+    return A @ B
+
+
+def sums_by_two(X):
+    return jnp.sqrt((X * X).sum(1))
+
+
+def sorted_intersections(A, B):
+
+    def c(s):
+        return (s[0] < 300) & (s[1] < 300)
+
+    def f(s):
+        i, j, n = s
+        a, b = (A[i], B[j])
+        return (i + (a <= b), j + (b <= a), n + (a == b))
+
+    return lax.while_loop(c, f, (0, 0, 0))[2].reshape(1).astype(jnp.int32)
+
+
+def water_levels(H):
+    W = jnp.full((60, 70), 1000.0).at[0].set(H[0]).at[-1].set(H[-1]).at[:, 0].set(H[:, 0]).at[:, -1].set(H[:, -1])
+
+    def sweep(s, W):
+
+        def row(i, W):
+            r = W[i]
+            m = jnp.minimum(jnp.minimum(W[i - 1], W[i + 1]), jnp.roll(r, -1))
+            h = H[i]
+
+            def f(l, a):
+                w, m, h = a
+                v = jnp.minimum(w, jnp.maximum(h, jnp.minimum(m, l)))
+                return (v, v)
+
+            return W.at[i, 1:-1].set(lax.scan(f, r[0], (r[1:-1], m[1:-1], h[1:-1]))[1])
+
+        return lax.fori_loop(1, 59, row, W)
+
+    return lax.fori_loop(0, 20, sweep, W)
+
+
+def attention_pooling(X, L, w):
+    s = jnp.where(jnp.arange(100) < L[:, None], X @ w, -jnp.inf)
+    return jnp.einsum("bt,btd->bd", jax.nn.softmax(s, 1), X)
+
+
+def dilated_pool_indices(X):
+    p = jnp.stack([X[:, ky : ky + 36 : 2, kx : kx + 36 : 2] for ky in (0, 2, 4) for kx in (0, 2, 4)])
+    a = p.argmax(0)
+    y = np.arange(18)
+    return (p.max(0), ((2 * y[:, None] + 2 * (a // 3)) * 40 + 2 * y + 2 * (a % 3)).astype(jnp.int32))
+
+
+def exponential_smoothing_gaps(X, V):
+    a = jnp.where(V, 0.8, 1.0)
+    b = jnp.where(V, 0.2 * X, 0.0)
+    A, B = lax.associative_scan(lambda l, r: (l[0] * r[0], r[0] * l[1] + r[1]), (a, b), axis=1)
+    return A * X[:, :1] + B
+
+
+def column_pivots(A):
+    i = np.arange(80)
+    return jnp.argmax(jnp.where(i[:, None] >= i, jnp.abs(A), -1), 0).astype(jnp.int32)
+
+
+def tiles_histogram(A):
+    b = (A >> 4).astype(jnp.int32).reshape(8, 8, 8, 8).transpose(0, 2, 1, 3).reshape(8, 8, 64)
+    return (b[..., None] == jnp.arange(16)).sum(2).astype(jnp.int32)
+
+
+def triangle_moments(A):
+    return (jnp.triu(A, 1).sum().reshape(1), jnp.tril(A, -1).sum().reshape(1), jnp.trace(A).reshape(1))
+
+
+def seasonal_differences(X):
+    D = jnp.pad(X[:, 7:] - X[:, :-7], ((0, 0), (7, 0)))
+    return D.at[:, 14:].add(-0.5 * D[:, 7:-7])
+
+
+def cross_entropy_grad(Z, y):
+    return (jax.nn.softmax(Z, 1) - jax.nn.one_hot(y, 50)) / 128
+
+
+def back_substitution_down(U, b):
+    return jax.scipy.linalg.solve_triangular(U, b)
+
+
+def axpy_unrolled_with_tail(a, x, y):
+    return (jnp.full(1, 250, jnp.int32), y + a * x)
+
+
+def bfs_on_grid(W):
+    D = jnp.full((48, 48), -1, jnp.int32).at[0, 0].set(0)
+
+    def f(s, D):
+        m = jnp.pad(s == D, 1)
+        n = m[:-2, 1:-1] | m[2:, 1:-1] | m[1:-1, :-2] | m[1:-1, 2:]
+        return jnp.where(n & (W == 0) & (D < 0), s + 1, D)
+
+    return lax.fori_loop(0, 96, f, D)
+
+
+def padded_border_blur(A):
+    P = jnp.pad(A, 2, mode="edge")
+    r = sum(P[k : k + 100] for k in range(5))
+    return sum(r[:, k : k + 130] for k in range(5)) / 25
+
+
+def gemm_bias_relu_tiles(A, B, bias):
+    return jnp.maximum(A @ B + bias, 0)
+
+
+def majority_smoothing(L):
+    P = jnp.pad(L, 1, mode="edge")
+    v = sum(
+        (P[dy : dy + 64, dx : dx + 64, None] == jnp.arange(6)).astype(jnp.int32) for dy in range(3) for dx in range(3)
+    )
+    return jnp.argmax(v, -1).astype(jnp.int32)
+
+
+def row_normalise_in_two(A):
+    lo = A.min(1, keepdims=True)
+    d = A.max(1, keepdims=True) - lo
+    return jnp.where(d > 0, (A - lo) / jnp.where(d > 0, d, 1), 0)
+
+
+def moments_of_labels(L):
+    m = (L.reshape(-1)[:, None] == jnp.arange(8)).astype(jnp.float32)
+    y, x = np.divmod(np.arange(4800), 80)
+    s = jnp.stack([np.ones(4800, np.float32), y.astype(np.float32), x.astype(np.float32)]) @ m
+    a = s[0]
+    return (
+        a.astype(jnp.int32),
+        jnp.where(a > 0, s[1] / jnp.maximum(a, 1), -1),
+        jnp.where(a > 0, s[2] / jnp.maximum(a, 1), -1),
+    )
+
+
+def two_level_stencil(u, v):
+
+    def f(t, s):
+        u, v = s
+        m = 0.25 * u[:-2] + 0.5 * u[1:-1] + 0.25 * u[2:]
+        v = jnp.concatenate([m[-1:], m, m[:1]])
+        m = m + 0.1 * (v[2:] - v[:-2])
+        return (jnp.concatenate([m[-1:], m, m[:1]]), v)
+
+    return lax.fori_loop(0, 25, f, (u, v))
+
+
+def softmax_columns(X):
+    return jax.nn.softmax(X, 0)
+
+
+def count_inversions(P):
+    i = np.arange(300)
+    return ((P[:, None] > P) & (i[:, None] < i)).sum(dtype=jnp.int32).reshape(1)
+
+
+def sparse_rows_softmax(row, v):
+    s = jnp.searchsorted(row, jnp.arange(1500), side="right") - 1
+    m = jax.ops.segment_max(v, s, 100, True)
+    e = jnp.exp(v - m[s])
+    return e / jax.ops.segment_sum(e, s, 100, True)[s]
+
+
+def dual_quaternion_blend(W, J, Q):
+    q = Q[J]
+    s = jnp.where((q * q[:, :1]).sum(-1) < 0, -1, 1) * W
+    o = (s[..., None] * q).sum(1)
+    return o / jnp.sqrt((o * o).sum(1, keepdims=True))
+
+
+def interval_sums(X, a, b):
+    P = jnp.pad(jnp.cumsum(X), (1, 0))
+    return P[b] - P[a]
+
+
+def dense_to_csr_values(A):
+    m = (A != 0).reshape(-1)
+    k = jnp.cumsum(m)
+    p = jnp.where(m, k - 1, 3600)
+    z = lambda v, d: jnp.zeros(3600, d).at[p].set(v, mode="drop")
+    return (
+        jnp.pad(k[59::60], (1, 0)).astype(jnp.int32),
+        z(jnp.asarray(np.arange(3600) % 60, jnp.int32), jnp.int32),
+        z(A.reshape(-1), jnp.float32),
+    )
+
+
+def blocked_cholesky_like(A):
+    return jnp.tril(jnp.linalg.cholesky(A)) + jnp.triu(A, 1)
+
+
+def audio_resample_linear(X):
+    p = np.arange(3000, dtype=np.float32) * np.float32(1.3331)
+    i = p.astype(np.int32)
+    f = p - i
+    return jnp.where(i + 1 < 4000, X[np.minimum(i, 3999)] * (1 - f) + X[np.minimum(i + 1, 3999)] * f, X[3999])
+
+
+def neighbour_vote_hex(A):
+    P = jnp.pad(A, 1)
+    c = P[1:-1]
+    n = c[:, :-2] + c[:, 2:] + P[:-2, 1:-1] + P[2:, 1:-1]
+    e = P[:-2, :-2] + P[2:, :-2]
+    o = P[:-2, 2:] + P[2:, 2:]
+    n = n + jnp.where(np.arange(50)[:, None] % 2 == 0, e, o)
+    return (n > 2).astype(jnp.int32)
+
+
+def grouped_topk_mask(S):
+    s = S.reshape(100, 4, 8)
+    f = np.arange(8)
+    g = (s[..., None, :] > s[..., None]) | (s[..., None, :] == s[..., None]) & (f < f[:, None])
+    return (g.sum(-1) < 2).astype(jnp.int32).reshape(100, 32)
+
+
+def chebyshev_eval(c, x):
+    t0, t1 = (jnp.ones_like(x), x)
+    y = c[0] + c[1] * x
+    for k in range(2, 16):
+        t0, t1 = (t1, 2 * x * t1 - t0)
+        y = y + c[k] * t1
+    return y
+
+
+def pair_list(P):
+    i, j = np.triu_indices(150, 1)
+    d = P[i] - P[j]
+    m = (d * d).sum(1) < 0.04
+    k = jnp.cumsum(m)
+    p = jnp.where(m & (k <= 4000), k - 1, 4000)
+    z = lambda v: jnp.zeros(4000, jnp.int32).at[p].set(v.astype(np.int32), mode="drop")
+    return (jnp.minimum(k[-1:], 4000).astype(jnp.int32), z(i), z(j))
+
+
+def iir_cascade_rows(X, C):
+
+    def sec(Y, c):
+
+        def f(z, x):
+            w = x - c[0] * z[0] - c[1] * z[1]
+            return ((w, z[0]), w + c[2] * z[0] + c[3] * z[1])
+
+        z = jnp.zeros(32)
+        return (lax.scan(f, (z, z), Y)[1], None)
+
+    return lax.scan(sec, X.T, C)[0].T
+
+
+def upsample_sum_skip(A, S):
+    return jnp.repeat(jnp.repeat(A, 2, 1), 2, 2) + S
+
+
+def margin_mining(E, y):
+    s = (E * E).sum(1)
+    d = jnp.maximum(s[:, None] + s - 2 * E @ E.T, 0)
+    m = y[:, None] == y
+    return jnp.maximum(jnp.where(m, d, 0).max(1) - jnp.where(m, 1e30, d).min(1) + 0.2, 0).mean().reshape(1)
+
+
+def conv_tiles(X, W):
+    return lax.conv_general_dilated(X[None], W, (1, 1), "VALID")[0]
+
+
+def transpose_tiles(A):
+    return A.T + 0
+
+
+def reduce_tree_blocks(X):
+    return X.reshape(16, 256).sum(1)
+
+
+def stencil_blocked_time(A, B):
+
+    def f(t, s):
+        A, _ = s
+        m = (A[:-2] + A[1:-1] + A[2:]) / 3
+        return (A.at[1:-1].set(m), B.at[1:-1].set(m))
+
+    return lax.fori_loop(0, 10, f, (A, B))
+
+
+def spmv_sorted_coo(r, c, v, x):
+    return jnp.zeros(200).at[r].add(v * x[c])
+
+
+def layer_norm_two_pass_tiles(X, g, b):
+    m = X.mean(1, keepdims=True)
+    return (X - m) / jnp.sqrt((X * X).mean(1, keepdims=True) - m * m + 1e-05) * g + b
+
+
+def flat_depthwise(X, W):
+    return lax.conv_general_dilated(
+        X.reshape(1, 8, 34, 34), W.reshape(8, 1, 3, 3), (1, 1), "VALID", feature_group_count=8
+    ).reshape(-1)
+
+
+def scan_three_phases(X):
+    return jnp.cumsum(X)
+
+
+def half_matvec(A, x):
+    return A.astype(jnp.float32) @ x.astype(jnp.float32)
+
+
+def quantise_rows(X):
+    s = jnp.maximum(jnp.abs(X).max(1), 1e-08) / 127
+    v = X / s[:, None]
+    w = jnp.where(v >= 0, jnp.floor(v + 0.5), jnp.ceil(v - 0.5))
+    return (jnp.clip(w, -127, 127).astype(jnp.int8), s)
+
+
+def gather_rows_weighted(E, idx, n):
+    m = jnp.arange(10) < n[:, None]
+    s = jnp.where(m[..., None], E[idx], 0).sum(1)
+    return s / jnp.maximum(n, 1)[:, None]
+
+
+def symmetric_rank2k(A, B):
+    M = A @ B.T
+    return 0.5 * (M + M.T)
+
+
+def peak_to_trough(P):
+    t = lax.cummax(P, 1)
+    d = (t - P) / t
+    m = d.max(1)
+    return (m, jnp.argmax(d, 1).astype(jnp.int32))
+
+
+def local_maxima_list(X):
+    m = (X[1:-1] > X[:-2]) & (X[1:-1] >= X[2:])
+    k = jnp.cumsum(m)
+    return (
+        k[-1:].astype(jnp.int32),
+        jnp.full(1000, -1, jnp.int32)
+        .at[jnp.where(m, k - 1, 1000)]
+        .set(jnp.arange(1, 999, dtype=jnp.int32), mode="drop"),
+    )
+
+
+def multi_head_flat(Q, K, V):
+    q, k, v = (x.reshape(64, 4, 16) for x in (Q, K, V))
+    return jnp.einsum("hij,jhd->ihd", jax.nn.softmax(jnp.einsum("ihd,jhd->hij", q, k) * 0.25, -1), v).reshape(64, 64)
+
+
+def bilinear_crop(A, box):
+    i = jnp.arange(8) / 7
+    fy = box[:, :1] + (box[:, 2:3] - box[:, :1]) * i
+    fx = box[:, 1:2] + (box[:, 3:] - box[:, 1:2]) * i
+    y0 = jnp.clip(jnp.floor(fy).astype(jnp.int32), 0, 38)
+    x0 = jnp.clip(jnp.floor(fx).astype(jnp.int32), 0, 38)
+    a = (fy - y0)[:, :, None, None]
+    d = (fx - x0)[:, None, :, None]
+    g = lambda y, x: A[y[:, :, None], x[:, None]]
+    return (g(y0, x0) * (1 - d) + g(y0, x0 + 1) * d) * (1 - a) + (g(y0 + 1, x0) * (1 - d) + g(y0 + 1, x0 + 1) * d) * a
+
+
+def markov_steps(P, p):
+    return lax.fori_loop(0, 30, lambda t, p: p @ P, p)
+
+
+def sum_of_absolute_windows(X):
+    p = jnp.pad(X, 5)
+    i = np.arange(900)
+    return sum(
+        jnp.where((i + d >= 0) & (i + d < 900), jnp.abs(X - p[5 + d : 905 + d]) / abs(d), 0) for d in range(-5, 6) if d
+    )
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -8204,6 +8689,96 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "shifted_add_reverse": lambda d: {"C": d.floats(64, 129), "r": 0.1 * d.floats(64, 128)},
     "smooth_n_times": lambda d: {"A": d.floats(64, 300)},
     "causal_windows": lambda d: {"X": d.floats(200, 32), "W": d.floats(32)},
+    "rotate_square": lambda d: {"A": d.floats(128, 128)},
+    "correlation_volume": lambda d: {"A": d.floats(16, 40, 48), "B": d.floats(16, 40, 48)},
+    "polynomial_features": lambda d: {"X": d.floats(500, 12)},
+    "block_diagonal_product": lambda d: {"A": d.floats(10, 24, 24), "X": d.floats(240, 30)},
+    "masked_statistics": lambda d: {"X": d.floats(100, 200), "M": d.floats(100, 200) > 0},
+    "ring_fir": lambda d: {"X": d.floats(2000), "H": d.floats(24)},
+    "natural_spline": lambda d: {"x": np.cumsum(d.unit(200) + 0.1).astype(np.float32), "y": d.floats(200)},
+    "mesh_laplacian": lambda d: {"V": d.floats(800, 3), "N": -1 + d.below(801, 800, 8)},
+    "aligned_bilinear": lambda d: {"A": d.floats(40, 50)},
+    "global_and_window_attention": lambda d: {"Q": d.floats(160, 16), "K": d.floats(160, 16), "V": d.floats(160, 16)},
+    "cumulative_max_2d": lambda d: {"A": d.floats(120, 140)},
+    "hankel_product": lambda d: {"h": d.floats(399), "x": d.floats(200)},
+    "vandermonde_fit_terms": lambda d: {"x": d.floats(300), "y": d.floats(300)},
+    "four_index": lambda d: {"A": d.floats(12, 20, 14, 18), "B": d.floats(20, 18, 9)},
+    "finite_volume_step": lambda d: {"u": d.floats(1000), "c": d.floats(1001)},
+    "row_gaps": lambda d: {"X": d.floats(400, 64)},
+    "register_tiles": lambda d: {"A": d.floats(96, 80), "B": d.floats(80, 96)},
+    "sums_by_two": lambda d: {"X": d.floats(300, 256)},
+    "sorted_intersections": lambda d: {"A": np.sort(d.below(2000, 300)), "B": np.sort(d.below(2000, 300))},
+    "water_levels": lambda d: {"H": d.floats(60, 70)},
+    "attention_pooling": lambda d: {"X": d.floats(20, 100, 32), "L": 1 + d.below(100, 20), "w": d.floats(32)},
+    "dilated_pool_indices": lambda d: {"X": d.floats(8, 40, 40)},
+    "exponential_smoothing_gaps": lambda d: {"X": d.floats(64, 500), "V": d.floats(64, 500) > 0},
+    "column_pivots": lambda d: {"A": d.floats(80, 80)},
+    "tiles_histogram": lambda d: {"A": d.below(256, 64, 64).astype(np.uint8)},
+    "triangle_moments": lambda d: {"A": d.floats(90, 90)},
+    "seasonal_differences": lambda d: {"X": d.floats(40, 365)},
+    "cross_entropy_grad": lambda d: {"Z": d.floats(128, 50), "y": d.below(50, 128)},
+    "back_substitution_down": lambda d: {
+        "U": (np.triu(d.floats(160, 160)) + 20 * np.eye(160)).astype(np.float32),
+        "b": d.floats(160),
+    },
+    "axpy_unrolled_with_tail": lambda d: {"a": np.float32(0.5), "x": d.floats(1003), "y": d.floats(1003)},
+    "bfs_on_grid": lambda d: {"W": (d.unit(48, 48) < 0.2).astype(np.int32)},
+    "padded_border_blur": lambda d: {"A": d.floats(100, 130)},
+    "gemm_bias_relu_tiles": lambda d: {"A": d.floats(100, 70), "B": d.floats(70, 90), "bias": d.floats(90)},
+    "majority_smoothing": lambda d: {"L": d.below(6, 64, 64)},
+    "row_normalise_in_two": lambda d: {"A": d.floats(200, 96)},
+    "moments_of_labels": lambda d: {"L": d.below(8, 60, 80)},
+    "two_level_stencil": lambda d: {"u": d.floats(402), "v": d.floats(402)},
+    "softmax_columns": lambda d: {"X": d.floats(80, 300)},
+    "count_inversions": lambda d: {"P": d.below(10000, 300)},
+    "sparse_rows_softmax": lambda d: {
+        "row": np.sort(np.r_[0, d.below(1500, 99), 1500]).astype(np.int32),
+        "v": d.floats(1500),
+    },
+    "dual_quaternion_blend": lambda d: {"W": d.unit(400, 4), "J": d.below(30, 400, 4), "Q": d.floats(30, 4)},
+    "interval_sums": lambda d: {
+        "X": d.floats(2000),
+        "a": np.minimum(d.below(2000, 300), d.below(2000, 301)[:300]),
+        "b": np.maximum(d.below(2000, 300), d.below(2000, 301)[:300]),
+    },
+    "dense_to_csr_values": lambda d: {"A": np.where(d.unit(60, 60) < 0.2, d.floats(60, 60), 0).astype(np.float32)},
+    "blocked_cholesky_like": lambda d: {
+        "A": (lambda M: (M @ M.T + 96 * np.eye(96)).astype(np.float32))(d.floats(96, 96))
+    },
+    "audio_resample_linear": lambda d: {"X": d.floats(4000)},
+    "neighbour_vote_hex": lambda d: {"A": d.below(2, 50, 50)},
+    "grouped_topk_mask": lambda d: {"S": d.floats(100, 32)},
+    "chebyshev_eval": lambda d: {"c": d.floats(16), "x": d.unit(1000)},
+    "pair_list": lambda d: {"P": d.unit(150, 2)},
+    "iir_cascade_rows": lambda d: {"X": d.floats(32, 600), "C": (0.2 * d.unit(3, 4)).astype(np.float32)},
+    "upsample_sum_skip": lambda d: {"A": d.floats(8, 16, 16), "S": d.floats(8, 32, 32)},
+    "margin_mining": lambda d: {"E": d.floats(120, 24), "y": d.below(8, 120)},
+    "conv_tiles": lambda d: {"X": d.floats(3, 50, 50), "W": d.floats(16, 3, 3, 3)},
+    "transpose_tiles": lambda d: {"A": d.floats(130, 150)},
+    "reduce_tree_blocks": lambda d: {"X": d.floats(4096)},
+    "stencil_blocked_time": lambda d: {"A": d.floats(258), "B": d.floats(258)},
+    "spmv_sorted_coo": lambda d: {
+        "r": np.sort(d.below(200, 2000)),
+        "c": d.below(200, 2000),
+        "v": d.floats(2000),
+        "x": d.floats(200),
+    },
+    "layer_norm_two_pass_tiles": lambda d: {"X": d.floats(64, 200), "g": d.floats(200), "b": d.floats(200)},
+    "flat_depthwise": lambda d: {"X": d.floats(8 * 34 * 34), "W": d.floats(72)},
+    "scan_three_phases": lambda d: {"X": d.floats(1024)},
+    "half_matvec": lambda d: {"A": d.floats(300, 256).astype(np.float16), "x": d.floats(256).astype(np.float16)},
+    "quantise_rows": lambda d: {"X": d.floats(100, 128)},
+    "gather_rows_weighted": lambda d: {"E": d.floats(500, 32), "idx": d.below(500, 64, 10), "n": d.below(11, 64)},
+    "symmetric_rank2k": lambda d: {"A": d.floats(90, 40), "B": d.floats(90, 40)},
+    "peak_to_trough": lambda d: {"P": (d.unit(50, 400) + 1).astype(np.float32)},
+    "local_maxima_list": lambda d: {"X": d.floats(1000)},
+    "multi_head_flat": lambda d: {"Q": d.floats(64, 64), "K": d.floats(64, 64), "V": d.floats(64, 64)},
+    "bilinear_crop": lambda d: {"A": d.floats(40, 40, 4), "box": np.sort(39.0 * d.unit(10, 4), 1)[:, [0, 1, 2, 3]]},
+    "markov_steps": lambda d: {
+        "P": (lambda M: M / M.sum(1, keepdims=True))(d.unit(60, 60)).astype(np.float32),
+        "p": d.unit(60),
+    },
+    "sum_of_absolute_windows": lambda d: {"X": d.floats(900)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -9016,4 +9591,74 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     shifted_add_reverse,
     smooth_n_times,
     causal_windows,
+    rotate_square,
+    correlation_volume,
+    polynomial_features,
+    block_diagonal_product,
+    masked_statistics,
+    ring_fir,
+    natural_spline,
+    mesh_laplacian,
+    aligned_bilinear,
+    global_and_window_attention,
+    cumulative_max_2d,
+    hankel_product,
+    vandermonde_fit_terms,
+    four_index,
+    finite_volume_step,
+    row_gaps,
+    register_tiles,
+    sums_by_two,
+    sorted_intersections,
+    water_levels,
+    attention_pooling,
+    dilated_pool_indices,
+    exponential_smoothing_gaps,
+    column_pivots,
+    tiles_histogram,
+    triangle_moments,
+    seasonal_differences,
+    cross_entropy_grad,
+    back_substitution_down,
+    axpy_unrolled_with_tail,
+    bfs_on_grid,
+    padded_border_blur,
+    gemm_bias_relu_tiles,
+    majority_smoothing,
+    row_normalise_in_two,
+    moments_of_labels,
+    two_level_stencil,
+    softmax_columns,
+    count_inversions,
+    sparse_rows_softmax,
+    dual_quaternion_blend,
+    interval_sums,
+    dense_to_csr_values,
+    blocked_cholesky_like,
+    audio_resample_linear,
+    neighbour_vote_hex,
+    grouped_topk_mask,
+    chebyshev_eval,
+    pair_list,
+    iir_cascade_rows,
+    upsample_sum_skip,
+    margin_mining,
+    conv_tiles,
+    transpose_tiles,
+    reduce_tree_blocks,
+    stencil_blocked_time,
+    spmv_sorted_coo,
+    layer_norm_two_pass_tiles,
+    flat_depthwise,
+    scan_three_phases,
+    half_matvec,
+    quantise_rows,
+    gather_rows_weighted,
+    symmetric_rank2k,
+    peak_to_trough,
+    local_maxima_list,
+    multi_head_flat,
+    bilinear_crop,
+    markov_steps,
+    sum_of_absolute_windows,
 )

@@ -13490,3 +13490,1185 @@ def causal_windows(X: T.Buffer((200, 32), "float32"), W: T.Buffer((32,), "float3
                 O[t, d] += e * X[s, d]
         for d in range(32):
             O[t, d] = O[t, d] / z[0]
+
+
+@T.prim_func
+def rotate_square(A: T.Buffer((128, 128), "float32")):
+    for i in range(64):
+        for j in range(64):
+            t = A[i, j]
+            A[i, j] = A[127 - j, i]
+            A[127 - j, i] = A[127 - i, 127 - j]
+            A[127 - i, 127 - j] = A[j, 127 - i]
+            A[j, 127 - i] = t
+
+
+@T.prim_func
+def correlation_volume(
+    A: T.Buffer((16, 40, 48), "float32"), B: T.Buffer((16, 40, 48), "float32"), V: T.Buffer((7, 7, 40, 48), "float32")
+):
+    for dy, dx in T.grid(7, 7):
+        for y, x in T.grid(40, 48):
+            V[dy, dx, y, x] = 0.0
+            yy = y + dy - 3
+            xx = x + dx - 3
+            if yy >= 0 and yy < 40 and xx >= 0 and xx < 48:
+                for c in range(16):
+                    V[dy, dx, y, x] += A[c, y, x] * B[c, yy, xx]
+
+
+@T.prim_func
+def polynomial_features(X: T.Buffer((500, 12), "float32"), F: T.Buffer((500, 90), "float32")):
+    for n in range(500):
+        k = T.alloc_buffer((1,), "int32")
+        for a in range(12):
+            F[n, a] = X[n, a]
+        k[0] = 12
+        for a in range(12):
+            for b in range(a, 12):
+                F[n, k[0]] = X[n, a] * X[n, b]
+                k[0] = k[0] + 1
+
+
+@T.prim_func
+def block_diagonal_product(
+    A: T.Buffer((10, 24, 24), "float32"), X: T.Buffer((240, 30), "float32"), Y: T.Buffer((240, 30), "float32")
+):
+    for i in range(240):
+        for c in range(30):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for j in range(24):
+                s[0] = s[0] + A[i // 24, i % 24, j] * X[i // 24 * 24 + j, c]
+            Y[i, c] = s[0]
+
+
+@T.prim_func
+def masked_statistics(
+    X: T.Buffer((100, 200), "float32"),
+    M: T.Buffer((100, 200), "bool"),
+    mean: T.Buffer((100,), "float32"),
+    var: T.Buffer((100,), "float32"),
+):
+    for r in range(100):
+        n = T.alloc_buffer((1,), "float32")
+        n[0] = 0.0
+        mean[r] = 0.0
+        var[r] = 0.0
+        for c in range(200):
+            if M[r, c]:
+                n[0] += 1.0
+                mean[r] += X[r, c]
+        if n[0] > 0.0:
+            mean[r] = mean[r] / n[0]
+            for c in range(200):
+                if M[r, c]:
+                    var[r] += (X[r, c] - mean[r]) * (X[r, c] - mean[r])
+            var[r] = var[r] / n[0]
+
+
+@T.prim_func
+def ring_fir(X: T.Buffer((2000,), "float32"), H: T.Buffer((24,), "float32"), Y: T.Buffer((2000,), "float32")):
+    ring = T.alloc_buffer((24,), "float32")
+    at = T.alloc_buffer((1,), "int32")
+    at[0] = 0
+    for k in range(24):
+        ring[k] = 0.0
+    for t in range(2000):
+        ring[at[0]] = X[t]
+        Y[t] = 0.0
+        for k in range(24):
+            Y[t] += H[k] * ring[(at[0] - k + 24) % 24]
+        at[0] = at[0] + 1
+        if at[0] == 24:
+            at[0] = 0
+
+
+@T.prim_func
+def natural_spline(x: T.Buffer((200,), "float32"), y: T.Buffer((200,), "float32"), M: T.Buffer((200,), "float32")):
+    u = T.alloc_buffer((200,), "float32")
+    M[0] = 0.0
+    u[0] = 0.0
+    for i in range(1, 199):
+        sig = (x[i] - x[i - 1]) / (x[i + 1] - x[i - 1])
+        p = sig * M[i - 1] + 2.0
+        M[i] = (sig - 1.0) / p
+        d = (y[i + 1] - y[i]) / (x[i + 1] - x[i]) - (y[i] - y[i - 1]) / (x[i] - x[i - 1])
+        u[i] = (6.0 * d / (x[i + 1] - x[i - 1]) - sig * u[i - 1]) / p
+    M[199] = 0.0
+    for k in range(199):
+        M[198 - k] = M[198 - k] * M[199 - k] + u[198 - k]
+
+
+@T.prim_func
+def mesh_laplacian(V: T.Buffer((800, 3), "float32"), N: T.Buffer((800, 8), "int32"), L: T.Buffer((800, 3), "float32")):
+    for v in range(800):
+        for k in range(8):
+            T.assume(N[v, k] >= -1)
+            T.assume(N[v, k] < 800)
+    for v in range(800):
+        d = T.alloc_buffer((1,), "int32")
+        d[0] = 0
+        for c in range(3):
+            L[v, c] = 0.0
+        for k in range(8):
+            if N[v, k] >= 0:
+                d[0] = d[0] + 1
+                for c in range(3):
+                    L[v, c] = L[v, c] + V[N[v, k], c]
+        for c in range(3):
+            if d[0] > 0:
+                L[v, c] = L[v, c] / T.cast(d[0], "float32") - V[v, c]
+
+
+@T.prim_func
+def aligned_bilinear(A: T.Buffer((40, 50), "float32"), O: T.Buffer((97, 121), "float32")):
+    for y, x in T.grid(97, 121):
+        fy = T.cast(y, "float32") * (39.0 / 96.0)
+        fx = T.cast(x, "float32") * (49.0 / 120.0)
+        y0 = T.min(T.cast(T.floor(fy), "int32"), 39)
+        x0 = T.min(T.cast(T.floor(fx), "int32"), 49)
+        y1 = T.min(y0 + 1, 39)
+        x1 = T.min(x0 + 1, 49)
+        a = fy - T.cast(y0, "float32")
+        b = fx - T.cast(x0, "float32")
+        O[y, x] = (1.0 - a) * ((1.0 - b) * A[y0, x0] + b * A[y0, x1]) + a * ((1.0 - b) * A[y1, x0] + b * A[y1, x1])
+
+
+@T.prim_func
+def global_and_window_attention(
+    Q: T.Buffer((160, 16), "float32"),
+    K: T.Buffer((160, 16), "float32"),
+    V: T.Buffer((160, 16), "float32"),
+    O: T.Buffer((160, 16), "float32"),
+):
+    for i in range(160):
+        z = T.alloc_buffer((1,), "float32")
+        z[0] = 0.0
+        for c in range(16):
+            O[i, c] = 0.0
+        for j in range(160):
+            if j < 4 or (j >= i - 8 and j <= i + 8):
+                s = T.alloc_buffer((1,), "float32")
+                s[0] = 0.0
+                for c in range(16):
+                    s[0] += Q[i, c] * K[j, c]
+                e = T.exp(s[0] * 0.25)
+                z[0] += e
+                for c in range(16):
+                    O[i, c] += e * V[j, c]
+        for c in range(16):
+            O[i, c] /= z[0]
+
+
+@T.prim_func
+def cumulative_max_2d(A: T.Buffer((120, 140), "float32"), M: T.Buffer((120, 140), "float32")):
+    for i in range(120):
+        for j in range(140):
+            M[i, j] = A[i, j]
+            if i > 0:
+                M[i, j] = T.max(M[i, j], M[i - 1, j])
+            if j > 0:
+                M[i, j] = T.max(M[i, j], M[i, j - 1])
+
+
+@T.prim_func
+def hankel_product(h: T.Buffer((399,), "float32"), x: T.Buffer((200,), "float32"), y: T.Buffer((200,), "float32")):
+    H = T.alloc_buffer((200, 200), "float32")
+    for i in range(200):
+        for j in range(200):
+            H[i, j] = h[i + j]
+    for i in range(200):
+        y[i] = 0.0
+        for j in range(200):
+            y[i] = y[i] + H[i, j] * x[j]
+
+
+@T.prim_func
+def vandermonde_fit_terms(
+    x: T.Buffer((300,), "float32"),
+    y: T.Buffer((300,), "float32"),
+    N: T.Buffer((6, 6), "float32"),
+    r: T.Buffer((6,), "float32"),
+):
+    P = T.alloc_buffer((300, 6), "float32")
+    for i in range(300):
+        P[i, 0] = 1.0
+        for k in range(1, 6):
+            P[i, k] = P[i, k - 1] * x[i]
+    for a, b in T.grid(6, 6):
+        N[a, b] = 0.0
+        for i in range(300):
+            N[a, b] += P[i, a] * P[i, b]
+    for a in range(6):
+        r[a] = 0.0
+        for i in range(300):
+            r[a] += P[i, a] * y[i]
+
+
+@T.prim_func
+def four_index(
+    A: T.Buffer((12, 20, 14, 18), "float32"), B: T.Buffer((20, 18, 9), "float32"), C: T.Buffer((9, 12, 14), "float32")
+):
+    for m in range(9):
+        for i in range(12):
+            for k in range(14):
+                C[m, i, k] = 0.0
+    for j in range(20):
+        for l in range(18):
+            for i in range(12):
+                for k in range(14):
+                    for m in range(9):
+                        C[m, i, k] += A[i, j, k, l] * B[j, l, m]
+
+
+@T.prim_func
+def finite_volume_step(
+    u: T.Buffer((1000,), "float32"), c: T.Buffer((1001,), "float32"), un: T.Buffer((1000,), "float32")
+):
+    flux = T.alloc_buffer((1001,), "float32")
+    for i in range(1001):
+        left = u[T.max(i - 1, 0)]
+        right = u[T.min(i, 999)]
+        if c[i] > 0.0:
+            flux[i] = c[i] * left
+        else:
+            flux[i] = c[i] * right
+    for i in range(1000):
+        un[i] = u[i] - 0.1 * (flux[i + 1] - flux[i])
+
+
+@T.prim_func
+def row_gaps(X: T.Buffer((400, 64), "float32"), top: T.Buffer((400,), "int32"), gap: T.Buffer((400,), "float32")):
+    for r in range(400):
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        a[0] = T.min_value("float32")
+        b[0] = T.min_value("float32")
+        top[r] = 0
+        for c in range(64):
+            if X[r, c] > a[0]:
+                b[0] = a[0]
+                a[0] = X[r, c]
+                top[r] = c
+            else:
+                if X[r, c] > b[0]:
+                    b[0] = X[r, c]
+        gap[r] = a[0] - b[0]
+
+
+@T.prim_func
+def register_tiles(
+    A: T.Buffer((96, 80), "float32"), B: T.Buffer((80, 96), "float32"), C: T.Buffer((96, 96), "float32")
+):
+    for io in range(24):
+        for jo in range(24):
+            acc = T.alloc_buffer((4, 4), "float32")
+            for a in range(4):
+                for b in range(4):
+                    acc[a, b] = 0.0
+            for k in range(80):
+                for a in range(4):
+                    for b in range(4):
+                        acc[a, b] += A[4 * io + a, k] * B[k, 4 * jo + b]
+            for a in range(4):
+                for b in range(4):
+                    C[4 * io + a, 4 * jo + b] = acc[a, b]
+
+
+@T.prim_func
+def sums_by_two(X: T.Buffer((300, 256), "float32"), S: T.Buffer((300,), "float32")):
+    for r in range(300):
+        a = T.alloc_buffer((1,), "float32")
+        b = T.alloc_buffer((1,), "float32")
+        a[0] = 0.0
+        b[0] = 0.0
+        for c in range(128):
+            a[0] += X[r, 2 * c] * X[r, 2 * c]
+            b[0] += X[r, 2 * c + 1] * X[r, 2 * c + 1]
+        S[r] = T.sqrt(a[0] + b[0])
+
+
+@T.prim_func
+def sorted_intersections(A: T.Buffer((300,), "int32"), B: T.Buffer((300,), "int32"), n: T.Buffer((1,), "int32")):
+    i = T.alloc_buffer((1,), "int32")
+    j = T.alloc_buffer((1,), "int32")
+    i[0] = 0
+    j[0] = 0
+    n[0] = 0
+    for step in range(600):
+        if i[0] < 300 and j[0] < 300:
+            if A[i[0]] == B[j[0]]:
+                n[0] = n[0] + 1
+                i[0] = i[0] + 1
+                j[0] = j[0] + 1
+            else:
+                if A[i[0]] < B[j[0]]:
+                    i[0] = i[0] + 1
+                else:
+                    j[0] = j[0] + 1
+
+
+@T.prim_func
+def water_levels(H: T.Buffer((60, 70), "float32"), W: T.Buffer((60, 70), "float32")):
+    for i, j in T.grid(60, 70):
+        if i == 0 or j == 0 or i == 59 or j == 69:
+            W[i, j] = H[i, j]
+        else:
+            W[i, j] = 1000.0
+    for s in range(20):
+        for i in range(1, 59):
+            for j in range(1, 69):
+                low = T.min(T.min(W[i - 1, j], W[i + 1, j]), T.min(W[i, j - 1], W[i, j + 1]))
+                W[i, j] = T.min(W[i, j], T.max(H[i, j], low))
+
+
+@T.prim_func
+def attention_pooling(
+    X: T.Buffer((20, 100, 32), "float32"),
+    L: T.Buffer((20,), "int32"),
+    w: T.Buffer((32,), "float32"),
+    O: T.Buffer((20, 32), "float32"),
+):
+    for b in range(20):
+        T.assume(L[b] > 0)
+        T.assume(L[b] <= 100)
+    for b in range(20):
+        s = T.alloc_buffer((100,), "float32")
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = -1e30
+        for t in range(L[b]):
+            s[t] = 0.0
+            for d in range(32):
+                s[t] += X[b, t, d] * w[d]
+            if s[t] > m[0]:
+                m[0] = s[t]
+        z[0] = 0.0
+        for t in range(L[b]):
+            s[t] = T.exp(s[t] - m[0])
+            z[0] += s[t]
+        for d in range(32):
+            O[b, d] = 0.0
+        for t in range(L[b]):
+            for d in range(32):
+                O[b, d] += s[t] / z[0] * X[b, t, d]
+
+
+@T.prim_func
+def dilated_pool_indices(
+    X: T.Buffer((8, 40, 40), "float32"), O: T.Buffer((8, 18, 18), "float32"), I: T.Buffer((8, 18, 18), "int32")
+):
+    for c, y, x in T.grid(8, 18, 18):
+        best = T.alloc_buffer((1,), "float32")
+        best[0] = T.min_value("float32")
+        I[c, y, x] = -1
+        for ky, kx in T.grid(3, 3):
+            v = X[c, 2 * y + 2 * ky, 2 * x + 2 * kx]
+            if v > best[0]:
+                best[0] = v
+                I[c, y, x] = (2 * y + 2 * ky) * 40 + 2 * x + 2 * kx
+        O[c, y, x] = best[0]
+
+
+@T.prim_func
+def exponential_smoothing_gaps(
+    X: T.Buffer((64, 500), "float32"), V: T.Buffer((64, 500), "bool"), Y: T.Buffer((64, 500), "float32")
+):
+    for r in range(64):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = X[r, 0]
+        for t in range(500):
+            if V[r, t]:
+                s[0] = 0.8 * s[0] + 0.2 * X[r, t]
+            Y[r, t] = s[0]
+
+
+@T.prim_func
+def column_pivots(A: T.Buffer((80, 80), "float32"), P: T.Buffer((80,), "int32")):
+    for j in range(80):
+        best = T.alloc_buffer((1,), "float32")
+        best[0] = -1.0
+        P[j] = j
+        for i in range(j, 80):
+            if T.abs(A[i, j]) > best[0]:
+                best[0] = T.abs(A[i, j])
+                P[j] = i
+
+
+@T.prim_func
+def tiles_histogram(A: T.Buffer((64, 64), "uint8"), H: T.Buffer((8, 8, 16), "int32")):
+    for ty, tx in T.grid(8, 8):
+        for b in range(16):
+            H[ty, tx, b] = 0
+        for y in range(8 * ty, 8 * ty + 8):
+            for x in range(8 * tx, 8 * tx + 8):
+                b = T.cast(A[y, x] >> T.uint8(4), "int32")
+                H[ty, tx, b] += 1
+
+
+@T.prim_func
+def triangle_moments(
+    A: T.Buffer((90, 90), "float32"),
+    up: T.Buffer((1,), "float32"),
+    down: T.Buffer((1,), "float32"),
+    on: T.Buffer((1,), "float32"),
+):
+    up[0] = 0.0
+    down[0] = 0.0
+    on[0] = 0.0
+    for i in range(90):
+        for j in range(90):
+            if i < j:
+                up[0] += A[i, j]
+            elif i > j:
+                down[0] += A[i, j]
+            else:
+                on[0] += A[i, j]
+
+
+@T.prim_func
+def seasonal_differences(X: T.Buffer((40, 365), "float32"), D: T.Buffer((40, 365), "float32")):
+    for s in range(40):
+        for t in range(365):
+            if t >= 7:
+                D[s, t] = X[s, t] - X[s, t - 7]
+            else:
+                D[s, t] = 0.0
+        for t in range(364, 6, -1):
+            if t >= 14:
+                D[s, t] = D[s, t] - 0.5 * D[s, t - 7]
+
+
+@T.prim_func
+def cross_entropy_grad(
+    Z: T.Buffer((128, 50), "float32"), y: T.Buffer((128,), "int32"), G: T.Buffer((128, 50), "float32")
+):
+    for n in range(128):
+        T.assume(y[n] >= 0)
+        T.assume(y[n] < 50)
+    for n in range(128):
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = Z[n, 0]
+        for c in range(1, 50):
+            m[0] = T.max(m[0], Z[n, c])
+        z[0] = 0.0
+        for c in range(50):
+            G[n, c] = T.exp(Z[n, c] - m[0])
+            z[0] = z[0] + G[n, c]
+        for c in range(50):
+            G[n, c] = G[n, c] / z[0]
+        G[n, y[n]] = G[n, y[n]] - 1.0
+        for c in range(50):
+            G[n, c] = G[n, c] / 128.0
+
+
+@T.prim_func
+def back_substitution_down(
+    U: T.Buffer((160, 160), "float32"), b: T.Buffer((160,), "float32"), x: T.Buffer((160,), "float32")
+):
+    for i in range(159, -1, -1):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = b[i]
+        for j in range(i + 1, 160):
+            s[0] -= U[i, j] * x[j]
+        x[i] = s[0] / U[i, i]
+
+
+@T.prim_func
+def axpy_unrolled_with_tail(
+    n4: T.Buffer((1,), "int32"), a: T.float32, x: T.Buffer((1003,), "float32"), y: T.Buffer((1003,), "float32")
+):
+    for k in range(250):
+        y[4 * k] = y[4 * k] + a * x[4 * k]
+        y[4 * k + 1] = y[4 * k + 1] + a * x[4 * k + 1]
+        y[4 * k + 2] = y[4 * k + 2] + a * x[4 * k + 2]
+        y[4 * k + 3] = y[4 * k + 3] + a * x[4 * k + 3]
+    for k in range(1000, 1003):
+        y[k] = y[k] + a * x[k]
+    n4[0] = 250
+
+
+@T.prim_func
+def bfs_on_grid(W: T.Buffer((48, 48), "int32"), D: T.Buffer((48, 48), "int32")):
+    for i, j in T.grid(48, 48):
+        D[i, j] = -1
+    D[0, 0] = 0
+    for step in range(96):
+        for i, j in T.grid(48, 48):
+            if D[i, j] == step:
+                if i > 0:
+                    if W[i - 1, j] == 0 and D[i - 1, j] < 0:
+                        D[i - 1, j] = step + 1
+                if i < 47:
+                    if W[i + 1, j] == 0 and D[i + 1, j] < 0:
+                        D[i + 1, j] = step + 1
+                if j > 0:
+                    if W[i, j - 1] == 0 and D[i, j - 1] < 0:
+                        D[i, j - 1] = step + 1
+                if j < 47:
+                    if W[i, j + 1] == 0 and D[i, j + 1] < 0:
+                        D[i, j + 1] = step + 1
+
+
+@T.prim_func
+def padded_border_blur(A: T.Buffer((100, 130), "float32"), O: T.Buffer((100, 130), "float32")):
+    P = T.alloc_buffer((104, 134), "float32")
+    for y in range(100):
+        for x in range(130):
+            P[y + 2, x + 2] = A[y, x]
+    for y in range(104):
+        for k in range(2):
+            P[y, k] = P[y, 2]
+            P[y, 132 + k] = P[y, 131]
+    for x in range(134):
+        for k in range(2):
+            P[k, x] = P[2, x]
+            P[102 + k, x] = P[101, x]
+    for y in range(100):
+        for x in range(130):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for dy in range(5):
+                for dx in range(5):
+                    s[0] += P[y + dy, x + dx]
+            O[y, x] = s[0] / 25.0
+
+
+@T.prim_func
+def gemm_bias_relu_tiles(
+    A: T.Buffer((100, 70), "float32"),
+    B: T.Buffer((70, 90), "float32"),
+    bias: T.Buffer((90,), "float32"),
+    C: T.Buffer((100, 90), "float32"),
+):
+    for i0 in range(0, 100, 32):
+        for j0 in range(0, 90, 32):
+            for i in range(i0, T.min(i0 + 32, 100)):
+                for j in range(j0, T.min(j0 + 32, 90)):
+                    C[i, j] = bias[j]
+            for k0 in range(0, 70, 16):
+                for i in range(i0, T.min(i0 + 32, 100)):
+                    for j in range(j0, T.min(j0 + 32, 90)):
+                        for k in range(k0, T.min(k0 + 16, 70)):
+                            C[i, j] += A[i, k] * B[k, j]
+            for i in range(i0, T.min(i0 + 32, 100)):
+                for j in range(j0, T.min(j0 + 32, 90)):
+                    if C[i, j] < 0.0:
+                        C[i, j] = 0.0
+
+
+@T.prim_func
+def majority_smoothing(L: T.Buffer((64, 64), "int32"), O: T.Buffer((64, 64), "int32")):
+    for y, x in T.grid(64, 64):
+        T.assume(L[y, x] >= 0 and L[y, x] < 6)
+    for y, x in T.grid(64, 64):
+        votes = T.alloc_buffer((6,), "int32")
+        for c in range(6):
+            votes[c] = 0
+        for dy in range(-1, 2):
+            for dx in range(-1, 2):
+                yy = T.min(T.max(y + dy, 0), 63)
+                xx = T.min(T.max(x + dx, 0), 63)
+                votes[L[yy, xx]] += 1
+        best = T.alloc_buffer((1,), "int32")
+        best[0] = 0
+        for c in range(1, 6):
+            if votes[c] > votes[best[0]]:
+                best[0] = c
+        O[y, x] = best[0]
+
+
+@T.prim_func
+def row_normalise_in_two(A: T.Buffer((200, 96), "float32"), B: T.Buffer((200, 96), "float32")):
+    lo = T.alloc_buffer((200,), "float32")
+    hi = T.alloc_buffer((200,), "float32")
+    for r in range(200):
+        lo[r] = A[r, 0]
+        hi[r] = A[r, 0]
+    for c in range(1, 96):
+        for r in range(200):
+            if A[r, c] < lo[r]:
+                lo[r] = A[r, c]
+            if A[r, c] > hi[r]:
+                hi[r] = A[r, c]
+    for r in range(200):
+        d = hi[r] - lo[r]
+        for c in range(96):
+            if d > 0.0:
+                B[r, c] = (A[r, c] - lo[r]) / d
+            else:
+                B[r, c] = 0.0
+
+
+@T.prim_func
+def moments_of_labels(
+    L: T.Buffer((60, 80), "int32"),
+    area: T.Buffer((8,), "int32"),
+    cy: T.Buffer((8,), "float32"),
+    cx: T.Buffer((8,), "float32"),
+):
+    for y, x in T.grid(60, 80):
+        T.assume(L[y, x] >= 0 and L[y, x] < 8)
+    sy = T.alloc_buffer((8,), "int32")
+    sx = T.alloc_buffer((8,), "int32")
+    for k in range(8):
+        area[k] = 0
+        sy[k] = 0
+        sx[k] = 0
+    for y, x in T.grid(60, 80):
+        area[L[y, x]] += 1
+        sy[L[y, x]] += y
+        sx[L[y, x]] += x
+    for k in range(8):
+        if area[k] > 0:
+            cy[k] = T.cast(sy[k], "float32") / T.cast(area[k], "float32")
+            cx[k] = T.cast(sx[k], "float32") / T.cast(area[k], "float32")
+        else:
+            cy[k] = -1.0
+            cx[k] = -1.0
+
+
+@T.prim_func
+def two_level_stencil(u: T.Buffer((402,), "float32"), v: T.Buffer((402,), "float32")):
+    for t in range(25):
+        for i in range(1, 401):
+            v[i] = 0.25 * u[i - 1] + 0.5 * u[i] + 0.25 * u[i + 1]
+        v[0] = v[400]
+        v[401] = v[1]
+        for i in range(1, 401):
+            u[i] = v[i] + 0.1 * (v[i + 1] - v[i - 1])
+        u[0] = u[400]
+        u[401] = u[1]
+
+
+@T.prim_func
+def softmax_columns(X: T.Buffer((80, 300), "float32"), Y: T.Buffer((80, 300), "float32")):
+    for j in range(300):
+        m = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        m[0] = X[0, j]
+        for i in range(1, 80):
+            m[0] = T.max(m[0], X[i, j])
+        s[0] = 0.0
+        for i in range(80):
+            Y[i, j] = T.exp(X[i, j] - m[0])
+            s[0] += Y[i, j]
+        for i in range(80):
+            Y[i, j] = Y[i, j] / s[0]
+
+
+@T.prim_func
+def count_inversions(P: T.Buffer((300,), "int32"), n: T.Buffer((1,), "int32")):
+    n[0] = 0
+    for i in range(300):
+        for j in range(i + 1, 300):
+            if P[i] > P[j]:
+                n[0] += 1
+
+
+@T.prim_func
+def sparse_rows_softmax(
+    row: T.Buffer((101,), "int32"), v: T.Buffer((1500,), "float32"), o: T.Buffer((1500,), "float32")
+):
+    for i in range(100):
+        T.assume(row[i] >= 0 and row[i] <= row[i + 1] and row[i + 1] <= 1500)
+    for i in range(100):
+        m = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        m[0] = -1e30
+        for p in range(row[i], row[i + 1]):
+            m[0] = T.max(m[0], v[p])
+        s[0] = 0.0
+        for p in range(row[i], row[i + 1]):
+            s[0] += T.exp(v[p] - m[0])
+        for p in range(row[i], row[i + 1]):
+            o[p] = T.exp(v[p] - m[0]) / s[0]
+
+
+@T.prim_func
+def dual_quaternion_blend(
+    W: T.Buffer((400, 4), "float32"),
+    J: T.Buffer((400, 4), "int32"),
+    Q: T.Buffer((30, 4), "float32"),
+    O: T.Buffer((400, 4), "float32"),
+):
+    for v, k in T.grid(400, 4):
+        T.assume(J[v, k] >= 0 and J[v, k] < 30)
+    for v in range(400):
+        q = T.alloc_buffer((4,), "float32")
+        for c in range(4):
+            q[c] = 0.0
+        for k in range(4):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for c in range(4):
+                d[0] += Q[J[v, 0], c] * Q[J[v, k], c]
+            sign = T.if_then_else(d[0] < 0.0, -1.0, 1.0)
+            for c in range(4):
+                q[c] += W[v, k] * sign * Q[J[v, k], c]
+        n = T.alloc_buffer((1,), "float32")
+        n[0] = 0.0
+        for c in range(4):
+            n[0] += q[c] * q[c]
+        for c in range(4):
+            O[v, c] = q[c] / T.sqrt(n[0])
+
+
+@T.prim_func
+def interval_sums(
+    X: T.Buffer((2000,), "float32"),
+    a: T.Buffer((300,), "int32"),
+    b: T.Buffer((300,), "int32"),
+    S: T.Buffer((300,), "float32"),
+):
+    for q in range(300):
+        T.assume(a[q] >= 0 and a[q] <= b[q] and b[q] <= 2000)
+    P = T.alloc_buffer((2001,), "float32")
+    P[0] = 0.0
+    for i in range(2000):
+        P[i + 1] = P[i] + X[i]
+    for q in range(300):
+        S[q] = P[b[q]] - P[a[q]]
+
+
+@T.prim_func
+def dense_to_csr_values(
+    A: T.Buffer((60, 60), "float32"),
+    row: T.Buffer((61,), "int32"),
+    col: T.Buffer((3600,), "int32"),
+    val: T.Buffer((3600,), "float32"),
+):
+    k = T.alloc_buffer((1,), "int32")
+    k[0] = 0
+    row[0] = 0
+    for p in range(3600):
+        col[p] = 0
+        val[p] = 0.0
+    for i in range(60):
+        for j in range(60):
+            if A[i, j] != 0.0:
+                col[k[0]] = j
+                val[k[0]] = A[i, j]
+                k[0] += 1
+        row[i + 1] = k[0]
+
+
+@T.prim_func
+def blocked_cholesky_like(A: T.Buffer((96, 96), "float32")):
+    for j in range(96):
+        for k in range(j):
+            A[j, j] -= A[j, k] * A[j, k]
+        A[j, j] = T.sqrt(A[j, j])
+        for i in range(j + 1, 96):
+            for k in range(j):
+                A[i, j] -= A[i, k] * A[j, k]
+            A[i, j] /= A[j, j]
+
+
+@T.prim_func
+def audio_resample_linear(X: T.Buffer((4000,), "float32"), Y: T.Buffer((3000,), "float32")):
+    for n in range(3000):
+        p = T.cast(n, "float32") * 1.3331
+        i = T.cast(p, "int32")
+        f = p - T.cast(i, "float32")
+        if i + 1 < 4000:
+            Y[n] = X[i] * (1.0 - f) + X[i + 1] * f
+        else:
+            Y[n] = X[3999]
+
+
+@T.prim_func
+def neighbour_vote_hex(A: T.Buffer((50, 50), "int32"), B: T.Buffer((50, 50), "int32")):
+    for y in range(50):
+        for x in range(50):
+            n = T.alloc_buffer((1,), "int32")
+            n[0] = 0
+            for k in range(6):
+                dx = T.if_then_else(
+                    k == 0,
+                    1,
+                    T.if_then_else(k == 1, -1, T.if_then_else(k == 2 or k == 3, 0, T.if_then_else(y % 2 == 0, -1, 1))),
+                )
+                dy = T.if_then_else(k < 2, 0, T.if_then_else(k % 2 == 0, -1, 1))
+                if x + dx >= 0 and x + dx < 50 and y + dy >= 0 and y + dy < 50:
+                    n[0] += A[y + dy, x + dx]
+            B[y, x] = T.if_then_else(n[0] > 2, 1, 0)
+
+
+@T.prim_func
+def grouped_topk_mask(S: T.Buffer((100, 32), "float32"), M: T.Buffer((100, 32), "int32")):
+    for t in range(100):
+        for e in range(32):
+            rank = T.alloc_buffer((1,), "int32")
+            rank[0] = 0
+            for f in range(32):
+                if f // 8 == e // 8:
+                    if S[t, f] > S[t, e] or (S[t, f] == S[t, e] and f < e):
+                        rank[0] += 1
+            M[t, e] = T.if_then_else(rank[0] < 2, 1, 0)
+
+
+@T.prim_func
+def chebyshev_eval(c: T.Buffer((16,), "float32"), x: T.Buffer((1000,), "float32"), y: T.Buffer((1000,), "float32")):
+    for n in range(1000):
+        t0 = T.alloc_buffer((1,), "float32")
+        t1 = T.alloc_buffer((1,), "float32")
+        t0[0] = 1.0
+        t1[0] = x[n]
+        y[n] = c[0] + c[1] * x[n]
+        for k in range(2, 16):
+            t2 = 2.0 * x[n] * t1[0] - t0[0]
+            t0[0] = t1[0]
+            t1[0] = t2
+            y[n] += c[k] * t2
+
+
+@T.prim_func
+def pair_list(
+    P: T.Buffer((150, 2), "float32"),
+    n: T.Buffer((1,), "int32"),
+    I: T.Buffer((4000,), "int32"),
+    J: T.Buffer((4000,), "int32"),
+):
+    n[0] = 0
+    for i in range(150):
+        for j in range(i + 1, 150):
+            dx = P[i, 0] - P[j, 0]
+            dy = P[i, 1] - P[j, 1]
+            if dx * dx + dy * dy < 0.04 and n[0] < 4000:
+                I[n[0]] = i
+                J[n[0]] = j
+                n[0] += 1
+
+
+@T.prim_func
+def iir_cascade_rows(
+    X: T.Buffer((32, 600), "float32"), C: T.Buffer((3, 4), "float32"), Y: T.Buffer((32, 600), "float32")
+):
+    for r in range(32):
+        for t in range(600):
+            Y[r, t] = X[r, t]
+        for s in range(3):
+            z1 = T.alloc_buffer((1,), "float32")
+            z2 = T.alloc_buffer((1,), "float32")
+            z1[0] = 0.0
+            z2[0] = 0.0
+            for t in range(600):
+                w = Y[r, t] - C[s, 0] * z1[0] - C[s, 1] * z2[0]
+                Y[r, t] = w + C[s, 2] * z1[0] + C[s, 3] * z2[0]
+                z2[0] = z1[0]
+                z1[0] = w
+
+
+@T.prim_func
+def upsample_sum_skip(
+    A: T.Buffer((8, 16, 16), "float32"), S: T.Buffer((8, 32, 32), "float32"), O: T.Buffer((8, 32, 32), "float32")
+):
+    for c in range(8):
+        for y in range(16):
+            for x in range(16):
+                for dy in range(2):
+                    for dx in range(2):
+                        O[c, 2 * y + dy, 2 * x + dx] = A[c, y, x] + S[c, 2 * y + dy, 2 * x + dx]
+
+
+@T.prim_func
+def margin_mining(E: T.Buffer((120, 24), "float32"), y: T.Buffer((120,), "int32"), loss: T.Buffer((1,), "float32")):
+    loss[0] = 0.0
+    for i in range(120):
+        far = T.alloc_buffer((1,), "float32")
+        near = T.alloc_buffer((1,), "float32")
+        far[0] = 0.0
+        near[0] = 1e30
+        for j in range(120):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for k in range(24):
+                d[0] += (E[i, k] - E[j, k]) * (E[i, k] - E[j, k])
+            if y[i] == y[j]:
+                far[0] = T.max(far[0], d[0])
+            else:
+                near[0] = T.min(near[0], d[0])
+        loss[0] += T.max(far[0] - near[0] + 0.2, 0.0)
+    loss[0] = loss[0] / 120.0
+
+
+@T.prim_func
+def conv_tiles(
+    X: T.Buffer((3, 50, 50), "float32"), W: T.Buffer((16, 3, 3, 3), "float32"), Y: T.Buffer((16, 48, 48), "float32")
+):
+    for ko in range(0, 16, 8):
+        for yo in range(0, 48, 10):
+            for xo in range(0, 48, 10):
+                for k in range(ko, ko + 8):
+                    for y in range(yo, T.min(yo + 10, 48)):
+                        for x in range(xo, T.min(xo + 10, 48)):
+                            Y[k, y, x] = 0.0
+                            for c in range(3):
+                                for r in range(3):
+                                    for s in range(3):
+                                        Y[k, y, x] += W[k, c, r, s] * X[c, y + r, x + s]
+
+
+@T.prim_func
+def transpose_tiles(A: T.Buffer((130, 150), "float32"), B: T.Buffer((150, 130), "float32")):
+    tile = T.alloc_buffer((16, 16), "float32")
+    for bi in range(9):
+        for bj in range(10):
+            for i in range(16):
+                for j in range(16):
+                    if bi * 16 + i < 130 and bj * 16 + j < 150:
+                        tile[i, j] = A[bi * 16 + i, bj * 16 + j]
+            for j in range(16):
+                for i in range(16):
+                    if bi * 16 + i < 130 and bj * 16 + j < 150:
+                        B[bj * 16 + j, bi * 16 + i] = tile[i, j]
+
+
+@T.prim_func
+def reduce_tree_blocks(X: T.Buffer((4096,), "float32"), S: T.Buffer((16,), "float32")):
+    for b in range(16):
+        sh = T.alloc_buffer((256,), "float32")
+        for t in range(256):
+            sh[t] = X[b * 256 + t]
+        for k in range(8):
+            for t in range(128):
+                if t < (128 >> k):
+                    sh[t] = sh[t] + sh[t + (128 >> k)]
+        S[b] = sh[0]
+
+
+@T.prim_func
+def stencil_blocked_time(A: T.Buffer((258,), "float32"), B: T.Buffer((258,), "float32")):
+    for t in range(10):
+        for blk in range(4):
+            for i in range(blk * 64 + 1, blk * 64 + 65):
+                B[i] = (A[i - 1] + A[i] + A[i + 1]) / 3.0
+        for blk in range(4):
+            for i in range(blk * 64 + 1, blk * 64 + 65):
+                A[i] = B[i]
+
+
+@T.prim_func
+def spmv_sorted_coo(
+    r: T.Buffer((2000,), "int32"),
+    c: T.Buffer((2000,), "int32"),
+    v: T.Buffer((2000,), "float32"),
+    x: T.Buffer((200,), "float32"),
+    y: T.Buffer((200,), "float32"),
+):
+    for p in range(2000):
+        T.assume(r[p] >= 0 and r[p] < 200 and c[p] >= 0 and c[p] < 200)
+    for i in range(200):
+        y[i] = 0.0
+    for p in range(2000):
+        y[r[p]] += v[p] * x[c[p]]
+
+
+@T.prim_func
+def layer_norm_two_pass_tiles(
+    X: T.Buffer((64, 200), "float32"),
+    g: T.Buffer((200,), "float32"),
+    b: T.Buffer((200,), "float32"),
+    Y: T.Buffer((64, 200), "float32"),
+):
+    for r in range(64):
+        s = T.alloc_buffer((1,), "float32")
+        q = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        q[0] = 0.0
+        for o in range(0, 200, 64):
+            for c in range(o, T.min(o + 64, 200)):
+                s[0] += X[r, c]
+                q[0] += X[r, c] * X[r, c]
+        m = s[0] / 200.0
+        i = 1.0 / T.sqrt(q[0] / 200.0 - m * m + 1e-5)
+        for o in range(0, 200, 64):
+            for c in range(o, T.min(o + 64, 200)):
+                Y[r, c] = (X[r, c] - m) * i * g[c] + b[c]
+
+
+@T.prim_func
+def flat_depthwise(
+    X: T.Buffer((8 * 34 * 34,), "float32"), W: T.Buffer((72,), "float32"), Y: T.Buffer((8 * 32 * 32,), "float32")
+):
+    for c in range(8):
+        for y in range(32):
+            for x in range(32):
+                s = T.alloc_buffer((1,), "float32")
+                s[0] = 0.0
+                for k in range(9):
+                    s[0] += W[c * 9 + k] * X[c * 1156 + (y + k // 3) * 34 + x + k % 3]
+                Y[(c * 32 + y) * 32 + x] = s[0]
+
+
+@T.prim_func
+def scan_three_phases(X: T.Buffer((1024,), "float32"), Y: T.Buffer((1024,), "float32")):
+    sums = T.alloc_buffer((33,), "float32")
+    sums[0] = 0.0
+    for b in range(32):
+        for i in range(32):
+            if i == 0:
+                Y[b * 32] = X[b * 32]
+            else:
+                Y[b * 32 + i] = Y[b * 32 + i - 1] + X[b * 32 + i]
+    for b in range(32):
+        sums[b + 1] = sums[b] + Y[b * 32 + 31]
+    for b in range(32):
+        for i in range(32):
+            Y[b * 32 + i] = Y[b * 32 + i] + sums[b]
+
+
+@T.prim_func
+def half_matvec(A: T.Buffer((300, 256), "float16"), x: T.Buffer((256,), "float16"), y: T.Buffer((300,), "float32")):
+    for i in range(300):
+        y[i] = 0.0
+        for j in range(256):
+            y[i] += T.cast(A[i, j], "float32") * T.cast(x[j], "float32")
+
+
+@T.prim_func
+def quantise_rows(X: T.Buffer((100, 128), "float32"), Q: T.Buffer((100, 128), "int8"), s: T.Buffer((100,), "float32")):
+    for r in range(100):
+        m = T.alloc_buffer((1,), "float32")
+        m[0] = 1e-8
+        for c in range(128):
+            if T.abs(X[r, c]) > m[0]:
+                m[0] = T.abs(X[r, c])
+        s[r] = m[0] / 127.0
+        for c in range(128):
+            v = X[r, c] / s[r]
+            w = T.if_then_else(v >= 0.0, T.floor(v + 0.5), T.ceil(v - 0.5))
+            Q[r, c] = T.cast(T.min(T.max(w, -127.0), 127.0), "int8")
+
+
+@T.prim_func
+def gather_rows_weighted(
+    E: T.Buffer((500, 32), "float32"),
+    idx: T.Buffer((64, 10), "int32"),
+    n: T.Buffer((64,), "int32"),
+    O: T.Buffer((64, 32), "float32"),
+):
+    for b, k in T.grid(64, 10):
+        T.assume(idx[b, k] >= 0 and idx[b, k] < 500)
+    for b in range(64):
+        T.assume(n[b] >= 0 and n[b] <= 10)
+    for b in range(64):
+        for d in range(32):
+            O[b, d] = 0.0
+        for k in range(n[b]):
+            for d in range(32):
+                O[b, d] += E[idx[b, k], d]
+        if n[b] > 0:
+            for d in range(32):
+                O[b, d] = O[b, d] / T.cast(n[b], "float32")
+
+
+@T.prim_func
+def symmetric_rank2k(
+    A: T.Buffer((90, 40), "float32"), B: T.Buffer((90, 40), "float32"), C: T.Buffer((90, 90), "float32")
+):
+    for i in range(90):
+        for j in range(i + 1):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for k in range(40):
+                s[0] += A[i, k] * B[j, k] + B[i, k] * A[j, k]
+            C[i, j] = 0.5 * s[0]
+            C[j, i] = 0.5 * s[0]
+
+
+@T.prim_func
+def peak_to_trough(P: T.Buffer((50, 400), "float32"), dd: T.Buffer((50,), "float32"), at: T.Buffer((50,), "int32")):
+    for s in range(50):
+        top = T.alloc_buffer((1,), "float32")
+        top[0] = P[s, 0]
+        dd[s] = 0.0
+        at[s] = 0
+        for t in range(1, 400):
+            if P[s, t] > top[0]:
+                top[0] = P[s, t]
+            d = (top[0] - P[s, t]) / top[0]
+            if d > dd[s]:
+                dd[s] = d
+                at[s] = t
+
+
+@T.prim_func
+def local_maxima_list(X: T.Buffer((1000,), "float32"), n: T.Buffer((1,), "int32"), at: T.Buffer((1000,), "int32")):
+    for i in range(1000):
+        at[i] = -1
+    n[0] = 0
+    for i in range(1, 999):
+        if X[i] > X[i - 1] and X[i] >= X[i + 1]:
+            at[n[0]] = i
+            n[0] += 1
+
+
+@T.prim_func
+def multi_head_flat(
+    Q: T.Buffer((64, 4 * 16), "float32"),
+    K: T.Buffer((64, 4 * 16), "float32"),
+    V: T.Buffer((64, 4 * 16), "float32"),
+    O: T.Buffer((64, 4 * 16), "float32"),
+):
+    for h in range(4):
+        for i in range(64):
+            s = T.alloc_buffer((64,), "float32")
+            m = T.alloc_buffer((1,), "float32")
+            z = T.alloc_buffer((1,), "float32")
+            m[0] = -1e30
+            for j in range(64):
+                s[j] = 0.0
+                for d in range(16):
+                    s[j] += Q[i, h * 16 + d] * K[j, h * 16 + d]
+                s[j] = s[j] * 0.25
+                m[0] = T.max(m[0], s[j])
+            z[0] = 0.0
+            for j in range(64):
+                s[j] = T.exp(s[j] - m[0])
+                z[0] += s[j]
+            for d in range(16):
+                O[i, h * 16 + d] = 0.0
+                for j in range(64):
+                    O[i, h * 16 + d] += s[j] * V[j, h * 16 + d]
+                O[i, h * 16 + d] = O[i, h * 16 + d] / z[0]
+
+
+@T.prim_func
+def bilinear_crop(
+    A: T.Buffer((40, 40, 4), "float32"), box: T.Buffer((10, 4), "float32"), O: T.Buffer((10, 8, 8, 4), "float32")
+):
+    for b, y, x, c in T.grid(10, 8, 8, 4):
+        fy = box[b, 0] + (box[b, 2] - box[b, 0]) * T.cast(y, "float32") / 7.0
+        fx = box[b, 1] + (box[b, 3] - box[b, 1]) * T.cast(x, "float32") / 7.0
+        y0 = T.min(T.max(T.cast(T.floor(fy), "int32"), 0), 38)
+        x0 = T.min(T.max(T.cast(T.floor(fx), "int32"), 0), 38)
+        a = fy - T.cast(y0, "float32")
+        d = fx - T.cast(x0, "float32")
+        O[b, y, x, c] = (A[y0, x0, c] * (1.0 - d) + A[y0, x0 + 1, c] * d) * (1.0 - a) + (
+            A[y0 + 1, x0, c] * (1.0 - d) + A[y0 + 1, x0 + 1, c] * d
+        ) * a
+
+
+@T.prim_func
+def markov_steps(P: T.Buffer((60, 60), "float32"), p: T.Buffer((60,), "float32")):
+    q = T.alloc_buffer((60,), "float32")
+    for t in range(30):
+        for j in range(60):
+            q[j] = 0.0
+            for i in range(60):
+                q[j] += p[i] * P[i, j]
+        for j in range(60):
+            p[j] = q[j]
+
+
+@T.prim_func
+def sum_of_absolute_windows(X: T.Buffer((900,), "float32"), S: T.Buffer((900,), "float32")):
+    for i in range(900):
+        S[i] = 0.0
+        for d in range(-5, 6):
+            if i + d >= 0 and i + d < 900 and d != 0:
+                S[i] += T.abs(X[i] - X[i + d]) / T.cast(T.abs(d), "float32")
