@@ -349,7 +349,7 @@ def changed_and_renamed(v):
 
 @refused("rebinding", "int64 (3,) and float64 (3,)", np.arange(3))
 def another_dtype(v):
-    for _ in range(3):
+    for _ in range(100):
         v = v * 0.5
     return v
 

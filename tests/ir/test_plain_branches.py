@@ -318,9 +318,24 @@ def tree(price, strike, n):
     return v[0], s, w
 
 
+@program(lambda r: (r.random((8, 8)), r.random(5)))
+def of_other_sizes_each_time(image, x):
+    sizes, totals = 0, []
+    for level in range(3):
+        image = (image[::2, ::2] + image[1::2, 1::2]) / 2
+        totals.append(image.sum() * level)
+    for _ in range(6):
+        x = x[1:]
+        sizes += len(x)
+    power = np.eye(1)
+    for _ in range(2):
+        power = np.kron(power, np.array([[1.0, 2.0], [0.5, 1.0]]))
+    return image, np.array(totals), sizes, x.sum(), power
+
+
 def left_with_nothing(x):
-    d = x
-    for _ in range(len(x) + 1):
+    d = np.zeros(70)
+    for _ in range(100):
         d = d[1:]
     return d
 

@@ -117,6 +117,9 @@ class Learned(Struct):
     resized: dict[tuple[Key, str], tuple[int, ...]] = field(
         default_factory=lambda: dict[tuple[Key, str], tuple[int, ...]]()
     )  # by how much each step of a loop makes the arrays longer that names stand for, along each dimension
+    each: set[Key] = field(
+        default_factory=lambda: set[Key]()
+    )  # loops whose steps are written out: each has other arrays
     counters: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())  # with the most that they reach
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0

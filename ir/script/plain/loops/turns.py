@@ -18,8 +18,8 @@ from ir.script.plain.frames import Binding, Named, Value
 from ir.script.plain.loops.iterables import Items
 from ir.script.plain.program import Again, Recount
 from ir.script.plain.promotion import Number, Weak, expr_of
+from ir.script.plain.tuples import MAX_ITEMS, Record
 from ir.script.plain.tuples import Items as WrittenOut
-from ir.script.plain.tuples import Record
 from ir.traverse import substitute_expr
 
 if TYPE_CHECKING:
@@ -171,7 +171,8 @@ def _with_room(body: Body, node: ast.For | ast.If, name: str, now: Array, more: 
     last = [numbers.binary("add", n, by * count, node) for n, by in zip(now.shape, more, strict=True)]
     if not all(body.program.at_most(0, n, numbers.typer) for n in last):
         hint = "end the loop before, or store into the elements of one array"
-        raise body.read.error("shape", f"nothing is left of `{name}` after some steps of the loop", node, hint)
+        message = f"nothing is left of `{name}` after some steps of the loop"
+        raise _refused(body, node, body.read.error("shape", message, node, hint))
     most = tuple(n if by <= 0 else end for n, by, end in zip(now.shape, more, last, strict=True))
     buffer = body.arrays.array(name, most, body.read.dtype_of(now, node), node).buffer
 
@@ -289,7 +290,21 @@ def _check_alike(body: Body, name: str, one: View, other: Array, node: ast.For |
         kinds = " and ".join(f"{d} {shown_shape(s)}" for d, s in ((one.buffer.dtype, one.shape), (dtype, other.shape)))
         what = "what is returned stands" if name in body.frame.results else f"`{name}` stands"
         message = f"{what} for arrays of different kinds, before and after a step of a loop or a branch: {kinds}"
-        raise body.read.error("rebinding", message, node, "give the two arrays two names")
+        hint = "give the two two names, or keep one array of the greatest size, and how many of its elements count"
+        raise _refused(body, node, body.read.error("rebinding", message, node, hint))
+
+
+def _refused(body: Body, node: ast.For | ast.If, error: ParseError) -> ParseError:
+    """Why names cannot stand for arrays of other kinds after each step of a loop.
+
+    Raises:
+        Again: there are few steps, which are written out one after the other.
+    """
+    key, learned = body.key_of(node), body.program.learned
+    if key in body.program.steps and body.program.steps[key][0] <= MAX_ITEMS and key not in learned.each:
+        learned.each.add(key)
+        raise Again
+    return error
 
 
 def rotated(body: Body, node: ast.For, items: Items, name: str, cycle: Cycle) -> None:

@@ -29,7 +29,7 @@ def written(body: Body, node: ast.For) -> None:
         _while(body, node, node.iter)
         return
     items = body.iterables.of(node.iter)
-    if items.listed:
+    if items.listed or body.key_of(node) in body.program.learned.each:
         assert isinstance(items.count, int)
         for k in range(items.count):
             body.open_cells(node.body)
