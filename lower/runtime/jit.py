@@ -403,6 +403,7 @@ def jit(
     the search, as for `optimize`; `donate` and `checks` are as for `compile`. `without` names rules, forms of lowering
     and their families that are left out (`loopsat rules` lists them); an unknown one is refused at the first call.
 
+    Arguments may be lists, dictionaries, named tuples and frozen data classes with arrays in them, and so may results.
     Results are JAX arrays: what the function returns, or where it returns nothing, the parameters that it stores to, in
     their order; one result stands by itself. Arguments never change.
 
@@ -410,9 +411,10 @@ def jit(
     bounded by what it compares, or that begins with `loopsat.bound(limit)`; `if`, `break`, `continue`, `return`,
     `assert`, `loopsat.assume`; names of numbers and arrays; elements, parts and views of arrays, stores to them, arrays
     of indices and of truths; arithmetic of numbers and arrays, `@`; comprehensions in `sum`, `min`, `max`, `any`,
-    `all`, `math.prod`, `np.array`; lists of known lengths; names that are `None` first; calls of plain functions;
-    functions of `math` and NumPy that make arrays (`zeros`, `arange`, ...), work on elements (`exp`, `where`, ...),
-    arrange them (`reshape`, `concatenate`, `pad`, ...) or fold them (`sum`, `argmax`, `cumsum`, ...).
+    `all`, `math.prod`, `np.array`; lists, stacks, queues and heaps, dictionaries and sets; named tuples; names that are
+    `None` first; calls of plain functions; functions of `math` and NumPy that make arrays (`zeros`, `arange`, ...),
+    work on elements (`exp`, `where`, ...), arrange them (`reshape`, `concatenate`, `pad`, ...) or fold them (`sum`,
+    `argmax`, `cumsum`, ...).
 
     Raises:
         LowerError: an option is not understood, or what is decorated is no function.
