@@ -20,7 +20,7 @@ from ir.script.plain import hints
 from ir.script.plain.arrays import Elementwise, View
 from ir.script.plain.frames import Cell, Growing, Value, used
 from ir.script.plain.loops.marking import Marking, most_above
-from ir.script.plain.program import Again, CellType, Grant, Grown, Key, Recount, Stands, kept_in
+from ir.script.plain.program import Again, CellType, Grant, Grown, Key, NeedsValue, Recount, Stands, kept_in
 from ir.script.plain.promotion import Interval, Number, Weak, interval_after, interval_of
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.lists import Listed
@@ -247,6 +247,13 @@ def _make_room(body: Body, growing: Growing, loops: int, node: ast.AST) -> None:
 
 
 def _of_any_length(body: Body, growing: Growing, node: ast.AST) -> Exception:
+    """Why there is no array for a list.
+
+    Raises:
+        NeedsValue: integers that callers give may tell how long it becomes.
+    """
+    if body.program.given:
+        raise NeedsValue(body.program.given)
     name = growing.key[1].removeprefix("list ")
     hint = f"say where it is appended to, or at the start of the loop, as in loopsat.assume(len({name}) <= 1000)"
     return body.read.error("shape", f"no bound is found of how long `{name}` becomes", growing.place or node, hint)
