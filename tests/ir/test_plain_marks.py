@@ -170,6 +170,33 @@ def flood_fill(img, r, c, new):
     return img
 
 
+@program(lambda r: (r.integers(0, 9, (5, 5)), 0, 4))
+def greatest_flow(left, source, sink):
+    flow = 0
+    while True:
+        parent = np.full(len(left), -1)
+        parent[source] = source
+        queue = [source]
+        for u in queue:
+            for v in range(len(left)):  # not what the name holds in other loops
+                if parent[v] == -1 and left[u, v] > 0:
+                    parent[v] = u
+                    queue.append(v)
+        if parent[sink] == -1:
+            break
+        most, v = 1000, sink
+        while v != source:
+            most = min(most, left[parent[v], v])
+            v = parent[v]
+        v = sink
+        while v != source:
+            left[parent[v], v] -= most
+            left[v, parent[v]] += most
+            v = parent[v]
+        flow += most
+    return flow, left
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)

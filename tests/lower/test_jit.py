@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 import pickle
 import runpy
 from pathlib import Path
@@ -364,6 +365,24 @@ def test_lists_of_numbers_tuples_and_lists_are_arguments() -> None:
     graph, weights = [[1, 2], [2], [3], []], [[], [(3, 0.5)], [(0, 2.5), (3, 0.25)], []]
     arguments = graph, weights, [(2, 1), (0, 3)], []
     assert_same(reached(*arguments), reached.__wrapped__(*arguments))
+
+
+@loopsat.jit
+def logarithm(g: Any, h: Any, p: Any) -> Any:
+    m, places, power = math.isqrt(p) + 1, {}, 1
+    for k in range(m):
+        places[power] = k
+        power = power * g % p
+    back, at = pow(g, p - 1 - m, p), h
+    for k in range(m):
+        if at in places:
+            return k * m + places[at]
+        at = at * back % p
+    return -1
+
+
+def test_integers_are_known_where_they_tell_how_long_a_list_becomes() -> None:
+    assert [int(logarithm(5, h, 23)) for h in (10, 21)] == [logarithm.__wrapped__(5, h, 23) for h in (10, 21)]
 
 
 @pytest.mark.parametrize(

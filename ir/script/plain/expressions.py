@@ -15,7 +15,7 @@ import ir.presburger.sets as pb
 from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
-from ir.nodes import Binary, Expr, Load, const
+from ir.nodes import Binary, Expr, Load, Var, const
 from ir.script.expressions import BINARY, MAX_DEPTH
 from ir.script.plain import hints, subscripts
 from ir.script.plain.arrays import (
@@ -237,7 +237,8 @@ class Evaluator(Struct):
             if bound.buffer is None or not self.frame.has(name):
                 raise self._unassigned(name, node, "the loop or branch")
             held = self.frame.held.get(bound.key)
-            return held if isinstance(held, (bool, int, float)) else self.read(bound)
+            known = isinstance(held, (bool, int, float)) or (isinstance(held, Weak) and isinstance(held.expr, Var))
+            return held if held is not None and known else self.read(bound)
         if isinstance(bound, Growing):
             return () if bound.buffer is None else used(bound, bound.buffer, bound.size)
         if bound is not None:
