@@ -227,6 +227,17 @@ def removed(a: Any) -> Any:
     return len(xs), xs[-1], sum(xs)
 
 
+@program(lambda r: (r.integers(0, 4, 9),))
+def several_at_once(a: Any) -> Any:
+    seen, counts, k = set(), {}, 0
+    for v in a:
+        if v in seen:
+            k += 1
+        seen.add(v)
+        counts[v] = counts.get(v, 0) + 1
+    return k, len(seen), counts[a[0]]
+
+
 @program(lambda r: (r.random(3), None))
 def chosen(x: Any, line: Any) -> Any:
     line = line or Line(start=x[0])

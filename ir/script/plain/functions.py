@@ -18,6 +18,7 @@ from ir.script.plain.program import Reading, identity_of
 from ir.script.plain.promotion import Numbers
 from ir.script.plain.syntax.absent import with_truths
 from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
+from ir.script.plain.syntax.counted import apart
 from ir.script.plain.syntax.counters import with_counters
 from ir.script.plain.syntax.desugared import desugared, with_named_rows, with_parts_of
 from ir.script.plain.syntax.keyed import with_lists
@@ -83,7 +84,7 @@ def _reading(
         if isinstance(inner, (ast.With, ast.Try)):
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
-    node = without_shorthand(node, source, outer)
+    node = apart(without_shorthand(node, source, outer))
     node = with_named_rows(node, {name for function, name in reading.rows if function == named})
     node, linked = with_linked_lists(node, source)
     node, lists = with_lists(node, source, outer)

@@ -42,7 +42,7 @@ def lists_of(node: ast.FunctionDef, wanted: Collection[str], grown: Collection[s
 
 
 def apart(node: ast.FunctionDef) -> ast.FunctionDef:
-    """A function in which lists and tuples are given to one name at a time: `a, b = [], []` is two assignments."""
+    """A function in which collections are given to one name at a time: `a, b = [], {}` is two assignments."""
 
     def is_several(part: ast.AST) -> bool:
         match part:
@@ -52,10 +52,7 @@ def apart(node: ast.FunctionDef) -> ast.FunctionDef:
                     return False
                 read = [names_of(v) for v in values]
                 apart = all(read[k].isdisjoint(known[:k]) for k in range(len(values)))
-                return apart and any(
-                    isinstance(v, (ast.List, ast.Tuple)) or (isinstance(v, ast.Constant) and v.value is None)
-                    for v in values
-                )
+                return apart and any(map(_is_collection, values))
             case _:
                 return False
 
@@ -78,6 +75,17 @@ def apart(node: ast.FunctionDef) -> ast.FunctionDef:
                             found.append(stmt)  # pyright: ignore[reportUnknownArgumentType]
                 setattr(part, field, found)
     return node
+
+
+def _is_collection(value: ast.expr) -> bool:
+    """Whether a value is a list, tuple, dictionary or set as it is made, or None, which may stand for one."""
+    match value:
+        case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.Constant(value=None):
+            return True
+        case ast.Call(func=ast.Name(id="list" | "dict" | "set" | "deque" | "defaultdict" | "Counter")):
+            return True
+        case _:
+            return False
 
 
 def _grows(node: ast.AST, name: str) -> bool:

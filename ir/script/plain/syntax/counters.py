@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names
-from ir.script.plain.syntax.counted import CHANGING, apart, is_filled, lists_of, method
+from ir.script.plain.syntax.counted import CHANGING, is_filled, lists_of, method
 from ir.script.plain.syntax.lists import Listed
 from ir.script.scope import Source
 
@@ -92,7 +92,6 @@ def with_counters(
     Raises:
         ParseError: an item is popped where that may not happen, or is looked at before.
     """
-    node = apart(node)
     lists = lists_of(node, wanted, grown)
     if not lists.counted | lists.joined:
         return node
