@@ -82,3 +82,17 @@ def test_tables_of_terms_are_read_where_they_have_values(place: str) -> None:
     inputs = random_inputs(func, np.random.default_rng(0))
     want, got = (interpret(f, **inputs)[0] for f in (func, replace(func, body=whole)))
     assert np.array_equal(want, got)
+
+
+CELLS = 'G: T.Buffer((120, 130), "int32"), H: T.Buffer((120, 130), "int32")'
+NEIGHBOUR = "{0}G[{1}, {2}] == 2"
+
+
+def test_comparisons_of_neighbours_are_made_once() -> None:
+    near = [("i > 0 and ", "i - 1", "j"), ("i < 119 and ", "i + 1", "j"), ("j > 0 and ", "i", "j - 1")]
+    tests = " or ".join(f"({NEIGHBOUR.format(*place)})" for place in [*near, ("j < 129 and ", "i", "j + 1")])
+    func = read(CELLS, f"for i, j in T.grid(120, 130):\n    H[i, j] = T.if_then_else({tests}, 1, G[i, j])")
+    kernel = kernel_of(func, CPU)
+    assert kernel.source.count("== 2") == 1 and "> 0" not in kernel.source
+    given = np.random.default_rng(0).integers(0, 3, (120, 130)).astype(np.int32)
+    assert_agrees(func, kernel, {"G": given, "H": np.zeros((120, 130), np.int32)})
