@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import UpdateOp
+from ir.fold import chosen as left_of_choice
 from ir.fold import computed
-from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Unary, Var, const
+from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Unary, Var, const
 from ir.operators import is_library
 from ir.presburger import sets as presburger
 from ir.traverse import (
@@ -485,7 +486,15 @@ def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
     if few and set(few) <= set(job.reduced()):
         return few
     long = _long_taps(job, [(b, i) for b, i in awkward if not is_view(b, i, job.axes, inside)], inside)
-    return few if few and not (long and _count(long) <= _LONGER * _count(few)) else long
+    found = few if few and not (long and _count(long) <= _LONGER * _count(few)) else long
+    return found or _deciding(job, awkward)
+
+
+def _deciding(job: Job, awkward: Accesses) -> tuple[Axis, ...]:
+    """The reduction axes of few positions that choose among places, as neighbours of a cell are numbered."""
+    chosen = [e.cond for _, indices in awkward for i in indices for e in walk_expr(i) if isinstance(e, Select)]
+    found = tuple(a for a in short_reductions(job) if a.var in free_vars(*chosen))
+    return found if _count(found) <= MAX_TAPS else ()
 
 
 def short_reductions(job: Job) -> tuple[Axis, ...]:
@@ -635,7 +644,7 @@ def unrolled(job: Job, chosen: Sequence[Axis]) -> Iterator[Job]:
         piece = job
         for axis, value in zip(chosen, point, strict=True):
             piece = piece.substitute(axis.var, const(value, axis.var.dtype))
-        yield piece if piece is job else replace(piece, value=map_expr(piece.value, _number))
+        yield piece if piece is job else _with_numbers(piece)
 
 
 def passing(
@@ -654,10 +663,15 @@ def passing(
     return (tuple(places), [g for g in guards if g not in own]) if places else (None, guards)
 
 
+def _with_numbers(job: Job) -> Job:
+    """A job with what operations on numbers give, and without choices that these decide."""
+    guards = tuple(map_expr(g, _number) for g in job.guards)
+    return replace(job, value=map_expr(job.value, _number), guards=guards)
+
+
 def _number(expr: Expr) -> Expr:
-    """What one operation on numbers gives, or the expression as it is."""
     found = computed(expr, library=False)
-    return expr if found is None else found
+    return left_of_choice(expr) if found is None else found
 
 
 def outer_steps(chosen: Sequence[Axis], limit: int) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:

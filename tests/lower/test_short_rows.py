@@ -49,3 +49,21 @@ def test_short_rows_are_combined_one_by_one(name: str) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_others_are_reductions(name: str) -> None:
     assert "unrolled over" not in report(OTHERS[name])
+
+
+def test_neighbours_that_are_numbered_are_taken_one_by_one() -> None:
+    dy, dx = (
+        f"T.if_then_else(k < 2, {a}, T.if_then_else(k == 2, {b}, {c}))" for a, b, c in ((0, 1, -1), ("2 * k - 1", 0, 0))
+    )
+    place = "i + dy, j + dx"
+    body = f"""for i, j in T.grid(9, 11):
+    B[i, j] = 0
+    for k in range(4):
+        dy = {dy}
+        dx = {dx}
+        if i + dy >= 0 and i + dy < 9 and j + dx >= 0 and j + dx < 11:
+            B[i, j] = B[i, j] + A[{place}] * (k + 1)"""
+    func = read('A: T.Buffer((9, 11), "int32"), B: T.Buffer((9, 11), "int32")', body)
+    kernel = kernel_of(func)
+    assert "where" not in kernel.source and ".at[" not in kernel.source
+    assert_agrees(func, kernel, {"A": np.arange(99, dtype="i4").reshape(9, 11) % 17, "B": np.zeros((9, 11), "i4")})
