@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Iterator
+from functools import lru_cache, reduce
+from math import prod
+from operator import or_
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
@@ -15,6 +18,7 @@ from egraph_rules.rules import tensor
 from egraph_rules.rules.registry import active_tensor_rules
 from ir.floats import Floats
 from lower.analysis.deciding import cheapest as cheapest_of
+from lower.analysis.deciding import settled
 from lower.analysis.freedoms import Form, Policy
 from lower.tensor.terms import ARITY, NUMBERED, Term
 
@@ -28,6 +32,8 @@ EINSUM = Form(
 _ROUNDS = 6
 _NODES = 500  # rows after which no further round begins
 _CEILING = 5_000  # rows that no round passes
+_MOST_REMEMBERED = 256  # results of searches
+_WORTH_A_CONSTANT = 1 << 12  # terms of a sum from which on it may be written as a product with ones, which says less
 _LEAVES = 14  # terms with more leaves are left as they are
 
 _FACTS = "(saturate (run facts))"
@@ -86,32 +92,69 @@ _engine = kept(_engine_of)
 
 class Facts(Struct, frozen=True):
     """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
-    a set of axes; the freedoms granted where elements are floats, which alone have fast products of arrays, None for
-    others; where a product with ones may be faster than a sum; what a sum over axes of so many terms and results costs
-    besides; along which axes arrays lie in one piece; of each leaf the axes of the largest array in it; which leaves
-    are computed, so no arrays in memory; which masked terms are numbers everywhere; which leaves equal other terms, and
-    which of these would be made for this term only; which rules are switched off."""
+    each axis; the freedoms granted where elements are floats, which alone have fast products of arrays, None for
+    others; in which order each leaf lies along its axes; along which axes arrays lie in one piece; of each leaf the
+    axes of the largest array in it; which leaves are computed, so no arrays in memory; which masked terms are numbers
+    everywhere; which leaves equal other terms, and which of these would be made for this term only; which rules are
+    switched off."""
 
     axes: tuple[int, ...]
     finite: tuple[bool, ...]
-    size: Callable[[int], float]
+    extents: tuple[float, ...]
     floats: Floats | None
-    rows: Callable[[int], bool]
-    summing: Callable[[int, float, float], float]
+    layouts: tuple[tuple[int, ...], ...] = ()
     innermost: int = 0
     read: tuple[int, ...] = ()
     computed: frozenset[int] = frozenset()
-    hidden: Collection[Term] = ()
-    equal: Mapping[int, Term] = field(default_factory=dict[int, Term])
+    hidden: tuple[Term, ...] = ()
+    equal: tuple[tuple[int, Term], ...] = ()
     only: frozenset[int] = frozenset()
     without: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> Iterator[Term]:
+        """The terms that leaves equal."""
+        return (term for _, term in self.equal)
+
+    def size(self, bits: int) -> float:
+        """How many positions there are on a set of axes."""
+        return prod(n for k, n in enumerate(self.extents) if bits >> k & 1)
+
+    def as_product(self, bits: int) -> bool:
+        """Whether a product with ones may be faster than a sum over axes: over the rows or the columns of a matrix."""
+        before, after = self._around(bits)
+        size = prod(map(self.size, (*before, bits, *after)))
+        return bits.bit_count() == 1 and size >= _WORTH_A_CONSTANT and (not before or not after)
+
+    def summing(self, bits: int, terms: float, results: float, target: Target) -> float:
+        """What a sum over axes of so many terms and results costs besides them."""
+        if self.floats is None:
+            return terms * target.arith
+        _, after = self._around(bits)
+        columns = prod(map(self.size, after))
+        return operations.reduction(target, terms, results, innermost=not after, columns=columns)
+
+    def _around(self, bits: int) -> tuple[list[int], list[int]]:
+        """The axes outside and inside of those that are summed over: as they lie in an array that has all of them, or
+        else as they are written."""
+        every = reduce(or_, self.axes, bits)
+        whole = next((n for n, axes in enumerate(self.axes) if axes == every), None)
+        order = range(len(self.extents)) if whole is None else self.layouts[whole]
+        dims = [1 << k for k in order if every >> k & 1]
+        summed = [d for d, axis in enumerate(dims) if axis & bits]
+        return dims[: summed[0]], dims[summed[-1] + 1 :]
 
 
 def cheapest(term: Term, facts: Facts, target: Target) -> Term:
     """The cheapest form of a term that is found by the rules within their limits."""
-    if sum(t.op == "Leaf" for whole in (term, *facts.equal.values()) for t in whole.walk()) > _LEAVES:
+    if sum(t.op == "Leaf" for whole in (term, *facts.known) for t in whole.walk()) > _LEAVES:
         return term
-    with _engine(_rules(facts)) as engine, engine.scratch():
+    search = _remembered if settled() else _searched
+    return search(term, facts, target, _rules(facts))
+
+
+def _searched(term: Term, facts: Facts, target: Target, rules: tuple[str, ...]) -> Term:
+    with _engine(rules) as engine, engine.scratch():
         for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
             engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
         engine.run(f"(let $root {_text(term)})")
@@ -120,9 +163,9 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
             mask, hidden = masked.args
             for part in dict.fromkeys((hidden, *(t for t in hidden.walk() if t.op == "Leaf"))):
                 engine.run(f"(shown {_text(mask)} {_text(part)})")
-        for k, other in facts.equal.items():
+        for k, other in facts.equal:
             engine.run(f"(union (Leaf {k}) {_text(other)})")
-        for product in dict.fromkeys(t for whole in (term, *facts.equal.values()) for t in whole.walk() if _rounds(t)):
+        for product in dict.fromkeys(t for whole in (term, *facts.known) for t in whole.walk() if _rounds(t)):
             engine.run(f"(rounds {_text(product)})")
         rounds = Rounds(engine, tuple(ARITY), _CEILING, _CEILING)
         for _ in range(_ROUNDS):
@@ -133,6 +176,10 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
         engine.saturate(_FACTS)
         extractor = _Extractor(engine.tables((*ARITY, "axes")), facts, target)
         return extractor.best(term)
+
+
+# Programs that are priced as a whole differ in few statements, and layers of a network have sums of one form.
+_remembered = lru_cache(maxsize=_MOST_REMEMBERED)(_searched)
 
 
 def _rounds(term: Term) -> bool:
@@ -224,7 +271,7 @@ class _Extractor:
             case "Leaf":
                 return math.inf if node.number in self.facts.only else here * t.load
             case "Ones":
-                return 0.0 if self.facts.floats is not None and self.facts.rows(node.number) else math.inf
+                return 0.0 if self.facts.floats is not None and self.facts.as_product(node.number) else math.inf
             case "Where":
                 return below + here * t.mask
             case "Flag":
@@ -237,7 +284,7 @@ class _Extractor:
                 (a,) = node.args
                 inside = self.size(self.axes[a])
                 masked = self.chosen[a][1].op == "Where"
-                work = self.facts.summing(node.number, inside, here) + here * t.store
+                work = self.facts.summing(node.number, inside, here, t) + here * t.store
                 work += inside * masked * t.reduction_mask
                 if node.number & self.facts.innermost and self._spread(a):
                     work += inside * t.reduction_spread

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
 from math import prod
-from operator import or_
 
 from msgspec.structs import replace
 
@@ -42,8 +40,6 @@ from lower.tensor.search import Facts, cheapest
 from lower.tensor.terms import Term, leaf, term_of
 from lower.tensor.triangular_blocks import in_blocks, needed, written
 from lower.tensor.twins import renamings
-
-_WORTH_A_CONSTANT = 1 << 12  # terms of a sum from which on it may be written as a product with ones, which says less
 
 
 class SumWriter:
@@ -234,15 +230,14 @@ class SumWriter:
         facts = Facts(
             tuple(self._bits(v.axes) for v in self.values),
             tuple(self.are_finite),
-            self._positions,
+            tuple(self._positions(1 << k) for k in range(len(self.order))),
             self.policy.floats if self.dtype.is_float else None,
-            self._as_product,
-            self._summing,
+            tuple(tuple(self._layout(n)[1]) for n in range(len(self.values))),
             self.rows,
             tuple(map(self._read, range(len(self.values)))),
             frozenset(n for n, e in enumerate(self.leaves) if not isinstance(_uncast(e), Load)),
             tuple(dict.fromkeys(self.hidden)),
-            self.equal,
+            tuple(self.equal.items()),
             frozenset(self.only),
             self.policy.without,
         )
@@ -299,31 +294,6 @@ class SumWriter:
         for axis in self._axes(bits):
             total *= axis.extent.const if axis.extent.is_const else self.target.default_extent
         return total
-
-    def _as_product(self, bits: int) -> bool:
-        """Whether a product with ones may be faster than a sum over axes: over the rows or the columns of a matrix."""
-        before, after = self._around(bits)
-        size = prod(map(self._positions, (*before, bits, *after)))
-        return len(self._axes(bits)) == 1 and size >= _WORTH_A_CONSTANT and (not before or not after)
-
-    def _summing(self, bits: int, terms: float, results: float) -> float:
-        """What a sum over axes costs besides its terms and storing results."""
-        if not self.dtype.is_float:
-            return terms * self.target.arith
-        _, after = self._around(bits)
-        columns = prod(map(self._positions, after))
-        return operations.reduction(self.target, terms, results, innermost=not after, columns=columns)
-
-    def _around(self, bits: int) -> tuple[list[int], list[int]]:
-        """The axes outside and inside of those that are summed over: as they lie in an array that has all of them, or
-        else as they are written."""
-        own = [self._bits(v.axes) for v in self.values]
-        every = reduce(or_, own, bits)
-        whole = next((n for n, axes in enumerate(own) if axes == every), None)
-        order = range(len(self.order)) if whole is None else self._layout(whole)[1]
-        dims = [1 << k for k in order if every >> k & 1]
-        summed = [d for d, axis in enumerate(dims) if axis & bits]
-        return dims[: summed[0]], dims[summed[-1] + 1 :]
 
     def _write(self, term: Term) -> Value:
         match term:

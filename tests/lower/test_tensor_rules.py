@@ -113,13 +113,8 @@ def leaf(number: int) -> Term:
 
 
 def facts(*leaves: int, finite: bool = True) -> Facts:
-    def size(bits: int) -> float:
-        return 100.0 ** bits.bit_count()
-
-    def summing(bits: int, terms: float, results: float) -> float:
-        return terms * CPU.arith
-
-    return Facts(leaves, (finite,) * len(leaves), size, DEFAULT_FLOATS, lambda bits: True, summing)
+    layouts = tuple(tuple(k for k in range(3) if axes >> k & 1) for axes in leaves)
+    return Facts(leaves, (finite,) * len(leaves), (100.0,) * 3, DEFAULT_FLOATS, layouts)
 
 
 def test_sums_of_products_become_contractions() -> None:
