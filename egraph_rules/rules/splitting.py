@@ -118,7 +118,7 @@ def by_period(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 def _is_of_steps(loop: For, here: Here) -> bool:
     """Whether iterations read what others write, in several statements."""
     effects = here.effects(loop.body)
-    return any(b in effects.reads for b in effects.may) and has_kind(loop.body, For)
+    return has_kind(loop.body, For) and any(b in effects.reads for b in effects.may) and _in_turn(loop, here)
 
 
 def _periods(loop: For) -> Iterator[int]:

@@ -336,6 +336,20 @@ def test_programs_that_store_twice_in_a_row_are_not_priced_beside_one_that_does_
     assert any(body == twice for _, body in ranking.programs)
 
 
+@pytest.mark.parametrize(("read", "written"), [("B[y]", 0), ("B[y - 1]", 1)])
+def test_turns_are_written_out_where_iterations_need_each_other(read: str, written: int) -> None:
+    """A sum of its own in each iteration is no step of a recurrence, whatever it looks up by its turn."""
+    func = parse(f"""
+@T.prim_func
+def f(A: T.Buffer((64,), "float32"), W: T.Buffer((4, 4), "float32"), B: T.Buffer((64,), "float32")):
+    for y in range(1, 61):
+        B[y] = 0.0
+        for a in range(4):
+            B[y] = {read} + W[y % 4, a] * A[y + a]
+""").funcs[0]
+    assert min(optimize(func).report.matches["loops.by_period"], 1) == written
+
+
 def nest(levels: int) -> PrimFunc:
     """Loops with a guard at each level."""
     shape = f"({'4, ' * levels})"
