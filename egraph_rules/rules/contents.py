@@ -559,15 +559,32 @@ def _always_read(stmt: Stmt, domain: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
 
 @rewrite(
     law="A[i] = e; A[i] = f(A[i])  =  A[i] = f(e)   where f reads no other element that may be A[i]",
-    because="nobody looks at the element between the two stores; where the second is under a condition, f is a choice",
+    because="nobody looks at the element between the two stores",
 )
 def chained(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Store once what is stored and changed at once: a chain of stores to one element."""
-    if not isinstance(stmt, Seq):
-        return
-    first, second, *rest = flat(stmt)
-    second = _always(second)
-    if not isinstance(first, Store) or second is None or first.buffer != second.buffer:
+    if isinstance(stmt, Seq):
+        first, second, *rest = flat(stmt)
+        yield from _stored_once(first, second, rest, here)
+
+
+@rewrite(
+    law="A[i] = e; if c: A[i] = f(A[i])  =  A[i] = select(c, f(e), e)   where f, c read nothing else that may be A[i]",
+    because="nobody looks at the element between the two stores",
+    cuts=True,
+)
+def chained_choice(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """As `chained`, where what changes is under conditions: those that padding does without have gone by then."""
+    if isinstance(stmt, Seq):
+        first, second, *rest = flat(stmt)
+        always = None if isinstance(second, Store) else _always(second)
+        if always is not None:
+            yield from _stored_once(first, always, rest, here)
+
+
+def _stored_once(first: Stmt, second: Stmt, rest: list[Stmt], here: Here) -> Iterator[Stmt]:
+    """Two stores to one element, and what follows them, with one."""
+    if not (isinstance(first, Store) and isinstance(second, Store) and first.buffer == second.buffer):
         return
     element = Load(first.buffer, first.indices)
     if first.value.dtype is not element.dtype or not element.same(Load(second.buffer, second.indices)):
@@ -580,7 +597,7 @@ def chained(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     named = times > 1 and node_count(first.value) > 1
     if named and not here.defined(first.value):
         return  # a name holds one value, and what is read twice may be any two
-    value = Names.of(stmt, here).new("value", element.dtype) if named else first.value
+    value = Names.of(seq(first, second, *rest), here).new("value", element.dtype) if named else first.value
     store = replace(second, value=map_expr(second.value, lambda e: value if e.same(element) else e))
     yield seq(Let(value, first.value, store) if isinstance(value, Var) and named else store, *rest)
 
@@ -637,4 +654,4 @@ def copied_out(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield new
 
 
-CONTENTS_RULES = (forwarded, used_extents, copied_out, chained)
+CONTENTS_RULES = (forwarded, used_extents, copied_out, chained, chained_choice)
