@@ -271,12 +271,16 @@ class Phase(Struct, frozen=True):
 
 
 class SequentialLoop(Struct, frozen=True, eq=False):
-    """A loop that stays one, and why. It runs in `phases`, one after the other, if there are any."""
+    """A loop that stays one, and why. It runs in `phases`, one after the other, if there are any.
+
+    Steps that are `apart` need nothing of each other but to be combined.
+    """
 
     loop: Loop
     body: tuple[Node, ...]
     reason: str
     phases: tuple[Phase, ...] = ()
+    apart: bool = False
 
 
 class Versions(Struct, frozen=True, eq=False):

@@ -154,7 +154,7 @@ class _Scheduler(Forms):
             return
         if self._in_turn(group, loop):
             rest = [e for e in edges if e.level is None or e.level > level]
-            yield SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
+            yield SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason, apart=True)
             return
         yield from self.best(group, level, pending, edges, reason)
 

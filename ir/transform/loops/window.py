@@ -37,9 +37,10 @@ def window(
     moving = (e for e in (*begins, *stops, *named) if not free_vars(e).isdisjoint(around))
     windows = [w for w in (_from(end, loop.var, inside) for end in moving) if w is not None]
     base, low, count = min(windows, key=lambda w: w[2], default=(ends[0], 0, 0))
-    if not values.exact or count < 1 or (widest is not None and count > widest):
-        return None
     dtype = loop.var.dtype
+    far = widest is not None and count > widest
+    if not values.exact or count < 1 or far or not dtype.is_signed:  # others wrap where a window begins below zero
+        return None
     place = plus(plus(base, const(low, dtype)), loop.var)
     within = domain.intersect(pb.loop_domain(loop.var, const(0, dtype), const(count, dtype)).may)
     conds = [*(place >= e for e in begins), *(place < e for e in stops)]
