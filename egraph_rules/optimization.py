@@ -464,6 +464,7 @@ class _Search(Struct, dict=True):
         if not self.budget.restarts or self.patience.over() or not any(r.family == "padding" for r in self.rules):
             return best
         start = filled(best[0][1], self.floats)
+        self.cuts = True  # what is filled is changed under a condition, which is a choice of values then
         return best if start == best[0][1] else _distinct([*best, *self.once(start, best[0][1])], self.keep)
 
     def resumed(self, best: Stmt, programs: list[tuple[float, Stmt]]) -> list[tuple[float, Stmt]]:
