@@ -45,36 +45,40 @@ def read_before(program: Program) -> None:
 
 
 class _Conditional(Struct, frozen=True):
-    """A store of `value` over an element, named `old`, of which `known` hold; conditions are asked `elsewhere`, or on
-    elements that the store may have to itself."""
+    """A store of `value` over an element, named `old`, of which `known` hold.
+
+    `asked` are all conditions under which it stores, each with the position of the statement that asks it.
+    """
 
     statement: Statement
     value: Expr
     known: tuple[Expr, ...]
     old: Var
-    elsewhere: bool = False
+    asked: tuple[tuple[Expr, int], ...]
 
 
 def _conditional(s: Statement, program: Program) -> _Conditional | None:
     """A store of an integer that no other data decide, under conditions on what it replaces; None for others."""
     own = Load(s.buffer, s.store.indices)
-    value, guards = s.store.value, tuple(c for g in s.guards for c in conjuncts_of(_taken(g, s, program)))
+    value, conditions = s.store.value, [_taken(g, s, program) for g in s.guards]
     if isinstance(value, Select) and value.other.same(own):
-        guards, value = (*guards, *conjuncts_of(value.cond)), value.then
+        conditions, value = [*conditions, (value.cond, s.position)], value.then
+    asked = tuple((c, at) for whole, at in conditions for c in conjuncts_of(whole))
     if s.tile is not None or not s.buffer.dtype.is_signed or s.buffer.dtype.is_float or has_loads(value):
         return None
     old = Var("replaced element", s.buffer.dtype)
-    known = tuple(_of(g, own, old) for g in guards if set(loads(g)) == {own})
-    return _Conditional(s, value, known, old) if known and s.loops else None
+    known = tuple(_of(c, own, old) for c, _ in asked if set(loads(c)) == {own})
+    return _Conditional(s, value, known, old, asked) if known and s.loops else None
 
 
-def _taken(guard: Expr, s: Statement, program: Program) -> Expr:
-    """The condition that a guard is, also where a variable of the same iteration holds it."""
+def _taken(guard: Expr, s: Statement, program: Program) -> tuple[Expr, int]:
+    """The condition that a guard is, also where a variable of the same iteration holds it, and where it is asked."""
     if not isinstance(guard, Load) or program.depth.get(guard.buffer) != len(s.loops) or guard.indices:
-        return guard
+        return guard, s.position
     makers = [w for w in program.statements if w.buffer == guard.buffer]
     plain = len(makers) == 1 and makers[0].loops == s.loops and not makers[0].guards and makers[0].position < s.position
-    return makers[0].store.value if plain and makers[0].update is None else guard
+    taken = plain and makers[0].update is None
+    return (makers[0].store.value, makers[0].position) if taken else (guard, s.position)
 
 
 def _of(expr: Expr, load: Load, var: Var) -> Expr:
@@ -89,7 +93,10 @@ def _apart(program: Program, store: _Conditional) -> None:
         if [s for s in inside if s.buffer == buffer] != [store.statement] or not waits(inside, buffer, level):
             continue
         copy = Buffer(program.fresh(f"old_{buffer.name}"), buffer.shape, buffer.dtype, "local")
-        changed = [mapped(s, partial(_with_copy, s=s, store=store, level=level, copy=copy)) for s in inside]
+        target = Load(buffer, store.statement.store.indices)
+        change = partial(_with_copy, store=store, level=level, copy=copy)
+        owns = [target if s is store.statement else None for s in inside]
+        changed = [mapped(s, partial(change, s=s, own=own)) for s, own in zip(inside, owns, strict=True)]
         if changed == inside or waits(changed, buffer, level):
             continue
         new = dict(zip(map(id, inside), changed, strict=True))
@@ -104,7 +111,7 @@ def _apart(program: Program, store: _Conditional) -> None:
 def _one_by_one(program: Program, buffer: Buffer) -> None:
     """Give several stores of one value to a buffer, in one loop, a loop each."""
     known = [_conditional(s, program) for s in program.statements if s.buffer == buffer and s.guards]
-    stores = [c for c in known if c is not None and c.statement.guards]
+    stores = [c for c in known if c is not None]
     for level in range(min((len(c.statement.loops) for c in stores), default=0) if len(stores) > 1 else 0):
         loop = stores[0].statement.loops[level]
         inside = [s for s in program.statements if loop in s.loops]
@@ -119,8 +126,8 @@ def _one_by_one(program: Program, buffer: Buffer) -> None:
         apart = [s for s in new if s is not None]
         if len(apart) < len(new):
             continue
-        first = next(k for k, s in enumerate(program.statements) if s is inside[0])
-        found = [s for s in program.statements if all(s is not o for o in inside)]
+        first = program.statements.index(inside[0])
+        found = [s for s in program.statements if s not in inside]
         found[first:first] = [_copying(program, copy, buffer, own[0].statement.loops[:level]), *apart]
         for s in inside:
             if s.buffer != buffer:  # a condition, which is a guard now
@@ -131,12 +138,11 @@ def _one_by_one(program: Program, buffer: Buffer) -> None:
 
 
 def _only_asks(inside: Sequence[Statement], stores: Sequence[_Conditional], program: Program) -> bool:
-    """Whether all else in a loop works out conditions of some stores, each right before the one that it is of, or for
-    whatever elements may be stored meanwhile."""
+    """Whether all else in a loop works out conditions of some stores, which nobody else looks at."""
     own = [c.statement for c in stores]
     asked = {load.buffer for s in own for g in s.guards for load in loads(g)}
-    makers = [s for s in inside if all(s is not o for o in own)]
-    elsewhere = {b for s in program.statements for b in s.buffers() if all(s is not o for o in inside)}
+    makers = [s for s in inside if s not in own]
+    elsewhere = {b for s in program.statements for b in s.buffers() if s not in inside}
     return all(
         s.buffer in asked and s.buffer not in elsewhere and program.depth.get(s.buffer) == len(s.loops) for s in makers
     )
@@ -150,18 +156,16 @@ def _alone(
     target = Load(s.buffer, s.store.indices)
     between = {c.statement.position for c in stores}
     guards: list[Expr] = []
-    for guard in s.guards:
-        maker = next((o for o in program.statements if isinstance(guard, Load) and o.buffer == guard.buffer), s)
-        for part in conjuncts_of(_taken(guard, s, program)):
-            read = {load for load in loads(part) if load.buffer == s.buffer}
-            if read == {target}:
-                if any(maker.position < position < s.position for position in between):
-                    return None  # another store of the iteration may have changed it
-            else:
-                part = _all_with_copy(part, store, stores, level, copy)
-                if any(load.buffer == s.buffer or load.buffer in program.depth for load in loads(part)):
-                    return None
-            guards.append(part)
+    for part, at in store.asked:
+        if {load for load in loads(part) if load.buffer == s.buffer} == {target}:
+            if any(at < position < s.position for position in between):
+                return None  # another store of the iteration may have changed it
+        else:
+            part = _all_with_copy(part, store, stores, level, copy)
+        others = (load.buffer for load in loads(part) if load != target)
+        if any(b == s.buffer or b in program.depth for b in others):
+            return None
+        guards.append(part)
     names = {o.var: Var(program.fresh(o.var.name), o.var.dtype) for o in s.loops[level:]}
     loops = tuple(
         replace(o, var=names[o.var], start=substitute_expr(o.start, names), extent=substitute_expr(o.extent, names))
@@ -176,7 +180,7 @@ def _alone(
 
 def _all_with_copy(expr: Expr, store: _Conditional, stores: Sequence[_Conditional], level: int, copy: Buffer) -> Expr:
     """A condition whose comparisons that all stores leave as they are read the copy."""
-    found = [_with_copy(expr, store.statement, replace(c, elsewhere=True), level, copy) for c in stores]
+    found = [_with_copy(expr, store.statement, c, level, copy) for c in stores]
     return found[0] if all(e.same(found[0]) for e in found) else expr
 
 
@@ -186,18 +190,20 @@ def _copying(program: Program, copy: Buffer, buffer: Buffer, loops: tuple[Loop, 
     return Statement(0, (*loops, *axes), (), Store(copy, tuple(places), Load(buffer, tuple(places))))
 
 
-def _with_copy(expr: Expr, s: Statement, store: _Conditional, level: int, copy: Buffer) -> Expr:
-    """An expression of a statement, whose comparisons that the store leaves as they are read the copy."""
+def _with_copy(
+    expr: Expr, s: Statement, store: _Conditional, level: int, copy: Buffer, own: Load | None = None
+) -> Expr:
+    """An expression of a statement, whose comparisons that the store leaves as they are read the copy, but for those of
+    an element that is its `own`."""
     if isinstance(expr, Binary) and expr.op in _COMPARISONS:
         buffer = store.statement.buffer
         read = {load for load in loads(expr) if load.buffer == buffer}
-        own = not store.elsewhere and s is store.statement and read == {Load(buffer, s.store.indices)}
         load = read.pop() if len(read) == 1 else None
-        if load is None or own or not _stays(expr, load, s, store, level):
+        if load is None or load == own or not _stays(expr, load, s, store, level):
             return expr
         return map_expr(expr, lambda e: replace(load, buffer=copy) if e.same(load) else e)
     old = children(expr)
-    new = tuple(_with_copy(e, s, store, level, copy) for e in old)
+    new = tuple(_with_copy(e, s, store, level, copy, own) for e in old)
     return expr if all(a is b for a, b in zip(old, new, strict=True)) else with_children(expr, new)
 
 

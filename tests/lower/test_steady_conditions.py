@@ -32,6 +32,14 @@ SPREADING = {
 }
 
 
+CHOSEN = [
+    f"            if {inside}:\n                D[{y}, {x}] = T.if_then_else(D[{y}, {x}] < 0, t + 1, D[{y}, {x}])"
+    for inside, y, x in NEIGHBOURS
+]
+LOOPS = "for t in range(4):\n    for i, j in T.grid(6, 7):\n        if D[i, j] == t:\n"
+SPREADING["values that are chosen"] = LOOPS + "\n".join(CHOSEN), True
+
+
 @pytest.mark.parametrize("name", SPREADING)
 def test_stores_to_neighbours(name: str) -> None:
     body, at_once = SPREADING[name]
