@@ -56,12 +56,14 @@ from ir.program.edit import nest, plus
 from ir.traverse import (
     all_exprs,
     bound_var,
+    buffers_accessed,
     children,
     free_vars,
     has_kind,
     has_loads,
     is_const,
     map_stmt,
+    operands_of,
     seq,
     stmt_exprs,
     stores_in,
@@ -440,7 +442,7 @@ def rerolled_sums(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Undo the unrolling of a loop over the terms of a sum, of which each iteration adds several at once."""
     store = _without_names(stmt.body) if isinstance(stmt, For) and stmt.kind == "serial" else SKIP
     if isinstance(stmt, For) and isinstance(store, Store) and _from_zero(stmt):
-        terms = _terms(store.value)
+        terms = operands_of(store.value, "add")
         own = [t for t in terms if t.same(Load(store.buffer, store.indices))]
         rest = [t for t in terms if not any(t is o for o in own)]
         if len(own) == 1 and len(rest) > 1 and store.value.dtype.is_float:
@@ -460,7 +462,7 @@ def sums_joined(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     while isinstance(body, Alloc):
         own.append(body.buffer)
         body = body.body
-    sums = [_terms(e) for e in all_exprs(body) if isinstance(e, Binary) and e.op == "add"]
+    sums = [operands_of(e, "add") for e in all_exprs(body) if isinstance(e, Binary) and e.op == "add"]
     for read in {tuple(x for x in t if isinstance(x, Load) and x.buffer in own): None for t in sums}:
         group = {x.buffer: x for x in read}
         if len(group) < 2 or len(group) < len(read) or not _is_one_element(group, body):
@@ -505,7 +507,7 @@ class _Joined:
             case Seq():
                 return self._sequence([*flat(stmt)])
             case Store(buffer=buffer, value=value) if buffer in self.group:
-                terms = _terms(value)
+                terms = operands_of(value, "add")
                 rest = [t for t in terms if not t.same(self.group[buffer])]
                 if len(rest) != len(terms) - 1 or any(self._reads(t) for t in rest):
                     raise _OtherwiseError
@@ -548,14 +550,14 @@ class _Joined:
 
     def _knows(self, stmt: Stmt, buffer: Buffer) -> bool:
         """Whether a statement reads or stores one of the elements."""
-        return buffer in {s.buffer for s in stores_in(stmt)} or any(buffer in reads(e) for e in all_exprs(stmt))
+        return buffer in buffers_accessed(stmt)
 
     def _expr(self, expr: Expr) -> Expr:
         """An expression that reads the first element in place of the sum of all."""
         if not self._reads(expr):
             return expr
         if isinstance(expr, Binary) and expr.op == "add":
-            terms = _terms(expr)
+            terms = operands_of(expr, "add")
             own = [t for t in terms if isinstance(t, Load) and t.buffer in self.group]
             if {t.buffer for t in own} == self.group.keys() and len(own) == len(self.group):
                 rest = [self._expr(t) for t in terms if t not in own]
@@ -587,13 +589,6 @@ def _without_names(stmt: Stmt) -> Stmt:
     while isinstance(stmt, Let) and not has_loads(stmt.value):
         stmt = substitute(stmt.body, {stmt.var: stmt.value})
     return stmt
-
-
-def _terms(expr: Expr) -> list[Expr]:
-    """What an expression is the sum of, left to right."""
-    if isinstance(expr, Binary) and expr.op == "add":
-        return [*_terms(expr.lhs), *_terms(expr.rhs)]
-    return [expr]
 
 
 class _NoMultipleError(Exception):

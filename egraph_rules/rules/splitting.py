@@ -43,11 +43,12 @@ from ir.nodes import (
 from ir.operators import LIBRARY
 from ir.presburger import readback
 from ir.presburger import sets as pb
+from ir.printing.intervals import stop_of
 from ir.program.calls import of_dtype
 from ir.program.edit import plus
 from ir.program.edit import with_children as with_parts
 from ir.transform.loops.unroll import copies, iterations
-from ir.transform.loops.window import in_windows, stop_of, window
+from ir.transform.loops.window import in_windows, window
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -283,7 +284,7 @@ def windowed(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 def _window(loop: For, where: Expr, here: Here) -> Stmt | None:
     """A loop over a window in place of one over a range that is a part of more than twice as much."""
-    start, stop = _spelled_out(loop, (loop.start, stop_of(loop)), here)
+    start, stop = _spelled_out(loop, (loop.start, stop_of(loop.start, loop.extent)), here)
     found = window(loop, (start, stop), here.domain, here.scope, where)
     if found is None:
         return None

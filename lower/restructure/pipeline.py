@@ -113,7 +113,7 @@ def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Nests
     return lambda nests: replace(nests, plan=change(nests.program, nests.planned, nests.target))
 
 
-_FAR = 4.0
+_FAR = 4.0  # times as dear a plan must be for windows to be worth it, whatever its masks become
 
 
 def _planned(nests: Nests, program: Program) -> Nests:

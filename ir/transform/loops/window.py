@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ir.analysis.conditions import conjunction, negate
 from ir.nodes import SKIP, TRUE, Binary, Expr, For, If, Let, PrimFunc, Stmt, Var, const
 from ir.presburger import sets as pb
+from ir.printing.intervals import stop_of
 from ir.program.edit import plus, with_children
 from ir.traverse import free_vars, has_loads, stmt_children, substitute, substitute_expr, walk
 
@@ -48,13 +49,6 @@ def window(
     body = substitute(loop.body, {loop.var: place})
     body = If(conjunction(guards), body, SKIP) if guards else body
     return replace(loop, start=const(0, dtype), extent=const(count, dtype), body=body)
-
-
-def stop_of(loop: For) -> Expr:
-    """Where a loop stops, as its author has written it."""
-    extent = loop.extent
-    whole = isinstance(extent, Binary) and extent.op == "sub" and extent.rhs.same(loop.start)
-    return extent.lhs if isinstance(extent, Binary) and whole else plus(loop.start, extent)
 
 
 def _bounds(expr: Expr, op: str) -> Iterator[Expr]:
@@ -115,7 +109,7 @@ def _moved(loop: For, domain: isl.Set, known: Mapping[Var, Expr]) -> For | None:
     """A loop over a window in place of one whose ends move with what is around."""
     if loop.kind != "serial" or has_loads(loop.start) or has_loads(loop.extent):
         return None
-    ends = substitute_expr(loop.start, known), substitute_expr(stop_of(loop), known)
+    ends = substitute_expr(loop.start, known), substitute_expr(stop_of(loop.start, loop.extent), known)
     if free_vars(*ends).isdisjoint(known):
         return None
     return pb.within_budget(partial(window, loop, ends, domain, known.keys()), None)
