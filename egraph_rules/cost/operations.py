@@ -40,6 +40,11 @@ def in_function(target: Target) -> Target:
     return replace(target, launch=target.function_launch, function=0)
 
 
+def as_one(target: Target) -> Target:
+    """The target within loops all steps of which are compiled as one statement."""
+    return replace(target, step=0.0, launch=0.0, least_launch=0.0, function=0)
+
+
 def unrolled(target: Target, count: float, together: int, statements: int) -> float:
     """What it saves to compile so many of a loop's steps as one, less what compiling their statements costs."""
     return count * target.step * (1 - 1 / together) - (together - 1) * statements * target.phase

@@ -455,7 +455,7 @@ class FunctionWriter:
         child.defined = {n: c for n, c in scope.defined.items() if n != self.names.of(loop.var)}
         low, high, ends = self._loop_bounds(node, scope, child)
         self.report.append(f"loop {loop.var.name} stays a loop: {node.reason}")
-        where = (self.plan, self.target, self.program.policy)
+        where = (self.plan.boxes, self.program.depth, self.target, self.program.policy)
         several = None if self.phase else together(node, *where, ends == (low, high), bool(scope.loop_vars))
         known = ([b for b in self.program.depth if self.expanded.get(b, b) in own], self.plan.nodes, self.program)
         end = early_end(node, *known) if several is None and self.phase is None else None

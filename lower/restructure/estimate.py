@@ -26,8 +26,9 @@ from lower.nest.nodes import (
     Solve,
     Span,
     Versions,
+    inner_statements,
 )
-from lower.restructure.unrolling import factor, is_one_function
+from lower.restructure.unrolling import factor, in_one_go, is_one_function
 
 
 def estimate(
@@ -36,21 +37,27 @@ def estimate(
     target: Target,
     steps: float = 1.0,
     cut: Mapping[ArrayStatement, Mapping[Loop, Box]] = MappingProxyType({}),
+    depth: Mapping[Buffer, int] = MappingProxyType({}),
 ) -> float:
-    """The price of nodes that run `steps` times; statements that are `cut` have tighter boxes for their axes."""
+    """The price of nodes that run `steps` times; statements that are `cut` have tighter boxes for their axes, and locals
+    are within as many loops as `depth` tells."""
     total, before, nodes = 0.0, None, list(nodes)
     several = len(nodes) > 1
     for node in nodes:
-        places = _elementwise(node)
-        fused, before = places is not None and places == before, places
-        if isinstance(node, SequentialLoop):
+        places = _elementwise(node, depth)
+        fused, before = (places is not None and places == before) or _is_free(node, places), places
+        if isinstance(node, SequentialLoop) and target.least_launch and in_one_go(node, boxes, depth, target):
+            times = steps * extent(boxes.get(node.loop), target)
+            total += steps * target.launch + estimate(node.body, boxes, operations.as_one(target), times, cut, depth)
+        elif isinstance(node, SequentialLoop):
             times = steps * extent(boxes.get(node.loop), target)
             together = factor(node, boxes, target)
             inside = operations.in_function(target) if is_one_function(node, boxes, target) else target
             each = operations.steps(target, times / together, 0.0) + times * _copies(node.body, boxes, target)
-            total += each + estimate(node.body, boxes, inside, times, cut)
+            each += times * _copies_of_masked(node, boxes, target, depth)
+            total += each + estimate(node.body, boxes, inside, times, cut, depth)
         elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
-            total += steps * target.launch + estimate(node.fast, boxes, target, steps)
+            total += steps * target.launch + estimate(node.fast, boxes, target, steps, depth=depth)
         else:
             own = {**boxes, **cut[node]} if node in cut else boxes
             total += steps * _statement(node, own, target, fused=fused, several=several)
@@ -69,7 +76,8 @@ def _statement(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target, 
         case Span() as span:
             return _ranges(node, span, boxes, target)
         case _ if not node.axes:
-            return operations.single(target, element(node.statement, target), several=several)
+            work = element(node.statement, target)
+            return 0.0 if fused else operations.single(target, work, several=several)
         case scan:
             further = _continued(node, scan, boxes, target) if isinstance(scan, Recurrence | Filter) else 0.0
             elements, library = _elements(node, boxes, target), _matrices(node)
@@ -95,13 +103,32 @@ def _copies(body: Iterable[Node], boxes: Mapping[Loop, Box], target: Target) -> 
     return total
 
 
+def _copies_of_masked(
+    loop: SequentialLoop, boxes: Mapping[Loop, Box], target: Target, depth: Mapping[Buffer, int]
+) -> float:
+    """The price of copies of arrays to parts of which a step, that is no function, stores where a condition holds, in
+    each of the steps of a loop inside that are written out: the second holds what the first one left."""
+    if not target.stores_copy or target.function == 0 or is_one_function(loop, boxes, target):
+        return 0.0
+    inner = [n for n in loop.body if isinstance(n, SequentialLoop) and in_one_go(n, boxes, depth, target, inside=True)]
+    total = 0.0
+    for node in inner_statements(inner):
+        statement, buffer = node.statement, node.statement.buffer
+        copied = [o for o in statement.loops[: depth.get(buffer, 0)] if o in node.axes]
+        size = _size(buffer, target) * prod(extent(boxes.get(o), target) for o in copied)
+        if statement.guards and prod(extent(boxes.get(o), target) for o in node.axes) < size:
+            total += operations.moved(target, size)
+    return total
+
+
 def _size(buffer: Buffer, target: Target) -> float:
     """About how many elements an array has."""
     return prod(float(e.value) if isinstance(e, Const) else target.default_extent for e in buffer.shape)
 
 
-def _elementwise(node: Node) -> tuple[tuple[Expr, Expr], ...] | None:
-    """The ranges over which a statement stores an element at each place; None if it is of another kind."""
+def _elementwise(node: Node, depth: Mapping[Buffer, int]) -> tuple[tuple[Expr, Expr], ...] | None:
+    """The ranges over which a statement stores an element at each place; None if it is of another kind. Of a local, which
+    is within as many loops as `depth` tells, there is an element for each of their iterations."""
     if (
         not isinstance(node, ArrayStatement)
         or not node.axes
@@ -109,10 +136,26 @@ def _elementwise(node: Node) -> tuple[tuple[Expr, Expr], ...] | None:
         or node.statement.tile is not None
     ):
         return None
-    indices = node.statement.store.indices
-    kept = [next((o for o in node.axes if i == o.var), None) for i in indices]
+    indices, copied = node.statement.store.indices, node.statement.loops[: depth.get(node.statement.buffer, 0)]
+    kept = [
+        *(o for o in copied if o in node.axes),
+        *(next((o for o in node.axes if i == o.var), None) for i in indices),
+    ]
     over = tuple((o.start, o.extent) for o in kept if o is not None)
     return over if len(over) == len(node.axes) and node.statement.tile is None else None
+
+
+def _is_free(node: Node, places: tuple[tuple[Expr, Expr], ...] | None) -> bool:
+    """Whether what a statement stores, at `places` if these are known, is worked out where it is read: it reads nothing,
+    or renames a single value."""
+    if not isinstance(node, ArrayStatement) or node.statement.guards:
+        return False
+    store = node.statement.store
+    single = not (node.axes or store.indices)
+    if not single and places is None:
+        return False
+    renames = single and isinstance(store.value, Load) and not store.value.indices
+    return renames or not has_loads(store.value)
 
 
 def _instances(node: ArrayStatement, tile: Tile, boxes: Mapping[Loop, Box], target: Target) -> float:

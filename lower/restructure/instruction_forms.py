@@ -433,7 +433,7 @@ class InstructionForms(ABC):
         return self.boxes.get(loop) if loop not in self.forced else None
 
     def _price(self, nodes: Sequence[Node]) -> float:
-        return estimate(nodes, self.boxes, self.target)
+        return estimate(nodes, self.boxes, self.target, depth=self.program.depth)
 
 
 def _open_extents(buffer: Buffer) -> int:

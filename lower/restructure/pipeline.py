@@ -282,8 +282,9 @@ def _in_windows(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
     """
 
     def price(func: PrimFunc) -> float:
-        made = plan(normalize(func, policy=policy), target)
-        return estimate(made.nodes, made.boxes, target)
+        program = normalize(func, policy=policy)
+        made = plan(program, target)
+        return estimate(made.nodes, made.boxes, target, depth=program.depth)
 
     found = with_windows(func)
     return found if found is not func and cheaper("windows", _FAR * price(found), price(func)) else func

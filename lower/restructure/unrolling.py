@@ -23,7 +23,7 @@ from ir.traverse import free_vars
 from lower.analysis.freedoms import Form, Policy
 from lower.instructions.scans import goes_in_turn
 from lower.nest.element_prices import extent
-from lower.nest.nodes import ArrayStatement, Box, Node, Plan, Recurrence, SequentialLoop, inner_statements
+from lower.nest.nodes import ArrayStatement, Box, Node, Recurrence, SequentialLoop, inner_statements
 
 FULL_UNROLLING = Form(
     "structure.full_unrolling",
@@ -51,26 +51,34 @@ MAX_STATEMENTS = 128  # that are compiled in place of those of one step
 _MOST_APART = 256  # where none of them waits for another one
 
 
-def together(loop: SequentialLoop, plan: Plan, target: Target, policy: Policy, known: bool, inside: bool) -> int | None:
+def together(
+    loop: SequentialLoop,
+    boxes: Mapping[Loop, Box],
+    depth: Mapping[Buffer, int],
+    target: Target,
+    policy: Policy,
+    known: bool,
+    inside: bool,
+) -> int | None:
     """How many steps of a loop are compiled as one, True for all of them, None for one.
 
-    `known`: where it begins and ends is known while JAX traces; `inside`: it is inside of another loop.
+    `depth`: of locals, within how many loops each is; `known`: where it begins and ends is known while JAX traces; `inside`: it is inside of another loop.
     """
-    if policy.takes(FULL_UNROLLING) and in_one_go(loop, plan, target, inside):
+    if policy.takes(FULL_UNROLLING) and in_one_go(loop, boxes, depth, target, inside):
         return True
     known = known and loop.loop.var.dtype is DType.INT32  # ends of others are arrays
     if loop.apart and known and policy.takes(PARTIAL_UNROLLING):
-        return _of_those_apart(loop, plan, target)
-    several = factor(loop, plan.boxes, target) if known and policy.takes(PARTIAL_UNROLLING) else 1
+        return _of_those_apart(loop, boxes, target)
+    several = factor(loop, boxes, target) if known and policy.takes(PARTIAL_UNROLLING) else 1
     return several if several > 1 else None
 
 
-def _of_those_apart(loop: SequentialLoop, plan: Plan, target: Target) -> int | None:
+def _of_those_apart(loop: SequentialLoop, boxes: Mapping[Loop, Box], target: Target) -> int | None:
     """How many steps that need nothing of each other are compiled as one: the compiler has them side by side.
 
     Measured on CPU, sums and bests over 4 to 289 places take a half to a fifth of the time so, and no longer to compile
     than all of them written out by hand."""
-    box, each = plan.boxes.get(loop.loop), _compiled(loop.body, plan, target)
+    box, each = boxes.get(loop.loop), _compiled(loop.body, boxes, target)
     stored = free_vars(*(i for n in inner_statements(loop.body) for i in n.statement.store.indices))
     if box is None or not (box.low.is_const and box.extent.is_const) or loop.loop.var in stored:
         return None  # parts of one array are stored in turn
@@ -84,27 +92,34 @@ def steps_described(several: int) -> str:
     return "its steps" if several is True else f"{several} steps"
 
 
-def in_one_go(loop: SequentialLoop, plan: Plan, target: Target, inside: bool = False) -> bool:
-    """Whether the steps of a loop, which may be inside of another, are better compiled one after the other."""
-    box = plan.boxes.get(loop.loop)
+def in_one_go(
+    loop: SequentialLoop,
+    boxes: Mapping[Loop, Box],
+    depth: Mapping[Buffer, int],
+    target: Target,
+    inside: bool = False,
+) -> bool:
+    """Whether the steps of a loop, which may be inside of another, are better compiled one after the other. `depth` is
+    within how many loops each local is."""
+    box = boxes.get(loop.loop)
     if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
         return False
     steps, body = box.extent.const, _statements(loop.body)
-    if body is None or not 1 < steps <= MAX_STEPS or steps * _compiled(loop.body, plan, target) > MAX_STATEMENTS:
+    if body is None or not 1 < steps <= MAX_STEPS or steps * _compiled(loop.body, boxes, target) > MAX_STATEMENTS:
         return False
     nested = [n for n in loop.body if isinstance(n, SequentialLoop)]
     if inside and not nested and steps <= FEW_STEPS and steps * len(body) <= MAX_FEW:
         return True
-    if not all(in_one_go(n, plan, target) for n in nested):
+    if not all(in_one_go(n, boxes, depth, target) for n in nested):
         return False
     if not (target.least_launch or all(n.axes for n in body)):  # a single element is worked out anew for each of others
         return False
     places = defaultdict[Buffer, set[tuple[Expr, ...]]](set)
     for n in body:
         places[n.statement.buffer].add(n.statement.store.indices)
-    if not all(_own_elements(n, loop.loop, places, plan.expanded.get(n.statement.buffer, ())) for n in body):
+    if not all(_own_elements(n, loop.loop, places, depth.get(n.statement.buffer, 0)) for n in body):
         return False
-    elements = max(prod(extent(plan.boxes.get(o), target) for o in n.axes) for n in body)
+    elements = max(prod(extent(boxes.get(o), target) for o in n.axes) for n in body)
     return operations.steps(target, 1, target.least_launch + operations.moved(target, elements)) > target.kernel
 
 
@@ -142,21 +157,21 @@ def _statements(nodes: Iterable[Node]) -> list[ArrayStatement] | None:
     return found if any(n.axes for n in found) else None
 
 
-def _compiled(nodes: Iterable[Node], plan: Plan, target: Target) -> float:
+def _compiled(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target) -> float:
     """How many statements are compiled for a body with all steps of its loops."""
     return sum(
-        extent(plan.boxes.get(n.loop), target) * _compiled(n.body, plan, target) if isinstance(n, SequentialLoop) else 1
+        extent(boxes.get(n.loop), target) * _compiled(n.body, boxes, target) if isinstance(n, SequentialLoop) else 1
         for n in nodes
     )
 
 
 def _own_elements(
-    node: ArrayStatement, loop: Loop, places: Mapping[Buffer, set[tuple[Expr, ...]]], copies: tuple[Loop, ...]
+    node: ArrayStatement, loop: Loop, places: Mapping[Buffer, set[tuple[Expr, ...]]], depth: int
 ) -> bool:
     """Whether a statement, in all steps alike, stores one element for each position of its axes, and reads of what the
-    loop stores those at the same places. A local has `copies` for the iterations of loops."""
+    loop stores those at the same places. A local has a copy for each iteration of the loops to its depth."""
     statement = node.statement
-    stored = free_vars(*statement.store.indices) | {o.var for o in copies}
+    stored = free_vars(*statement.store.indices) | {o.var for o in statement.loops[:depth] if o in node.axes}
     if loop.var in stored or not {o.var for o in node.axes} <= stored:
         return False
     return all(load.indices in places.get(load.buffer, (load.indices,)) for load in statement.operands())
