@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from itertools import pairwise, product
+from itertools import count, pairwise, product
 from math import prod
 from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lower.program.build import ALL, NEW_AXIS, Arg, assign, call, method, subscript
+from lower.program.build import ALL, NEW_AXIS, Arg, as_expr, assign, between, call, method, subscript, without_trailing
 from lower.program.masked_stores import positions
 from lower.program.nodes import (
     Assign,
@@ -26,10 +26,12 @@ from lower.program.nodes import (
     Lambda,
     Literal,
     Name,
+    Slice,
     Subscript,
     children,
     names_bound,
     names_read,
+    rewritten,
 )
 
 MOST = 16  # parts that are joined: XLA looks for the part of each element among them
@@ -125,12 +127,14 @@ def _side_by_side(parts: Sequence[Part], axis: int, at: int) -> JaxExpr:
 
 class _Stored(Struct, frozen=True):
     """A part that a statement stores, by the statement's number, and the names that it is made of, but for the array's
-    own. `own` are the parts of the array that it is made of; None if these are not known."""
+    own. `own` are the parts of the array that it is made of; None if these are not known. `before` gives names to what
+    other stores of a run are made of too."""
 
     at: int
     part: Part
     reads: frozenset[str]
     own: tuple[tuple[Span, ...], ...] | None = ()
+    before: tuple[JaxStmt, ...] = ()
 
     def may_follow(self, run: Sequence[_Stored]) -> bool:
         """Whether it is made of nothing that stores of a run change."""
@@ -154,17 +158,23 @@ def joined(
     runs: dict[str, list[_Stored]] = {}  # for each array the last stores to it that nothing has looked at yet
     gone: set[int] = set()
     made: dict[int, Part] = {}
+    named: dict[int, list[JaxStmt]] = {}  # what stands before a statement then
+    taken, given = {n for stmt in stmts for n in (*names_bound(stmt), *names_read(stmt))}, set[str]()
 
     def make(name: str, run: Sequence[_Stored], whole: Part | None) -> bool:
-        if whole is not None:
+        if whole is not None and _has_all_names(run, given):
             code, shape = whole.written(), run[-1].part.shape
             found[run[-1].at] = assign(name, method(code, "reshape", *shape) if shape else code)
             gone.update(s.at for s in run[:-1])
+            named[run[-1].at] = [stmt for s in run for stmt in s.before]
             made[run[-1].at] = whole
-        return whole is not None
+            return True
+        return False
 
     for k, stmt in enumerate(stmts):
         name, stored = _stored(k, stmt, parts)
+        if stored is not None and name in runs and not stored.may_follow(runs[name]):
+            runs[name], stored = _forwarded(runs[name], stored, name, taken, given)
         bound, read = names_bound(stmt), names_read(stmt) if stored is None else stored.reads
         for other, run in list(runs.items()):
             mine = stored is not None and other == name
@@ -184,7 +194,81 @@ def joined(
     if is_kept is not None:
         for k, whole in made.items():
             _keep_shared(found, k, whole, is_kept)
-    return [stmt for k, stmt in enumerate(found) if k not in gone]
+    return [stmt for k, last in enumerate(found) if k not in gone for stmt in (*named.get(k, ()), last)]
+
+
+def _forwarded(
+    run: list[_Stored], last: _Stored, name: str, taken: set[str], given: set[str]
+) -> tuple[list[_Stored], _Stored]:
+    """A run, and the next store made of what that stores in place of parts of the array, if each part that it reads is
+    of one that stores of the run make together, or of none; as they were where it is not.
+
+    Names that are `given` here are none of those that are `taken`."""
+    if last.own is None or last.part.shape or not _of_one_array([last.part, *(s.part for s in run)]):
+        return run, last
+    now, sizes = list(run), tuple(s.size for s in last.part.spans)
+    reads, fits = set(last.reads), True
+
+    def one(e: JaxExpr) -> JaxExpr | None:
+        nonlocal now, fits
+        if not (isinstance(e, Subscript) and e.value == Name(name)):
+            return None
+        spans = _spans(e.items, sizes)
+        whole_steps = all(not isinstance(i, Slice) or i.step is None for i in e.items)
+        under = [s for s in now if spans is not None and not _apart(spans, s.part.spans)]
+        if not under:
+            return e
+        part = _as_one([s.part for s in under])
+        if spans is None or part is None or not whole_steps or not _within(spans, part.spans):
+            fits = False
+            return e
+        code, before = part.code, tuple(stmt for s in under for stmt in s.before)
+        if not isinstance(code, Name):
+            code = Name(_unused(f"{name}_part", taken | given))
+            given.add(code.id)
+            before = (*before, assign(code.id, part.written()))
+        read = frozenset(n for s in under for n in s.reads)
+        own = tuple(o for s in under for o in s.own or ())
+        joint = _Stored(under[-1].at, replace(part, code=code, parts=()), read, own, before)
+        now = [joint if s is under[-1] else s for s in now if s is under[-1] or s not in under]
+        reads.update(read)
+        return _relative(code, spans, part.spans)
+
+    assert last.part.code is not None
+    code = rewritten(last.part.code, one)
+    if not fits:
+        return run, last
+    return now, replace(
+        last, part=replace(last.part, code=code), reads=frozenset(reads), own=_own(code, name, last.part)
+    )
+
+
+def _relative(code: JaxExpr, spans: Sequence[Span], of: Sequence[Span]) -> JaxExpr:
+    """Spans of an array, as a part of the part of it that lies at others."""
+    items: list[Arg] = []
+    for s, o in zip(spans, of, strict=True):
+        low, stop = s.start - o.start, s.stop - o.start
+        if o.point:
+            items += [] if s.point else [NEW_AXIS]
+        else:
+            items.append(low if s.point else between(low or None, stop if s.stop < o.stop else None))
+    kept = without_trailing([as_expr(i) for i in items])
+    return subscript(code, *kept) if kept else code
+
+
+def _within(spans: Sequence[Span], others: Sequence[Span]) -> bool:
+    return all(o.start <= s.start and s.stop <= o.stop for s, o in zip(spans, others, strict=True))
+
+
+def _unused(name: str, taken: Set[str]) -> str:
+    names = (name if n == 1 else f"{name}_{n}" for n in count(1))
+    return next(n for n in names if n not in taken)
+
+
+def _has_all_names(run: Sequence[_Stored], given: Set[str]) -> bool:
+    """Whether what stores of a run are made of is named by these."""
+    named = {n for s in run for stmt in s.before for n in names_bound(stmt)}
+    return all(names_read(s.part.code) & given <= named for s in run if s.part.code is not None)
 
 
 def _keep_shared(found: list[JaxStmt], at: int, whole: Part, is_kept: Callable[[str, int, float], bool]) -> None:
@@ -256,18 +340,24 @@ def _of_one_array(parts: Sequence[Part]) -> bool:
 
 def _joined(parts: Sequence[Part]) -> Part | None:
     """Parts as the whole array; None if they are not all of it, each element once."""
-    found = list(parts)
     if not _of_one_array(parts):
         return None
     if sum(prod(s.stop - s.start for s in p.spans) for p in parts) != prod(s.size for s in parts[0].spans):
         return None
+    whole = _as_one(parts)
+    return whole if whole is not None and whole.is_whole else None
+
+
+def _as_one(parts: Sequence[Part]) -> Part | None:
+    """Parts as one; None if they do not fill one, each element once."""
+    found = list(parts)
     while len(found) > 1:
         rank = len(found[0].spans)
         fewer = next((f for d in reversed(range(rank)) if len(f := _along(found, d)) < len(found)), None)
         if fewer is None:
             return None
         found = fewer
-    return found[0] if found[0].is_whole else None
+    return found[0]
 
 
 def _over(parts: Sequence[Part]) -> Part | None:

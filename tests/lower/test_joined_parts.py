@@ -46,6 +46,8 @@ JOINED = {
     "over a number": ("for j in range(12):\n    C[j] = 0.5\nfor j in range(3):\n    C[j + 1] = A[0, j]\nC[5] = A[1, 1] * 2.0\nfor j in range(4):\n    C[j + 8] = A[2, j]", "jnp.concatenate("),
     "a triangle over a number": ("for i, j in T.grid(8, 12):\n    B[i, j] = 0.0\nfor j in range(12):\n    B[0, j] = C[j]\nfor i, j in T.grid(4, 6):\n    B[i + 1, j] = A[i, j]\nfor i, j in T.grid(3, 12):\n    B[i + 5, j] = A[i, j] * 2.0", "jnp.pad("),
     "of the other half": ("for i, j in T.grid(8, 6):\n    A[i, j] = B[i, j + 6] * 2.0\n    B[i, j + 6] = B[i, j] - A[i, j]\n    B[i, j] = B[i, j] + A[i, j]\nfor i, j in T.grid(8, 6):\n    A[i, j + 6] = 1.0", "jnp.concatenate(("),
+    "borders of the inside": ("for i, j in T.grid(6, 10):\n    B[i + 1, j + 1] = A[i, j] + A[i + 2, j + 2]\nfor i in range(6):\n    B[i + 1, 0] = B[i + 1, 10]\n    B[i + 1, 11] = 2.0 * B[i + 1, 1] - B[i + 1, 2]\nfor j in range(12):\n    B[0, j] = B[6, j]\n    B[7, j] = B[1, j]", "B_part[:, 9]"),
+    "a half of the other": ("for i, j in T.grid(4, 12):\n    B[i, j] = B[i, j] + 1.0\nfor i, j in T.grid(4, 12):\n    B[i + 4, j] = B[3 - i, j] * 2.0", "jnp.flip(B_part, 0)"),
     "of another dtype": ("for i, j in T.grid(8, 6):\n    N[i, j] = T.cast(A[i, j] * 3.0, 'int32')\n    N[i, j + 6] = j", "jnp.concatenate(("),
 }  # fmt: skip
 
@@ -75,6 +77,7 @@ APART = {
     "one over the other": "for j in range(12):\n    C[j] = 0.5\nfor j in range(8):\n    C[j] = A[1, j] * 2.0\nfor j in range(8):\n    C[j + 2] = A[2, j] * 2.0",
     "over a number that is read": "for j in range(12):\n    C[j] = 0.5\nfor j in range(7):\n    C[j] = A[1, j] * 2.0\nfor j in range(12):\n    B[0, j] = C[11 - j]\nC[9] = A[0, 0]",
     "of what the first part holds": "for i, j in T.grid(8, 6):\n    B[i, j + 6] = B[i, j] - A[i, j]\nfor i, j in T.grid(8, 6):\n    B[i, j] = B[i, j + 6] + A[i, j]",
+    "of what is stored again": "for i, j in T.grid(4, 12):\n    B[i, j] = B[i, j] + 1.0\nfor i, j in T.grid(4, 12):\n    B[i + 4, j] = B[i, j] * 2.0\nfor i, j in T.grid(4, 12):\n    B[i, j] = A[i, j] - 3.0",
     "in a loop": "for t in range(3):\n    for j in range(12):\n        B[0, j] = A[t, j]\n    for i, j in T.grid(7, 12):\n        B[i + 1, j] = B[i, j] * 0.5 + A[i, j]\n    for i, j in T.grid(8, 12):\n        A[i, j] = B[7 - i, j]",
 }
 
@@ -110,7 +113,7 @@ def stores(draw: st.DrawFn) -> str:
         lines += [f"for i, j in T.grid(8, 12):\n    B[i, j] = {draw(st.sampled_from(['0.0', '2.5']))}"]
         order = order[: draw(st.integers(1, len(order)))]
     for (a, b), (c, d) in order:
-        value = draw(st.sampled_from(["A[i, j]", "A[7 - i, j] * 2.0 + A[i, j]", "C[j]", "1.5", "0.0", "0.0", "A[i, 0]", "B[i, j] + 1.0", "B[7 - i, 11 - j]"]))  # fmt: skip
+        value = draw(st.sampled_from(["A[i, j]", "A[7 - i, j] * 2.0 + A[i, j]", "C[j]", "1.5", "0.0", "0.0", "A[i, 0]", "B[i, j] + 1.0", "B[7 - i, 11 - j]", "B[i // 2, j]", "B[2, j] - B[i, 3]"]))  # fmt: skip
         lines += [f"for i in T.serial({a}, {b}):", f"    for j in T.serial({c}, {d}):", f"        B[i, j] = {value}"]
         if draw(st.integers(0, 7)) == 0:
             lines += [f"for j in range(12):\n    C[j] = {draw(st.sampled_from(['B[3, j]', 'A[2, j]', 'C[j] * 2.0']))}"]
