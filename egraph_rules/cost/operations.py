@@ -94,8 +94,11 @@ def banded_product(target: Target, places: float, taps: float, width: int) -> fl
     return banded + matrix + (3 + taps / width) * target.kernel
 
 
-def convolution_of_slices(target: Target, work: float, turns: float | None) -> float:
-    """The same as a sum of shifted slices, in one operation or in so many turns of a loop."""
+def convolution_of_slices(target: Target, results: float, work: float, turns: float | None, *, in_rows: bool) -> float:
+    """The same as a sum of shifted slices for so many results, in one operation or in so many turns of a loop;
+    `in_rows`: what a slice takes lies side by side."""
+    if turns is None and in_rows:
+        return work * (target.tap + target.arith) + moved(target, results) + target.kernel
     if turns is None:
         return work * (target.load + target.arith) + target.kernel
     return work * (2 * target.load + target.arith + target.store) + steps(target, turns, target.least_launch)

@@ -128,13 +128,14 @@ def _side_by_side(parts: Sequence[Part], axis: int, at: int) -> JaxExpr:
 class _Stored(Struct, frozen=True):
     """A part that a statement stores, by the statement's number, and the names that it is made of, but for the array's
     own. `own` are the parts of the array that it is made of; None if these are not known. `before` gives names to what
-    other stores of a run are made of too."""
+    other stores of a run are made of too; `others` are statements that store it too."""
 
     at: int
     part: Part
     reads: frozenset[str]
     own: tuple[tuple[Span, ...], ...] | None = ()
     before: tuple[JaxStmt, ...] = ()
+    others: tuple[int, ...] = ()
 
     def may_follow(self, run: Sequence[_Stored]) -> bool:
         """Whether it is made of nothing that stores of a run change."""
@@ -165,7 +166,7 @@ def joined(
         if whole is not None and _has_all_names(run, given):
             code, shape = whole.written(), run[-1].part.shape
             found[run[-1].at] = assign(name, method(code, "reshape", *shape) if shape else code)
-            gone.update(s.at for s in run[:-1])
+            gone.update({n for s in run for n in (s.at, *s.others)} - {run[-1].at})
             named[run[-1].at] = [stmt for s in run for stmt in s.before]
             made[run[-1].at] = whole
             return True
@@ -219,7 +220,9 @@ def _forwarded(
         if not under:
             return e
         part = _as_one([s.part for s in under])
-        if spans is None or part is None or not whole_steps or not _within(spans, part.spans):
+        between_them = [s for s in now[now.index(under[0]) : now.index(under[-1])] if s not in under]
+        apart = all(_commute(s, other) for s in between_them for other in under)
+        if spans is None or part is None or not (whole_steps and apart and _within(spans, part.spans)):
             fits = False
             return e
         code, before = part.code, tuple(stmt for s in under for stmt in s.before)
@@ -229,7 +232,8 @@ def _forwarded(
             before = (*before, assign(code.id, part.written()))
         read = frozenset(n for s in under for n in s.reads)
         own = tuple(o for s in under for o in s.own or ())
-        joint = _Stored(under[-1].at, replace(part, code=code, parts=()), read, own, before)
+        others = tuple(n for s in under for n in (s.at, *s.others))
+        joint = _Stored(under[-1].at, replace(part, code=code, parts=()), read, own, before, others)
         now = [joint if s is under[-1] else s for s in now if s is under[-1] or s not in under]
         reads.update(read)
         return _relative(code, spans, part.spans)
@@ -241,6 +245,15 @@ def _forwarded(
     return now, replace(
         last, part=replace(last.part, code=code), reads=frozenset(reads), own=_own(code, name, last.part)
     )
+
+
+def _commute(one: _Stored, other: _Stored) -> bool:
+    """Whether two stores to an array may come in any order."""
+    if one.own is None or other.own is None:
+        return False
+    touched = [(one.part.spans, s) for s in (other.part.spans, *other.own)]
+    touched += [(other.part.spans, s) for s in one.own]
+    return all(_apart(a, b) for a, b in touched)
 
 
 def _relative(code: JaxExpr, spans: Sequence[Span], of: Sequence[Span]) -> JaxExpr:

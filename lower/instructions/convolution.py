@@ -111,6 +111,13 @@ class Convolution(Struct, frozen=True):
         return steps == [(1, 1)] and not (self.outs or self.channels) and self.floats
 
     @property
+    def lies_in_rows(self) -> bool:
+        """Whether elements under one tap lie side by side, for results that follow each other."""
+        last = [free_vars(load.indices[-1]) for load in loads(self.image) if load.indices]
+        along = {*(a.var for a in self.batch), *(w.joint.var for w in self.windows if w.stride == 1)}
+        return all(names & along for names in last)
+
+    @property
     def width(self) -> int:
         """Of the blocks of a banded product: a quarter of the filter makes little waste and few products.
 
@@ -147,7 +154,8 @@ class Convolution(Struct, frozen=True):
             result[Form.BANDED] = operations.banded_product(t, places, taps, self.width)
         if c * taps <= MAX_SLICES or c == 1:
             turns = None if c * taps <= MAX_SLICES else taps / UNROLLED_STEPS
-            result[Form.SLICES] = operations.convolution_of_slices(t, work, turns)
+            rows = self.lies_in_rows
+            result[Form.SLICES] = operations.convolution_of_slices(t, places * o, work, turns, in_rows=rows)
         return result
 
 

@@ -120,7 +120,9 @@ class _Cutter(Struct):
         """The price of nodes that run `steps` times in a phase."""
         if phase is None:
             return estimate(nodes, self.boxes, self.target, steps, depth=self.program.depth)
-        return estimate(nodes, ChainMap(dict(phase.loops), self.boxes), self.target, steps, phase.axes, self.program.depth)
+        return estimate(
+            nodes, ChainMap(dict(phase.loops), self.boxes), self.target, steps, phase.axes, self.program.depth
+        )
 
     def _cut(self, node: SequentialLoop, around: Mapping[Var, Box], low: int, stop: int) -> Phase:
         """Some iterations of a loop, with what is known of what is in it."""

@@ -74,7 +74,9 @@ class _Planned(Struct, frozen=True):
             for place in _windows(n.statement, program.depth.get(n.statement.buffer, 0), made.boxes)
             if place in n.axes
         ]
-        price = estimate(made.nodes, made.boxes, target, depth=program.depth) + sum(target.gather * size for _, size in found)
+        price = estimate(made.nodes, made.boxes, target, depth=program.depth) + sum(
+            target.gather * size for _, size in found
+        )
         return _Planned(price, frozenset(place for place, _ in found))
 
 

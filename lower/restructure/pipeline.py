@@ -113,6 +113,7 @@ def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Nests
     return lambda nests: replace(nests, plan=change(nests.program, nests.planned, nests.target))
 
 
+_NEARLY = 1.2  # times as dear prices of plans may be by mistake
 _FAR = 4.0  # times as dear a plan must be for windows to be worth it, whatever its masks become
 
 
@@ -280,14 +281,27 @@ def _in_windows(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
     What masks over whole dimensions become, such as products of matrices, prices of plans do not know; the search,
     which has code priced, has this move as a rule.
     """
-
-    def price(func: PrimFunc) -> float:
-        program = normalize(func, policy=policy)
-        made = plan(program, target)
-        return estimate(made.nodes, made.boxes, target, depth=program.depth)
-
     found = with_windows(func)
-    return found if found is not func and cheaper("windows", _FAR * price(found), price(func)) else func
+    if found is func:
+        return func
+    before, after = (_plan_price(f, target, policy) for f in (func, found))
+    return found if cheaper("windows", _FAR * after, before) else func
+
+
+def _in_stages(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
+    """A function with its stages written out, unless its plan costs more so: a few numbers instead of a variable may
+    leave all loops as they are, each of them several times."""
+    found = with_stages(func, target)
+    if found == func:
+        return func
+    before, after = (_plan_price(f, target, policy) for f in (func, found))
+    return found if cheaper("plan with stages", after, _NEARLY * before) else func
+
+
+def _plan_price(func: PrimFunc, target: Target, policy: Policy) -> float:
+    program = normalize(func, policy=policy)
+    made = plan(program, target)
+    return estimate(made.nodes, made.boxes, target, depth=program.depth)
 
 
 def normal_form(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Nests:
@@ -295,7 +309,7 @@ def normal_form(func: PrimFunc, target: Target, policy: Policy, checks: bool = F
     plain = with_unrolled(without_bodies(func, policy.floats))
     plain = split_at_periods(plain) if policy.takes(PERIODS) else plain
     plain = _in_windows(plain, target, policy) if policy.takes(WINDOWS) else plain
-    staged = with_stages(plain, target) if policy.takes(STAGES) else plain
+    staged = _in_stages(plain, target, policy) if policy.takes(STAGES) else plain
     program, facts = normalize(staged, checks, policy), Facts(func, policy.floats)
     if not checks:  # a check may not rest on what it checks
         for known in (program, *([] if program.source is None else [program.source])):

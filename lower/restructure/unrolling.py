@@ -165,9 +165,7 @@ def _compiled(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target) 
     )
 
 
-def _own_elements(
-    node: ArrayStatement, loop: Loop, places: Mapping[Buffer, set[tuple[Expr, ...]]], depth: int
-) -> bool:
+def _own_elements(node: ArrayStatement, loop: Loop, places: Mapping[Buffer, set[tuple[Expr, ...]]], depth: int) -> bool:
     """Whether a statement, in all steps alike, stores one element for each position of its axes, and reads of what the
     loop stores those at the same places. A local has a copy for each iteration of the loops to its depth."""
     statement = node.statement

@@ -57,7 +57,7 @@ WAYS: dict[str, Form] = {  # which form each of these is
 DECISIONS: dict[str, Form] = {  # which form a decision is about; its first way is to leave things as they are
     "windows": WINDOWS, "places in turn": INTERCHANGE, "common loop": PERMUTATION, "steps in blocks": BLOCKING,
     "strips": STRIP_MINING, "phases": INDEX_SET_SPLITTING, "two versions": VERSIONING,
-    "stages written out": STAGES, "pass of its own": MERGED, "layout": DIMENSION_ORDER,
+    "stages written out": STAGES, "plan with stages": STAGES, "pass of its own": MERGED, "layout": DIMENSION_ORDER,
     "keys as products": KEYS_AS_PRODUCTS, "keys one by one": KEYS_AS_PRODUCTS,
     "transposed copy": TRANSPOSED_COPY, "shared function": SHARED_FUNCTIONS,
     "scan": SCANS, "prefix sums": PREFIXES, "ranges": SEGMENTS,
