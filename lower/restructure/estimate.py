@@ -39,8 +39,8 @@ def estimate(
     cut: Mapping[ArrayStatement, Mapping[Loop, Box]] = MappingProxyType({}),
     depth: Mapping[Buffer, int] = MappingProxyType({}),
 ) -> float:
-    """The price of nodes that run `steps` times; statements that are `cut` have tighter boxes for their axes, and locals
-    are within as many loops as `depth` tells."""
+    """The price of nodes that run `steps` times; statements that are `cut` have tighter boxes for their axes, and
+    locals are within as many loops as `depth` tells."""
     total, before, nodes = 0.0, None, list(nodes)
     several = len(nodes) > 1
     for node in nodes:
@@ -127,8 +127,8 @@ def _size(buffer: Buffer, target: Target) -> float:
 
 
 def _elementwise(node: Node, depth: Mapping[Buffer, int]) -> tuple[tuple[Expr, Expr], ...] | None:
-    """The ranges over which a statement stores an element at each place; None if it is of another kind. Of a local, which
-    is within as many loops as `depth` tells, there is an element for each of their iterations."""
+    """The ranges over which a statement stores an element at each place; None if it is of another kind. Of a local,
+    which is within as many loops as `depth` tells, there is an element for each of their iterations."""
     if (
         not isinstance(node, ArrayStatement)
         or not node.axes
@@ -146,8 +146,8 @@ def _elementwise(node: Node, depth: Mapping[Buffer, int]) -> tuple[tuple[Expr, E
 
 
 def _is_free(node: Node, places: tuple[tuple[Expr, Expr], ...] | None) -> bool:
-    """Whether what a statement stores, at `places` if these are known, is worked out where it is read: it reads nothing,
-    or renames a single value."""
+    """Whether what a statement stores, at `places` if these are known, is worked out where it is read: it reads
+    nothing, or renames a single value."""
     if not isinstance(node, ArrayStatement) or node.statement.guards:
         return False
     store = node.statement.store

@@ -295,7 +295,7 @@ def _in_stages(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
     if found == func:
         return func
     before, after = (_plan_price(f, target, policy) for f in (func, found))
-    return found if cheaper("plan with stages", after, _NEARLY * before) else func
+    return found if cheaper("plan with stages", after, _NEARLY * before + target.dispatch) else func
 
 
 def _plan_price(func: PrimFunc, target: Target, policy: Policy) -> float:

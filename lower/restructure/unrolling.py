@@ -62,7 +62,8 @@ def together(
 ) -> int | None:
     """How many steps of a loop are compiled as one, True for all of them, None for one.
 
-    `depth`: of locals, within how many loops each is; `known`: where it begins and ends is known while JAX traces; `inside`: it is inside of another loop.
+    `depth`: of locals, within how many loops each is; `known`: where it begins and ends is known while JAX traces;
+    `inside`: it is inside of another loop.
     """
     if policy.takes(FULL_UNROLLING) and in_one_go(loop, boxes, depth, target, inside):
         return True
