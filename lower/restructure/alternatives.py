@@ -45,6 +45,8 @@ from lower.storage.contraction import CONTRACTION, contracted
 from lower.storage.copy_in_out import COPY_IN_OUT, Tiler
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, all_inlined, inlined, worked_out_again
 
+_SURELY = 1.1  # times as dear, another order must be cheaper still: prices of steps are off by as much
+
 
 class Forms(InstructionForms):
     """Tells the cheapest form that the group of a dependence cycle may have."""
@@ -195,7 +197,8 @@ class Forms(InstructionForms):
             made = self._made(found, arrays)
             nodes, left = self._contracted(found, [*arrays, *made])
             if (orders or made) and not self._keeps_all_steps(nodes, left):
-                yield Alternative(name, self._price(nodes), partial(self._adopted, found, arrays, level, pending))
+                price = _SURELY * self._price(nodes)
+                yield Alternative(name, price, partial(self._adopted, found, arrays, level, pending))
 
     def _keeps_all_steps(self, nodes: tuple[Node, ...], left: list[Buffer]) -> bool:
         """Whether a local has a place for each step of a loop, of open number, and is larger so than all that the
