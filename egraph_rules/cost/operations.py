@@ -42,7 +42,7 @@ def in_function(target: Target) -> Target:
 
 def as_one(target: Target) -> Target:
     """The target within loops all steps of which are compiled as one statement."""
-    return replace(target, step=0.0, launch=0.0, least_launch=0.0, function=0)
+    return replace(target, step=0.0, launch=0.0, least_launch=0.0, store=0.0, function=0)
 
 
 def unrolled(target: Target, count: float, together: int, statements: int) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from egraph_rules.cost.operations import width
 from egraph_rules.cost.target import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
-from ir.nodes import Binary, Expr, Load, Unary, Var
+from ir.nodes import Binary, Buffer, Expr, Load, Unary, Var
 from ir.traverse import children, free_vars, loads
 from lower.analysis.linear_forms import Linear
 from lower.nest.nodes import Box
@@ -40,14 +40,25 @@ def work(expr: Expr, target: Target) -> float:
     return own + sum(work(e, target) for e in children(expr))
 
 
-def gathered(statement: Statement, axes: Iterable[Loop], target: Target) -> float:
+def gathered(statement: Statement, axes: Iterable[Loop], target: Target, depth: Mapping[Buffer, int]) -> float:
     """What an element costs besides because it is read at a place that no slice gives.
 
-    Along one dimension that is a quotient or remainder of axes beside another axis, as in `X[2 * i + k // 2]`.
+    Along one dimension that is a quotient or remainder of axes beside another axis, as in `X[2 * i + k // 2]`, or what
+    data say: locals are within as many loops as `depth` tells.
     """
+    axes = [*axes]
     along = {loop.var for loop in axes}
-    read = (load for e in (statement.store.value, *statement.guards) for load in loads(e))
-    return target.gather * sum(any(_jumps(i, along) for i in load.indices) for load in read)
+
+    def by_data(load: Load) -> bool:
+        keys = [key for i in load.indices for key in loads(i)]
+        copied = [o for key in keys for o in statement.loops[: depth.get(key.buffer, 0)]]
+        return bool(free_vars(*keys) & along) or any(o in axes for o in copied)
+
+    store = statement.store
+    own = Load(store.buffer, store.indices)  # which an update changes
+    read = [load for e in (store.value, *statement.guards) for load in loads(e) if not load.same(own)]
+    jumps = target.gather * sum(any(_jumps(i, along) for i in load.indices) for load in read)
+    return jumps + (target.read_by_data - target.load) * sum(map(by_data, read))
 
 
 def _jumps(index: Expr, axes: Collection[Var]) -> bool:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target, instruction_cost
 from ir.analysis.dependence import Loop, Tile
-from ir.nodes import Binary, Buffer, Const, Expr, Load
-from ir.traverse import free_vars, has_loads, loads
+from ir.nodes import Binary, Buffer, Const, Expr, Load, const
+from ir.traverse import children, free_vars, has_loads, loads, with_children
 from lower.instructions import scans
 from lower.nest.element_prices import element, extent, gathered, work
 from lower.nest.nodes import (
@@ -46,9 +46,10 @@ def estimate(
     for node in nodes:
         places = _elementwise(node, depth)
         fused, before = (places is not None and places == before) or _is_free(node, places), places
-        if isinstance(node, SequentialLoop) and target.least_launch and in_one_go(node, boxes, depth, target):
+        if isinstance(node, SequentialLoop) and in_one_go(node, boxes, depth, target):
             times = steps * extent(boxes.get(node.loop), target)
-            total += steps * target.launch + estimate(node.body, boxes, operations.as_one(target), times, cut, depth)
+            body, one = _in_registers(node.body), operations.as_one(target)
+            total += steps * target.launch + estimate(body, boxes, one, times, cut, depth)
         elif isinstance(node, SequentialLoop):
             times = steps * extent(boxes.get(node.loop), target)
             together = factor(node, boxes, target)
@@ -60,11 +61,42 @@ def estimate(
             total += steps * target.launch + estimate(node.fast, boxes, target, steps, depth=depth)
         else:
             own = {**boxes, **cut[node]} if node in cut else boxes
-            total += steps * _statement(node, own, target, fused=fused, several=several)
+            total += steps * _statement(node, own, target, depth, fused=fused, several=several)
     return total
 
 
-def _statement(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target, *, fused: bool, several: bool) -> float:
+def _in_registers(body: Iterable[Node]) -> list[Node]:
+    """Nodes without reads of what they store themselves, which steps that are compiled as one hand on in registers."""
+    nodes, stored = list(body), {n.statement.buffer for n in inner_statements(body)}
+
+    def read(e: Expr) -> Expr:
+        if isinstance(e, Load):  # where it depends on what is stored, it is looked up as ever
+            return const(0, e.dtype) if e.buffer in stored else e
+        return with_children(e, tuple(map(read, children(e))))
+
+    def one(node: Node) -> Node:
+        if isinstance(node, SequentialLoop):
+            return replace(node, body=tuple(map(one, node.body)))
+        if not isinstance(node, ArrayStatement):
+            return node
+        s = node.statement
+        store = replace(s.store, value=read(s.store.value))
+        update = None if s.update is None else (s.update[0], read(s.update[1]))
+        guards = tuple(map(read, s.guards))
+        return replace(node, statement=replace(s, store=store, guards=guards, update=update))
+
+    return [one(n) for n in nodes]
+
+
+def _statement(
+    node: ArrayStatement,
+    boxes: Mapping[Loop, Box],
+    target: Target,
+    depth: Mapping[Buffer, int],
+    *,
+    fused: bool,
+    several: bool,
+) -> float:
     """The price of a statement each time; `fused` with the one before it, or one of `several` in a step."""
     match node.scan:
         case _ if node.statement.tile is not None:
@@ -80,7 +112,7 @@ def _statement(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target, 
             return 0.0 if fused else operations.single(target, work, several=several)
         case scan:
             further = _continued(node, scan, boxes, target) if isinstance(scan, Recurrence | Filter) else 0.0
-            elements, library = _elements(node, boxes, target), _matrices(node)
+            elements, library = _elements(node, boxes, target, depth), _matrices(node)
             each = operations.statement(target, elements, library=library, scatters=_scatters(node), fused=fused)
             return further + each
 
@@ -207,7 +239,7 @@ def _ranges(node: ArrayStatement, span: Span, boxes: Mapping[Loop, Box], target:
     return operations.ranges_by_prefixes(target, length, rows, wide, work, by_row=span.by_row)
 
 
-def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
+def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target, depth: Mapping[Buffer, int]) -> float:
     """The price of an array statement's elements; in a sum of products only results are moved, unless data say which
     products count: those are stored first, which takes as much as to combine them term by term."""
     statement = node.statement
@@ -223,13 +255,13 @@ def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -
     match statement.update:
         case ("add" | "sub", Binary(op="mul") as product) if reduced > 1.0 and not masked:
             moved = sum(_touched(load, node.axes, boxes, target) for load in loads(product)) * target.load
-            moved += kept * reduced * gathered(statement, node.axes, target)
+            moved += kept * reduced * gathered(statement, node.axes, target, depth)
             return kept * element(statement, target) + operations.contraction(target, kept * reduced) + moved
         case _:  # what guards a result is not asked of each of its terms
             outer = tuple(g for g in statement.guards if inner and not free_vars(g) & inner)
             terms = replace(statement, guards=tuple(g for g in statement.guards if g not in outer))
             asked = sum(work(g, target) for g in outer)
-            each = element(terms, target) + gathered(terms, node.axes, target)
+            each = element(terms, target) + gathered(terms, node.axes, target, depth)
             return kept * (reduced * each + asked)
 
 
