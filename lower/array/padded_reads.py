@@ -86,7 +86,7 @@ def padded_reads(
             if leaving is None or accessor.borders(name(load.buffer), shape, load.indices) is not None:
                 continue
             code, view, pads = accessor.narrowed(accessor.merged(name(load.buffer), leaving[0]), *leaving)
-            elements = prod(float(g.size.const if g.size.is_const else DEFAULT_SIZE) for g in view)
+            elements = prod(float(g.size.about(DEFAULT_SIZE)) for g in view)
             one = found.setdefault(code, PaddedBuffer(load.buffer, elements))
             along = [(g.step, max(pad)) for g, pad in zip(view, pads, strict=True) if innermost in g.axes]
             inner, strided = any(pad > 0 for _, pad in along), any(step > 1 for step, _ in along)

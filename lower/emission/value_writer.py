@@ -145,7 +145,7 @@ class ValueWriter:
             inside = positions(self.job.axes, {})
             return not inside.intersect(presburger.condition(cond).must).is_empty()
 
-        known = all(a.low.is_const and a.extent.is_const for a in self.job.axes)
+        known = all(a.is_fixed for a in self.job.axes)
         return known and not has_loads(cond) and presburger.within_budget(question, False)
 
     def _survey(self, chosen: Sequence[Axis]) -> None:
@@ -163,7 +163,7 @@ class ValueWriter:
         for buffer, reads in ({} if self.scope.loop_vars else rereads(self.job, chosen)).items():
             work = self.scope.chains.get(self.names.of(buffer), 0.0)
             shape = buffer_shape(buffer, self.bounds)
-            elements = prod(float(n.const if n.is_const else self.target.default_extent) for n in shape)
+            elements = prod(float(n.about(self.target.default_extent)) for n in shape)
             if work and reads > 1 and buffer != self.job.buffer and is_kept(work, reads, elements, self.target):
                 found.add(buffer)
         for load in (load for e in self.job.exprs() for load in loads(e) if load.buffer in found):
@@ -201,7 +201,7 @@ class ValueWriter:
         found = {code: f for code, f in found.items() if f.separable and self._arrived(f.buffer)}
         copies = [Copy(f.elements, f.bytes, bool(self.scope.loop_vars)) for f in found.values()]
         reads = [r for f in found.values() for r in f.reads]
-        places = prod(float(a.extent.const if a.extent.is_const else self.target.default_extent) for a in kept)
+        places = prod(float(a.extent.about(self.target.default_extent)) for a in kept)
         return set(found) if found and alone(reads, places, len(kept), copies, self.target) else set()
 
     def _arrived(self, buffer: Buffer) -> bool:

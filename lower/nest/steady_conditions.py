@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement, waits
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
+from ir.nodes import COMPARE_OPS, Binary, Buffer, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as pb
 from ir.traverse import children, conjuncts_of, free_vars, has_loads, loads, map_expr, substitute_expr, with_children
 from lower.analysis.freedoms import Form
@@ -30,8 +30,6 @@ STEADY_CONDITIONS = Form(
     "q(x) = q(e)",
     "no store of the loop makes q true or false of any element",
 )
-
-_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
 def read_before(program: Program) -> None:
@@ -195,7 +193,7 @@ def _with_copy(
 ) -> Expr:
     """An expression of a statement, whose comparisons that the store leaves as they are read the copy, but for those of
     an element that is its `own`."""
-    if isinstance(expr, Binary) and expr.op in _COMPARISONS:
+    if isinstance(expr, Binary) and expr.op in COMPARE_OPS:
         buffer = store.statement.buffer
         read = {load for load in loads(expr) if load.buffer == buffer}
         load = read.pop() if len(read) == 1 else None
