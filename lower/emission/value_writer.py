@@ -7,6 +7,7 @@ from math import copysign, prod
 
 from msgspec.structs import replace
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import UpdateOp
@@ -54,7 +55,6 @@ from lower.tensor.write import SumWriter, sums_as_terms
 BARRIER = "lax.optimization_barrier"
 LONG_MASK = 36  # characters from which a mask gets a name
 SHORT = 32  # elements of a row; measured on CPU for rows of 3 and 16, which take longer kept, and of 64, which do not
-SCALAR_READ = 0.6  # times a read through padding is one of a part of short rows: measured for 2 to 18 reads
 
 
 class ValueWriter:
@@ -219,10 +219,9 @@ class ValueWriter:
         known = self.scope.wide.get(code)
         if known is not None:
             return Name(known[0])
-        t, elements = self.target, prod(extents)
-        fused = elements * reads * t.padded_read
-        read = SCALAR_READ * fused if extents[-1] < SHORT else 0.0
-        kept = cheaper("padded copy kept", elements * (t.store + t.load) + t.kernel + read, fused)
+        fused = operations.padding_fused(self.target, prod(extents), reads)
+        once = operations.padding_kept(self.target, prod(extents), reads, one_by_one=extents[-1] < SHORT)
+        kept = cheaper("padded copy kept", once, fused)
         wide = self.names.fresh(f"wide_{name}")
         self.scope.assign(wide, call("kept", code) if kept else code)
         self.scope.wide[code] = wide, name
