@@ -46,7 +46,6 @@ LoopKind = Literal["serial", "parallel", "vectorized", "unroll"]
 IterKind = Literal["spatial", "reduce", "opaque"]
 
 COMPARE_OPS: tuple[Compare, ...] = get_args(Compare)
-ORDER_OPS: tuple[Compare, ...] = ("lt", "le", "gt", "ge")
 LOGICAL_OPS: tuple[str, ...] = get_args(Logical)
 MIRRORED: dict[str, Compare] = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 NEGATED: dict[str, Compare] = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}

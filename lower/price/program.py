@@ -24,7 +24,8 @@ from ir.analysis.dependence import Loop, Statement
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.instructions import instructions_in
-from ir.nodes import MIRRORED, ORDER_OPS, Assume, Binary, Buffer, Const, Expr, PrimFunc, Var, const
+from ir.nodes import MIRRORED, Assume, Binary, Buffer, Const, Expr, PrimFunc, Var, const
+from ir.operators import ORDER_OPS
 from ir.presburger import sets as pb
 from ir.program.calls import solved_for
 from ir.semantics.inputs import leading_assumptions

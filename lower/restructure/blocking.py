@@ -16,7 +16,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Relation, Statement, primed_loops
-from ir.nodes import ORDER_OPS, Binary, Expr, Var
+from ir.nodes import Binary, Expr, Var
+from ir.operators import ORDER_OPS
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, substitute_expr
 from lower.analysis.freedoms import Form

@@ -47,7 +47,6 @@ from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, inline_values
 from lower.storage.invariant_code_motion import CODE_MOTION, hoist_invariants
 from lower.storage.linearization import LINEARIZATION, blocks_in_a_row
-from lower.storage.producer_inlining import PRODUCER_INLINING, inline_windows
 from lower.storage.scalar_promotion import DELICM, work_in_place
 from lower.storage.scalar_recurrences import PAST_VALUES, read_past_values
 from lower.storage.shared_functions import SHARED_FUNCTIONS, with_shared_functions
@@ -170,11 +169,6 @@ PASSES = (
         FORWARD_SUBSTITUTION,
         "before planning, for which each local is a dependence",
         _on_program(inline_values),
-    ),
-    Pass(
-        PRODUCER_INLINING,
-        "after substitution, which leaves those whose value is used more than once",
-        _on_program(inline_windows),
     ),
     Pass(
         ELEMENT_READS,

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from ir.dtypes import DType, array_dtype
 from ir.nodes import (
     COMPARE_OPS,
-    ORDER_OPS,
     Binary,
     BinaryOp,
     BitCount,
@@ -29,6 +28,7 @@ from ir.nodes import (
     UnaryOp,
     const,
 )
+from ir.operators import ORDER_OPS
 from ir.presburger.intervals import combined
 from ir.script.plain.library.quotients import quotient
 from ir.script.scope import Source
