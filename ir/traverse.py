@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, assert_never, cast
 
@@ -377,6 +377,27 @@ def substitute_expr(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
 def substitute(stmt: Stmt, values: Mapping[Var, Expr]) -> Stmt:
     """Replace variables in a statement. The values must not mention names that the statement binds."""
     return map_stmt(stmt, lambda e: substitute_expr(e, values)) if values else stmt
+
+
+def without_names(stmt: Stmt, put: Callable[[Expr], bool] = lambda _: True) -> Stmt:
+    """A statement with values in place of the names in it that are bound to them, as far as they may be `put` there."""
+    return map_stmt(stmt, on_stmt=lambda s: _put_in(s) if isinstance(s, Let) and put(s.value) else s)
+
+
+def without_outer_names(stmt: Stmt, put: Callable[[Expr], bool]) -> Stmt:
+    """A statement with values in place of the names around it, as far as they may be `put` there."""
+    while isinstance(stmt, Let) and put(stmt.value):
+        stmt = _put_in(stmt)
+    return stmt
+
+
+def _put_in(let: Let) -> Stmt:
+    return substitute(let.body, {let.var: let.value})
+
+
+def all_same(left: Sequence[Expr], right: Sequence[Expr]) -> bool:
+    """Whether expressions are as many as others, and the same one by one."""
+    return len(left) == len(right) and all(map(Expr.same, left, right))
 
 
 def free_vars(*exprs: Expr) -> set[Var]:

@@ -40,6 +40,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.traverse import (
     all_exprs,
+    all_same,
     bound_var,
     buffers_read,
     buffers_written,
@@ -333,7 +334,7 @@ def selected(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     match stmt:
         case If(cond=cond, then=Store() as yes, other=Store() as no) if yes.buffer == no.buffer:
             permits = isinstance(yes.value, Undef) or isinstance(no.value, Undef)
-            if not permits and all(a.same(b) for a, b in zip(yes.indices, no.indices, strict=True)):
+            if not permits and all_same(yes.indices, no.indices):
                 yield replace(yes, value=Select(cond, yes.value, no.value))
         case _:
             pass

@@ -46,13 +46,13 @@ from ir.traverse import (
     children,
     free_vars,
     is_fixed,
-    map_stmt,
     node_count,
     stmt_children,
     stmt_exprs,
     substitute,
     walk,
     walk_expr,
+    without_names,
 )
 from ir.traverse import with_children as with_operands
 
@@ -357,11 +357,7 @@ def renamed(stmt: Stmt, old: Expr, new: Var) -> Stmt:
 
 def without_aliases(stmt: Stmt) -> Stmt:
     """A statement without second names for variables."""
-
-    def inner(s: Stmt) -> Stmt:
-        return substitute(s.body, {s.var: s.value}) if isinstance(s, Let) and isinstance(s.value, Var) else s
-
-    return map_stmt(stmt, on_stmt=inner)
+    return without_names(stmt, lambda value: isinstance(value, Var))
 
 
 def map_exprs(stmt: Stmt, fn: Callable[[Expr], Expr]) -> Stmt:

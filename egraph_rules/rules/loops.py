@@ -48,6 +48,7 @@ from ir.program.calls import minus, of_dtype, plus
 from ir.program.edit import nest
 from ir.traverse import (
     all_exprs,
+    all_same,
     always_evaluated,
     buffers_accessed,
     buffers_read,
@@ -537,7 +538,7 @@ class _Choice(Struct, frozen=True):
 def _choice(stmt: Stmt) -> _Choice | None:
     match stmt:
         case If(cond=cond, then=Store() as yes, other=Store() as no) if yes.buffer == no.buffer:
-            same = all(a.same(b) for a, b in zip(yes.indices, no.indices, strict=True))
+            same = all_same(yes.indices, no.indices)
         case Store(value=Select(cond=cond, then=a, other=b)):
             yes, no, same = replace(stmt, value=a), replace(stmt, value=b), True
         case _:

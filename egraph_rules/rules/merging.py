@@ -72,6 +72,7 @@ from ir.traverse import (
     walk,
     walk_expr,
     with_children,
+    without_outer_names,
 )
 
 
@@ -586,9 +587,7 @@ def _rolled(loop: For, groups: Sequence[Stmt], here: Here) -> Iterator[Stmt]:
 
 def _without_names(stmt: Stmt) -> Stmt:
     """A statement with what names in it stand for, but for those of what is read."""
-    while isinstance(stmt, Let) and not has_loads(stmt.value):
-        stmt = substitute(stmt.body, {stmt.var: stmt.value})
-    return stmt
+    return without_outer_names(stmt, lambda value: not has_loads(value))
 
 
 class _NoMultipleError(Exception):

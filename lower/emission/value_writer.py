@@ -14,7 +14,7 @@ from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
 from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Select, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import conjuncts_of, factors, free_vars, has_loads, loads, map_expr
+from ir.traverse import all_same, conjuncts_of, factors, free_vars, has_loads, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy
 from lower.analysis.linear_forms import number, to_expr
@@ -286,8 +286,7 @@ class ValueWriter:
 
     def _just_set(self, job: Job, indices: tuple[Expr, ...]) -> bool:
         """Whether a job stores to just the elements at `indices`, over axes of this statement."""
-        same = len(indices) == len(job.indices) and all(map(Expr.same, indices, job.indices))
-        if not same:
+        if not all_same(indices, job.indices):
             return False
         mine = {a.var: a for a in self.job.axes}
         return all(

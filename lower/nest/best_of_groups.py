@@ -35,9 +35,9 @@ from ir.nodes import (
     seq,
 )
 from ir.program.calls import of_dtype
-from ir.traverse import conjuncts_of, free_vars, has_loads, loads, substitute_expr
+from ir.traverse import all_same, conjuncts_of, free_vars, has_loads, loads, substitute_expr, without_outer_names
 from lower.analysis.freedoms import NUMBERS, Form, Policy
-from lower.nest.existence import without_names
+from lower.nest.if_conversion import is_short
 
 BEST_OF_GROUPS = Form(
     "structure.best_of_groups",
@@ -75,7 +75,7 @@ def as_extremes(loop: For, policy: Policy, local: _Local, variable: _Variable) -
 
 
 def _search(loop: For) -> _Search | None:
-    branch = without_names(loop.body) if loop.kind == "serial" else SKIP
+    branch = without_outer_names(loop.body, is_short) if loop.kind == "serial" else SKIP
     if not isinstance(branch, If) or branch.other != SKIP:
         return None
     stores = branch.then.stmts if isinstance(branch.then, Seq) else (branch.then,)
@@ -104,9 +104,8 @@ def _fits(search: _Search) -> bool:
     written = {best.buffer, *(s.buffer for s in beside)}
     steady = (*best.indices, search.value, *search.conditions, loop.start, loop.extent, *(s.value for s in beside))
     same = all(
-        len(s.indices) == len(best.indices)
-        and all(map(Expr.same, s.indices, best.indices))
-        and all(map(Expr.same, s.buffer.shape, best.buffer.shape))
+        all_same(s.indices, best.indices)
+        and all_same(s.buffer.shape, best.buffer.shape)
         and not isinstance(s.value, Undef)
         for s in beside
     )

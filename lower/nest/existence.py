@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from ir.analysis.conditions import conjunction
-from ir.nodes import FALSE, SKIP, Binary, Buffer, Expr, For, If, Let, Load, Select, Stmt, Store, Undef, seq
+from ir.nodes import FALSE, SKIP, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Undef, seq
 from ir.program.edit import nest
-from ir.traverse import conjuncts_of, free_vars, reads, substitute
+from ir.traverse import conjuncts_of, free_vars, reads, without_outer_names
 from lower.analysis.freedoms import Form
 from lower.nest.if_conversion import is_short
 
@@ -31,10 +31,10 @@ def as_existence(loop: For, found: Callable[[], Buffer]) -> Stmt | None:
     stmt: Stmt = loop
     while isinstance(stmt, For) and stmt.kind == "serial":
         loops.append(stmt)
-        stmt = without_names(stmt.body)
+        stmt = without_outer_names(stmt.body, is_short)
     while isinstance(stmt, If) and stmt.other == SKIP:
         conditions += conjuncts_of(stmt.cond)
-        stmt = without_names(stmt.then)
+        stmt = without_outer_names(stmt.then, is_short)
     if not conditions or not isinstance(stmt, Store) or isinstance(stmt.value, Undef):
         return None
     inner = {o.var for o in loops}
@@ -54,10 +54,3 @@ def _asked(loops: Sequence[For], conditions: Sequence[Expr], store: Store, found
     value = Select(conjunction(own), store.value, Load(store.buffer, store.indices)) if own else store.value
     before = conjunction([*(c for c in outer if c not in own), there])
     return seq(Store(found, (), FALSE), ask, If(before, replace(store, value=value), SKIP))
-
-
-def without_names(stmt: Stmt) -> Stmt:
-    """A statement with short values in place of their names."""
-    while isinstance(stmt, Let) and is_short(stmt.value):
-        stmt = substitute(stmt.body, {stmt.var: stmt.value})
-    return stmt

@@ -15,6 +15,7 @@ from ir.analysis.conditions import conjunction, negate
 from ir.dtypes import DType
 from ir.nodes import Alloc, Binary, Block, Buffer, Const, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, Undef, Var
 from ir.traverse import (
+    all_same,
     buffers_accessed,
     buffers_read,
     buffers_written,
@@ -30,11 +31,11 @@ from ir.traverse import (
     reads,
     stmt_children,
     stmt_exprs,
-    substitute,
     walk,
+    without_outer_names,
 )
 from lower.analysis.freedoms import NUMBERS, Form, Policy
-from lower.analysis.linear_forms import linear
+from lower.analysis.linear_forms import are_apart
 
 IF_CONVERSION = Form(
     "structure.if_conversion",
@@ -103,12 +104,13 @@ def as_choices(stmt: Stmt, policy: Policy) -> tuple[Stmt, ...] | None:
     None for other statements, and where nothing that decides depends on other elements of what is stored to: a branch
     says more to those who look for the best element. If nothing but that element is kept, it is an extreme.
     """
-    inside = stmt
+    inside, named = stmt, set[Buffer]()
     while isinstance(inside, Let):
+        named |= buffers_read(inside.value)
         inside = inside.body
     if not isinstance(inside, If):
         return None
-    branch, named = _without_names(stmt)
+    branch = without_outer_names(stmt, is_short)
     if not isinstance(branch, If) or not (isinstance(branch.other, Seq) and not branch.other.stmts):
         return None
     stores = _ordered(branch)
@@ -255,12 +257,6 @@ def disjoint_cases(
     yield guards
 
 
-def are_apart(one: Sequence[Expr], other: Sequence[Expr]) -> bool:
-    """Whether two elements of a buffer differ in some index by a number, whatever the variables are."""
-    steps = (linear(a) - linear(b) for a, b in zip(one, other, strict=True))
-    return any(step.is_const and step.const != 0 for step in steps)
-
-
 def _stays(choice: Select, policy: Policy) -> bool:
     return isinstance(as_extreme(choice, policy), Select)
 
@@ -273,7 +269,7 @@ def as_one_store(branch: If) -> Stmt:
     then, other = (as_one_store(s) if isinstance(s, If) else s for s in (branch.then, branch.other))
     if not (isinstance(then, Store) and isinstance(other, Store)) or then.buffer != other.buffer:
         return branch
-    same = len(then.indices) == len(other.indices) and all(map(Expr.same, then.indices, other.indices))
+    same = all_same(then.indices, other.indices)
     if not same or not has_loads(branch.cond) or any(isinstance(s.value, Undef) for s in (then, other)):
         return branch
     return replace(then, value=Select(branch.cond, then.value, other.value))
@@ -289,7 +285,7 @@ def overwritten(first: Stmt, second: Stmt) -> Stmt | None:
     later = second.then
     if not (isinstance(second.other, Seq) and not second.other.stmts and has_loads(second.cond)):
         return None
-    same = later.buffer == first.buffer and all(map(Expr.same, first.indices, later.indices))
+    same = later.buffer == first.buffer and all_same(first.indices, later.indices)
     if not same or any(isinstance(s.value, Undef) for s in (first, later)) or reads(first.buffer, *first.indices):
         return None
     own = Load(first.buffer, first.indices)
@@ -302,15 +298,6 @@ def overwritten(first: Stmt, second: Stmt) -> Stmt | None:
 
     cond, value = map_expr(second.cond, one), map_expr(later.value, one)
     return replace(later, value=Select(cond, value, first.value))
-
-
-def _without_names(stmt: Stmt) -> tuple[Stmt, set[Buffer]]:
-    """A statement with short values in place of their names, outermost ones only, and what these values read."""
-    named: set[Buffer] = set()
-    while isinstance(stmt, Let) and is_short(stmt.value):
-        named |= buffers_read(stmt.value)
-        stmt = substitute(stmt.body, {stmt.var: stmt.value})
-    return stmt, named
 
 
 def _ordered(branch: If) -> list[Store] | None:

@@ -41,6 +41,7 @@ from ir.program.blocks import lower_blocks
 from ir.traverse import (
     accessed,
     all_exprs,
+    all_same,
     bound_var,
     buffers_written,
     children,
@@ -54,10 +55,11 @@ from ir.traverse import (
     walk,
     walk_expr,
     with_children,
+    without_names,
 )
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form
-from lower.analysis.linear_forms import linear
+from lower.analysis.linear_forms import are_apart, linear
 from lower.analysis.value_ranges import AnyNumbers, Bounds, bounds
 
 STAGES = Form(
@@ -121,20 +123,11 @@ def _steps(loop: For, values: Mapping[Var, Expr], target: Target, names: set[str
     done: list[Stmt] = []
     for k in range(int(loop.extent.value)):
         number = const(int(loop.start.value) + k, loop.var.dtype)
-        step = _folded(_without_names(substitute(loop.body, {loop.var: number})))
+        step = _folded(without_names(substitute(loop.body, {loop.var: number}), _plain))
         done.append(_in_digits(_staged(step, values, target, names), names))
         if sum(isinstance(s, Store) for d in done for s in walk(d)) > MAX_STORES:
             return None
     return seq(*done)
-
-
-def _without_names(stmt: Stmt) -> Stmt:
-    """A statement with the values of names in their place where these say what is done where."""
-
-    def one(s: Stmt) -> Stmt:
-        return substitute(s.body, {s.var: s.value}) if isinstance(s, Let) and _plain(s.value) else s
-
-    return map_stmt(stmt, on_stmt=one)
 
 
 def _hidden_in(loop: For, values: Mapping[Var, Expr]) -> int:
@@ -203,16 +196,7 @@ def _reads_what_others_store(part: Stmt) -> bool:
     stored = [(s.buffer, s.indices) for s in walk(part) if isinstance(s, Store)]
     read = [(e.buffer, e.indices) for e in all_exprs(part) if isinstance(e, Load)]
     pairs = ((i, j) for buffer, i in stored for other, j in read if other == buffer)
-    return all(_alike(i, j) or _apart(i, j) for i, j in pairs)
-
-
-def _alike(stored: Sequence[Expr], read: Sequence[Expr]) -> bool:
-    return all(i.same(j) for i, j in zip(stored, read, strict=True))
-
-
-def _apart(stored: Sequence[Expr], read: Sequence[Expr]) -> bool:
-    between = [linear(i) - linear(j) for i, j in zip(stored, read, strict=True)]
-    return any(d.is_const and d.const != 0 for d in between)
+    return all(all_same(i, j) or are_apart(i, j) for i, j in pairs)
 
 
 def _times(extent: Expr, target: Target) -> float:

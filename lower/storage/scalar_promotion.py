@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ir.analysis.dependence import Statement, common_loops, may_meet
 from ir.nodes import Buffer, Load, Store
-from ir.traverse import has_loads
+from ir.traverse import all_same, has_loads
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.updates import update_of
 from lower.nest.normalize import Program, read_by_bounds, relocated
@@ -64,9 +64,7 @@ def _target(local: Buffer, users: list[Statement], program: Program) -> Store | 
 
 def _same(first: Statement, other: Statement) -> bool:
     """Whether a statement runs only where the first one does."""
-    return len(other.guards) >= len(first.guards) and all(
-        a.same(b) for a, b in zip(first.guards, other.guards, strict=False)
-    )
+    return all_same(first.guards, other.guards[: len(first.guards)])
 
 
 def _touches(s: Statement, last: Statement) -> bool:
