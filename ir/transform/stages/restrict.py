@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.analysis.legality import Event
-from ir.bounds.ranges import Context, between, fold, range_of
+from ir.bounds.ranges import Context, between, convex_bounds, fold, range_of
 from ir.nodes import (
     SKIP,
     TRUE,
@@ -246,26 +246,11 @@ def scan_of(line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Context, va
 
 def _by_constraints(line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Context, vacant: isl.Set) -> Scan | None:
     """The range as the constraints of one convex set give it; None where it is none."""
-    line = line.compute_divs()
-    if line.n_basic_set() != 1:
+    found = convex_bounds(line, low, high, context.known)
+    if found is None:
         return None
-    lowers: list[isl.PwAff] = []
-    uppers: list[isl.PwAff] = []
-    for item in line.get_basic_sets()[0].get_constraints():
-        if item.get_coefficient_val(isl.dim_type.set, 0).is_zero():
-            continue
-        bound = item.get_bound(isl.dim_type.set, 0)
-        if item.is_equality() or item.is_lower_bound(isl.dim_type.set, 0):
-            lowers.append(isl.PwAff.from_aff(bound.ceil()).project_domain_on_params())
-        if item.is_equality() or item.is_upper_bound(isl.dim_type.set, 0):
-            uppers.append(isl.PwAff.from_aff(bound.floor()).project_domain_on_params())
-    lowers = pb.needed(lowers, context.known, upper=False)
-    uppers = pb.needed(uppers, context.known, upper=True)
-    if not lowers or not uppers:
-        return None
+    lowers, uppers = found
     first, last = reduce(lambda a, b: a.max(b), lowers), reduce(lambda a, b: a.min(b), uppers)
-    if not context.known.is_subset(first.eq_set(low).intersect(last.eq_set(high))):
-        return None
     vanishes = vacant.is_subset(last.lt_set(first))
     if vanishes:  # what is written must be right there, too
         context = Context(context.known.union(vacant), context.scope)
