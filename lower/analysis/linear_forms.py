@@ -316,12 +316,6 @@ def residue(expr: Expr, var: Var) -> tuple[int, Expr] | None:
             return None
 
 
-def are_apart(one: Sequence[Expr], other: Sequence[Expr]) -> bool:
-    """Whether two elements of a buffer differ in some index by a number, whatever the variables are."""
-    steps = (linear(a) - linear(b) for a, b in zip(one, other, strict=True))
-    return any(step.is_const and step.const != 0 for step in steps)
-
-
 def apart(indices: Iterable[Expr], variables: Collection[Var]) -> bool:
     """Whether places differ wherever some variables do: each of these is the only one in an index, as a multiple."""
     alone: set[Expr] = set()

@@ -19,12 +19,12 @@ from ir.analysis.conditions import conjunction, negate
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import MIRRORED, Binary, Buffer, Cast, Expr, Load, Store, Unary, Var, const
+from ir.presburger.polynomials import are_apart
 from ir.traverse import all_same, conjuncts_of, free_vars, has_loads, loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form
 from lower.analysis.linear_forms import linear, to_expr
 from lower.array.access import Bounds
 from lower.array.job import verdict
-from lower.nest.if_conversion import are_apart
 from lower.nest.nodes import Box, Fresh, Pick, own_bounds
 from lower.storage.array_expansion import recorded
 

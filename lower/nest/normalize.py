@@ -46,7 +46,6 @@ from ir.program.blocks import lower_blocks
 from ir.transform.calls.tensorize import Differs
 from ir.traverse import (
     all_exprs,
-    bound_var,
     buffers_written,
     conjuncts_of,
     free_vars,
@@ -57,25 +56,11 @@ from ir.traverse import (
     map_stmt,
     nesting,
     shape_vars,
-    walk,
     walk_expr,
 )
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.updates import update_of
-from lower.nest.best_of_groups import as_extremes
-from lower.nest.existence import EXISTENCE, as_existence
-from lower.nest.if_conversion import (
-    DISJOINT_CASES,
-    IF_CONVERSION,
-    as_choices,
-    as_exchange,
-    as_extreme,
-    as_one_store,
-    disjoint_cases,
-    is_large,
-    overwritten,
-    temporaries,
-)
+from lower.nest.if_conversion import DISJOINT_CASES, as_extreme, converter, disjoint_cases, is_large
 from lower.nest.linear_combinations import collected
 from lower.nest.tiles import tiles
 
@@ -195,7 +180,8 @@ def normalize(func: PrimFunc, checks: bool = False, policy: Policy | None = None
     source = None if func.origin is None else normalize(func.origin, policy=Policy(policy.floats))
     program = Program(func, policy, source=source)
     body = _without_loads_of_nothing(lower_blocks(func, instances=True).body)
-    _Builder(program, checks).visit(body, _Place())
+    builder = _Builder(program, checks)
+    builder.visit(builder.converter.convert(body), _Place())
     program.names |= {loop.var.name for s in program.statements for loop in s.loops}
     _drop_single_positions(program)
     _split_at_numbers(program)
@@ -254,39 +240,20 @@ class _Builder:
         self.checks = checks
         func = program.func
         program.names |= {p.name for p in func.params} | {v.name for v in shape_vars(func)}
-        self.temporaries = temporaries(func.body)
-        self.variables = program.names | {v.name for s in walk(func.body) for v in bound_var(s)}
+        self.converter = converter(func, program.policy)
 
     def visit(self, stmt: Stmt, at: _Place) -> None:
         """Append the statements of `stmt`."""
-        exchange = as_exchange(stmt, self.temporaries, self.program.policy)
-        if exchange is not None:
-            self.visit(exchange, at)
-            return
-        converts = self.program.policy.takes(IF_CONVERSION)
-        choices = as_choices(stmt, self.program.policy) if converts else None
-        if choices is not None:
-            for choice in choices:
-                self.visit(choice, at)
-            return
         match cast(AnyStmt, stmt):
             case Store() as s:
                 self._store(s, at)
             case Seq(stmts=stmts):
-                for s in _joined(stmts) if converts else stmts:
+                for s in stmts:
                     self.visit(s, at)
             case If() as s:
-                one = as_one_store(s) if converts else s
-                if one is not s:
-                    self.visit(one, at)
-                else:
-                    self._branch(s, at)
+                self._branch(s, at)
             case For() as s:
-                other = self._in_other_terms(s, at.loops)
-                if other is not None:
-                    self.visit(other, at)
-                else:
-                    self._loop(s, at)
+                self._loop(s, at)
             case Let(var=var, value=value, body=body):
                 self.visit(body, at.where(var, self._bind(var, at.expr(value), body, at)))
             case Alloc(buffer=buffer, body=body):
@@ -316,7 +283,7 @@ class _Builder:
             found = tiles(block, body, at.loops, at.guards, self.program)
         except Differs as reason:
             self.program.notes.append(f"{block.name} runs as the loops that it means: {reason}")
-            self.visit(block.body, at)
+            self.visit(self.converter.convert(block.body), at)
         else:
             for store, tile in found:
                 self._append(store, at, tile=tile)
@@ -377,21 +344,6 @@ class _Builder:
         self.program.statements.append(frozen)
         return Load(local, ())
 
-    def _in_other_terms(self, loop: For, loops: tuple[Loop, ...]) -> Stmt | None:
-        """Statements whose iterations may run in any order, for a loop that decides or searches; None for others."""
-        policy = self.program.policy
-        if policy.takes(EXISTENCE):
-            asked = as_existence(loop, lambda: self._local("found", DType.BOOL, loops))
-            if asked is not None:
-                return asked
-        return as_extremes(
-            loop, policy, lambda name, dtype, shape: self._local(name, dtype, loops, shape), self._variable
-        )
-
-    def _variable(self, name: str, dtype: DType) -> Var:
-        """A variable with a name that nothing in the function has."""
-        return Var(fresh(name, self.variables), dtype)
-
     def _local(self, name: str, dtype: DType, loops: tuple[Loop, ...], shape: tuple[Expr, ...] = ()) -> Buffer:
         """A new local, with contents of its own for each iteration of loops."""
         local = Buffer(self.program.fresh(name), shape, dtype, "local")
@@ -412,18 +364,6 @@ class _Builder:
         flag = Buffer(self.program.fresh("check"), (), DType.BOOL)
         self.program.checks.append(Check(flag, node))
         self._append(Store(flag, (), Binary("and", Load(flag, ()), cond), node.span), at, ("and", cond))
-
-
-def _joined(stmts: Sequence[Stmt]) -> list[Stmt]:
-    """Statements in order, with one store for each that the next one replaces where data say so."""
-    found: list[Stmt] = []
-    for s in stmts:
-        one = overwritten(found[-1], s) if found else None
-        if one is None:
-            found.append(s)
-        else:
-            found[-1] = one
-    return found
 
 
 def is_empty(buffer: Buffer) -> bool:

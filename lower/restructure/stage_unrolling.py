@@ -37,6 +37,7 @@ from ir.nodes import (
     seq,
 )
 from ir.presburger import sets as presburger
+from ir.presburger.polynomials import are_apart
 from ir.program.blocks import lower_blocks
 from ir.traverse import (
     accessed,
@@ -59,7 +60,7 @@ from ir.traverse import (
 )
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form
-from lower.analysis.linear_forms import are_apart, linear
+from lower.analysis.linear_forms import linear
 from lower.analysis.value_ranges import AnyNumbers, Bounds, bounds
 
 STAGES = Form(

@@ -34,10 +34,15 @@ from lower.instructions.shift_registers import SHIFT_REGISTERS
 from lower.instructions.sliding_windows import WINDOWED
 from lower.instructions.triangular_solve import SYSTEMS
 from lower.instructions.updates_by_key import KEYS_AS_PRODUCTS, UPDATES_BY_KEY
-from lower.nest.best_of_groups import BEST_OF_GROUPS
 from lower.nest.element_reads import ELEMENT_READS
-from lower.nest.existence import EXISTENCE
-from lower.nest.if_conversion import CHOICE_AS_EXTREME, DISJOINT_CASES, EXCHANGE, IF_CONVERSION
+from lower.nest.if_conversion import (
+    BEST_OF_GROUPS,
+    CHOICE_AS_EXTREME,
+    DISJOINT_CASES,
+    EXCHANGE,
+    EXISTENCE,
+    IF_CONVERSION,
+)
 from lower.nest.linear_combinations import COLLECTED, EXPANDED
 from lower.nest.normalize import PRIVATIZATION
 from lower.nest.residues import RESIDUES

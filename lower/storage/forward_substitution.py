@@ -21,11 +21,12 @@ from msgspec.structs import replace
 
 from ir.analysis.dependence import Idle, Loop, Statement, common_loops, may_change, may_meet
 from ir.nodes import Buffer, Const, Expr, Load
+from ir.transform.branches.if_convert import is_short
 from ir.traverse import free_vars, loads, map_expr, node_count
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.updates import update_of
 from lower.array.job import MAX_TAPS
-from lower.nest.if_conversion import is_large, is_short
+from lower.nest.if_conversion import is_large
 from lower.nest.normalize import Program, mapped, read_by_bounds
 from lower.nest.silent_stores import always_unchanged
 
