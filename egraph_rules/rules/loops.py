@@ -43,7 +43,7 @@ from ir.nodes import (
 )
 from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.presburger.facts import bound_to
+from ir.presburger.facts import bound_to, range_of
 from ir.program.calls import minus, of_dtype, plus
 from ir.program.edit import nest
 from ir.traverse import (
@@ -182,10 +182,24 @@ def cut_around(
     for begin, end in pairwise(cuts):
         count = end.sub(begin)
         if not here.domain.is_subset(count.eq_set(pb.number(0))):
-            bounds = (readback.expression(f.coalesce(), scope, here.domain) for f in (begin, count))
-            start, extent = (of_dtype(e, var.dtype) for e in bounds)
-            parts.append((start, extent))
+            bounds = _bounds(begin, count, var, scope, here)
+            if bounds is None:
+                return None
+            parts.append(bounds)
     return parts
+
+
+def _bounds(start: isl.PwAff, extent: isl.PwAff, var: Var, scope: Mapping[str, Expr], here: Here) -> Bounds | None:
+    """Bounds of a loop as expressions; None where a part of one is known to leave its dtype for some numbers.
+
+    Sizes are taken to leave room, as those do that a program counts to.
+    """
+    first, count = (of_dtype(readback.expression(f.coalesce(), scope, here.domain), var.dtype) for f in (start, extent))
+    for part in (p for e in (first, count) for p in walk_expr(e) if isinstance(p, (Binary, Unary))):
+        low, high = range_of(part, here.domain)
+        if (low is not None and low < part.dtype.min) or (high is not None and high > part.dtype.max):
+            return None
+    return first, count
 
 
 def ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | None]:
@@ -318,7 +332,7 @@ def _strided(loop: For, useful: isl.Set) -> For | None:
     if step < 2:
         return None
     first, last = (end.to_python() for end in (line.dim_min_val(0), line.dim_max_val(0)))
-    if not line.is_subset(isl.Set(f"{{ [i] : (i - {first}) mod {step} = 0 }}")):
+    if not line.is_subset(isl.Set(f"{{ [i] : (i - {first}) mod {step} = 0 }}")) or last - first > loop.var.dtype.max:
         return None
     var, dtype = loop.var, loop.var.dtype
     place = Binary("mul", var, const(step, dtype))
@@ -411,7 +425,7 @@ def _adding(stmt: Stmt, here: Here) -> isl.Set:
             return pb.always()
 
 
-def least_range(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
+def least_range(loop: For, here: Here, useful: isl.Set) -> Bounds | None:
     """Start and extent of the least range that contains the useful iterations; None if they are no better."""
     line = pb.line(useful, loop.var.name)
     if line is None:
@@ -430,9 +444,7 @@ def least_range(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | N
     same = low.eq_set(was[0]).intersect(extent.eq_set(was[1]))
     if outer.is_subset(same) or max(low.n_piece(), extent.n_piece()) > _MAX_PIECES:
         return None
-    scope = here.names(loop)
-    first, count = (readback.expression(f.coalesce(), scope, outer) for f in (low, extent))
-    return of_dtype(first, loop.var.dtype), of_dtype(count, loop.var.dtype)
+    return _bounds(low, extent, loop.var, here.names(loop), here)
 
 
 def _everywhere(function: isl.PwAff) -> isl.PwAff | None:
