@@ -190,10 +190,14 @@ def decided(stmt: Stmt, known: isl.Set) -> Stmt:
 
     def selects(expr: Expr) -> Expr:
         def one(part: Expr) -> Expr:
-            if not isinstance(part, Select):
-                return part
-            truth = _truth(part.cond, known)
-            return part if truth is None else part.then if truth else part.other
+            match part:
+                case Select(cond=cond, then=a, other=b):
+                    truth = _truth(cond, known)
+                case Binary(op="min" | "max" as op, lhs=a, rhs=b) if part.dtype.is_integer and not has_loads(part):
+                    truth = _truth(Binary("le" if op == "min" else "ge", a, b), known)
+                case _:
+                    return part
+            return part if truth is None else a if truth else b
 
         return map_expr(expr, one)
 
