@@ -406,8 +406,6 @@ def _drop_single_positions(program: Program) -> None:
         if len(kept) == len(buffer.shape):
             continue
         slim = replace(buffer, shape=tuple(buffer.shape[d] for d in kept))
-        del program.depth[buffer]
-        program.depth[slim] = depth
         relocate(program, buffer, slim, lambda indices, kept=kept: tuple(indices[d] for d in kept))
 
 
@@ -520,7 +518,15 @@ def moved(statement: Statement, old: Buffer, new: Buffer, place: tuple[Expr, ...
 
 
 def relocate(program: Program, old: Buffer, new: Buffer, place: Place) -> None:
-    """Let the statements of a program have elements of another buffer in place of those of one."""
+    """Let a program have elements of another buffer in place of those of one, at other places; of a parameter, `flat`
+    keeps what callers give."""
+    if old in program.func.buffers:
+        program.flat.setdefault(old.name, old)
+        params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
+        program.func = replace(program.func, params=params)
+    program.depth = {new if b == old else b: depth for b, depth in program.depth.items()}
+    if old in program.raw:
+        program.raw.add(new)
     program.statements[:] = [relocated(s, old, new, place) for s in program.statements]
 
 
