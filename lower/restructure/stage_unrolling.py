@@ -16,6 +16,7 @@ from egraph_rules.cost.target import Target
 from ir.nodes import (
     Alloc,
     Binary,
+    Block,
     Const,
     Expr,
     For,
@@ -32,6 +33,7 @@ from ir.nodes import (
 from ir.presburger import sets as presburger
 from ir.presburger.polynomials import are_apart
 from ir.program.blocks import lower_blocks
+from ir.program.edit import with_children as with_parts
 from ir.transform.loops.digits import in_digits, with_digits_for_bits
 from ir.transform.loops.unroll import values_of
 from ir.traverse import (
@@ -44,6 +46,7 @@ from ir.traverse import (
     has_loads,
     map_expr,
     map_stmt,
+    stmt_children,
     substitute,
     substitute_expr,
     walk,
@@ -86,17 +89,7 @@ def _folded(expr: Expr) -> Expr:
 def _staged(stmt: Stmt, values: Mapping[Var, Expr], target: Target, names: set[str], times: float = 1.0) -> Stmt:
     """A statement with stages written out, outermost first; `values` are those of names around it, which loops repeat
     so many `times`."""
-
-    def go(s: Stmt) -> Stmt:
-        return _staged(s, values, target, names, times)
-
     match stmt:
-        case Seq(stmts=stmts):
-            return seq(*map(go, stmts), span=stmt.span)
-        case If(then=then, other=other):
-            return replace(stmt, then=go(then), other=go(other))
-        case Alloc(body=body):
-            return replace(stmt, body=go(body))
         case Let(var=var, value=value, body=body):
             known = {**values, var: substitute_expr(value, values)}
             return replace(stmt, body=_staged(body, known if _plain(value) else values, target, names, times))
@@ -107,8 +100,10 @@ def _staged(stmt: Stmt, values: Mapping[Var, Expr], target: Target, names: set[s
                 if steps is not None and _pays(stmt, steps, hidden, target, times):
                     return steps
             return replace(stmt, body=_staged(body, values, target, names, times * _times(stmt.extent, target)))
-        case _:
+        case Block():
             return stmt
+        case _:
+            return with_parts(stmt, [_staged(s, values, target, names, times) for s in stmt_children(stmt)])
 
 
 def _steps(loop: For, values: Mapping[Var, Expr], target: Target, names: set[str]) -> Stmt | None:

@@ -38,7 +38,7 @@ from ir.presburger import sets as pb
 from ir.printing.intervals import extent_of
 from ir.program.calls import of_dtype
 from ir.program.edit import plus
-from ir.traverse import is_const, node_count, stmt_children, substitute, substitute_expr, walk_expr
+from ir.traverse import is_const, map_stmt, node_count, stmt_children, substitute, substitute_expr, walk_expr
 
 
 class Kept(Struct, frozen=True, eq=False):
@@ -321,17 +321,10 @@ def _adds_well(first: Expr) -> bool:
 
 def renamed(stmt: Stmt, names: Mapping[Var, Var]) -> Stmt:
     """A statement with loops under other names."""
-    match stmt:
-        case For(var=var, body=body) if var in names:
-            new = names[var]
-            return replace(stmt, var=new, body=renamed(substitute(body, {var: new}), names))
-        case For(body=body) | Let(body=body) | Alloc(body=body):
-            return replace(stmt, body=renamed(body, names))
-        case Seq(stmts=stmts):
-            return seq(*(renamed(s, names) for s in stmts), span=stmt.span)
-        case If(then=then, other=other):
-            return replace(stmt, then=renamed(then, names), other=renamed(other, names))
-        case Block(init=init, body=body):
-            return replace(stmt, init=None if init is None else renamed(init, names), body=renamed(body, names))
-        case _:
-            return stmt
+
+    def one(s: Stmt) -> Stmt:
+        if not isinstance(s, For) or s.var not in names:
+            return s
+        return replace(s, var=names[s.var], body=substitute(s.body, {s.var: names[s.var]}))
+
+    return map_stmt(stmt, on_stmt=one)

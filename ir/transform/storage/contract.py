@@ -37,7 +37,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import learned, proven
 from ir.program.calls import of_dtype
-from ir.program.edit import forget_regions
+from ir.program.edit import forget_regions, with_children
 from ir.transform.stages.restrict import equals, is_simple
 from ir.traverse import (
     buffers_accessed,
@@ -127,14 +127,8 @@ def _with_tests(stmt: Stmt, buffer: Buffer, axes: Sequence[_Axis | None], known:
     match stmt:
         case Store() if stmt.buffer == buffer:
             return _tested(stmt, axes, known)
-        case Seq(stmts=stmts):
-            return seq(*map(inside, stmts), span=stmt.span)
-        case For(body=body) | Let(body=body) | Alloc(body=body):
-            return replace(stmt, body=inside(body))
-        case If(then=then, other=other):
-            return replace(stmt, then=inside(then), other=inside(other))
         case _:
-            return stmt
+            return with_children(stmt, [inside(part) for part in stmt_children(stmt)])
 
 
 def _tested(store: Store, axes: Sequence[_Axis | None], known: isl.Set) -> Stmt:
