@@ -72,7 +72,7 @@ def _of_those_apart(loop: SequentialLoop, plan: Plan, target: Target) -> int | N
     than all of them written out by hand."""
     box, each = plan.boxes.get(loop.loop), _compiled(loop.body, plan, target)
     stored = free_vars(*(i for n in inner_statements(loop.body) for i in n.statement.store.indices))
-    if box is None or not box.is_fixed or loop.loop.var in stored:
+    if box is None or not (box.low.is_const and box.extent.is_const) or loop.loop.var in stored:
         return None  # parts of one array are stored in turn
     if box.extent.const * each <= _MOST_APART:
         return True
@@ -87,7 +87,7 @@ def steps_described(several: int) -> str:
 def in_one_go(loop: SequentialLoop, plan: Plan, target: Target, inside: bool = False) -> bool:
     """Whether the steps of a loop, which may be inside of another, are better compiled one after the other."""
     box = plan.boxes.get(loop.loop)
-    if box is None or not box.is_known:
+    if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
         return False
     steps, body = box.extent.const, _statements(loop.body)
     if body is None or not 1 < steps <= MAX_STEPS or steps * _compiled(loop.body, plan, target) > MAX_STATEMENTS:
