@@ -70,10 +70,10 @@ def with_stages(func: PrimFunc, target: Target) -> PrimFunc:
     """The function with the steps of stages written out, where that pays on a target."""
     if not any(isinstance(e, Binary) and _fixing(e) for e in all_exprs(func.body)):
         return func
-    func = lower_blocks(func, instances=True)
-    func = replace(func, body=map_stmt(func.body, on_stmt=_with_numbers)).as_form_of(func)
-    names = {p.name for p in func.params} | {v.name for s in walk(func.body) for v in bound_var(s)}
-    return replace(func, body=_staged(func.body, {}, target, names)).as_form_of(func)
+    body = map_stmt(lower_blocks(func, instances=True).body, on_stmt=_with_numbers)
+    names = {p.name for p in func.params} | {v.name for s in walk(body) for v in bound_var(s)}
+    staged = _staged(body, {}, target, names)
+    return func if staged is body else replace(func, body=staged).as_form_of(func)
 
 
 def _with_numbers(stmt: Stmt) -> Stmt:
@@ -91,15 +91,15 @@ def _staged(stmt: Stmt, values: Mapping[Var, Expr], target: Target, names: set[s
     so many `times`."""
     match stmt:
         case Let(var=var, value=value, body=body):
-            known = {**values, var: substitute_expr(value, values)}
-            return replace(stmt, body=_staged(body, known if _plain(value) else values, target, names, times))
+            known = {**values, var: substitute_expr(value, values)} if _plain(value) else values
+            return with_parts(stmt, [_staged(body, known, target, names, times)])
         case For(body=body):
             hidden = _hidden_in(stmt, values)
             if hidden:
                 steps = _steps(stmt, values, target, names)
                 if steps is not None and _pays(stmt, steps, hidden, target, times):
                     return steps
-            return replace(stmt, body=_staged(body, values, target, names, times * _times(stmt.extent, target)))
+            return with_parts(stmt, [_staged(body, values, target, names, times * _times(stmt.extent, target))])
         case Block():
             return stmt
         case _:
