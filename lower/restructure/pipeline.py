@@ -121,21 +121,6 @@ def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Nests
     return lambda nests: replace(nests, plan=change(nests.program, nests.planned, nests.target))
 
 
-def _in_windows(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
-    """A function with loops over windows, where its plan costs far less so.
-
-    What masks over whole dimensions become, such as products of matrices, prices of plans do not know; the search,
-    which has code priced, has this move as a rule.
-    """
-
-    def price(func: PrimFunc) -> float:
-        made = plan(normalize(func, policy=policy), target)
-        return estimate(made.nodes, made.boxes, target)
-
-    found = with_windows(func)
-    return found if found is not func and cheaper("windows", _FAR * price(found), price(func)) else func
-
-
 _FAR = 4.0  # times as dear a plan must be for windows to be worth it, whatever its masks become
 
 
@@ -152,7 +137,7 @@ STATEMENT_PASSES = (
     StatementPass(
         WINDOWS,
         "when loops are those that count, and before a plan is made of their bounds",
-        _in_windows,
+        lambda func, target, policy: _in_windows(func, target, policy),
     ),
     StatementPass(
         STAGES,
@@ -322,6 +307,21 @@ def form_of(
         LowerError: the function cannot be lowered.
     """
     return as_it_will_run(func, target, Policy(floats, without=without)).loops()
+
+
+def _in_windows(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
+    """A function with loops over windows, where its plan costs far less so.
+
+    What masks over whole dimensions become, such as products of matrices, prices of plans do not know; the search,
+    which has code priced, has this move as a rule.
+    """
+
+    def price(func: PrimFunc) -> float:
+        made = plan(normalize(func, policy=policy), target)
+        return estimate(made.nodes, made.boxes, target)
+
+    found = with_windows(func)
+    return found if found is not func and cheaper("windows", _FAR * price(found), price(func)) else func
 
 
 def normal_form(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Nests:
