@@ -124,6 +124,13 @@ class Program(Struct):
         """Have these statements, in this order."""
         self.statements[:] = [replace(s, position=k) for k, s in enumerate(statements)]
 
+    def have(self, statements: Iterable[Statement]) -> None:
+        """Have these statements, in this order, and no local that none of them knows."""
+        self.renumber(statements)
+        used = {b for s in self.statements for b in s.buffers()}
+        for local in self.depth.keys() - used:
+            del self.depth[local]
+
     def copy(self) -> Program:
         """The same program, for a plan to change."""
         return replace(

@@ -17,14 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import prod
 
-from msgspec.structs import replace
-
 from ir.analysis.dependence import Idle, Loop, Statement, common_loops, may_change, may_meet
 from ir.nodes import Buffer, Const, Expr, Load
 from ir.transform.branches.if_convert import is_short
 from ir.traverse import free_vars, loads, map_expr, node_count
 from lower.analysis.freedoms import Form, Policy
-from lower.analysis.updates import update_of
+from lower.analysis.updates import as_update
 from lower.array.job import MAX_TAPS
 from lower.nest.if_conversion import is_large
 from lower.nest.normalize import Program, mapped, read_by_bounds
@@ -47,22 +45,14 @@ def inline_values(program: Program) -> None:
     def idle(statements: Sequence[Statement]) -> Idle:
         return always_unchanged(statements, program.policy)
 
-    _have(program, inlined(program.statements, program.depth, idle, program.policy))
+    program.have(inlined(program.statements, program.depth, idle, program.policy))
     while any(s.update is not None for s in program.statements):
         windows = (b for b in program.depth if _within_window(b, program))
         found = (_lasting([b], program.statements, idle, program.policy) for b in windows)
         changed = next((ss for ss in found if len(ss) < len(program.statements)), None)
         if changed is None:
             return
-        _have(program, changed)
-
-
-def _have(program: Program, statements: Sequence[Statement]) -> None:
-    """Let a program have statements, and no local that only others knew."""
-    for local in set(program.depth) - {b for s in statements for b in s.buffers()}:
-        if any(local in s.buffers() for s in program.statements):
-            del program.depth[local]
-    program.renumber(statements)
+        program.have(changed)
 
 
 def inlined(
@@ -176,7 +166,7 @@ def having(local: Buffer, value: Expr, statement: Statement, policy: Policy) -> 
     found = mapped(
         statement, lambda e: map_expr(e, lambda x: value if isinstance(x, Load) and x.buffer == local else x)
     )
-    return replace(found, update=update_of(found.store, found.guards, found.loops, policy))
+    return as_update(found, policy)
 
 
 def _lasts(
