@@ -41,6 +41,7 @@ from ir.nodes import (
     Store,
     Undef,
     Var,
+    const,
 )
 from ir.program.blocks import lower_blocks
 from ir.transform.calls.tensorize import Differs
@@ -470,6 +471,25 @@ def with_parts(
         return changed
     own, indices = part(store.indices)
     return replace(changed, store=Store(own, indices, store.value, store.span))
+
+
+def copying(
+    program: Program,
+    buffer: Buffer,
+    part: Buffer,
+    numbers: Mapping[int, int] = {},
+    around: tuple[Loop, ...] = (),
+    *,
+    back: bool = False,
+) -> Statement:
+    """The statement within loops that takes a part of a buffer, at numbers in some dimensions, or puts it back."""
+    names = [Var(program.fresh(f"{part.name}_{d}"), DType.INT32) for d in range(len(part.shape))]
+    loops = tuple(Loop(v, const(0, v.dtype), n) for v, n in zip(names, part.shape, strict=True))
+    here: tuple[Expr, ...] = (*names,)
+    left = iter(names)
+    there = tuple(const(numbers[d], DType.INT32) if d in numbers else next(left) for d in range(len(buffer.shape)))
+    store = Store(buffer, there, Load(part, here)) if back else Store(part, here, Load(buffer, there))
+    return Statement(0, (*around, *loops), (), store)
 
 
 def _split_lifetimes(program: Program) -> None:
