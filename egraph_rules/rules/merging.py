@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.cost.prices import accumulates
 from egraph_rules.rules.cases import joined
-from egraph_rules.rules.loops import ends
 from egraph_rules.rules.splitting import stays_within, tidied
 from ir.analysis.contents import reads
 from ir.analysis.effects import Effects, Regions, clash, meeting
@@ -53,6 +52,7 @@ from ir.presburger import sets as pb
 from ir.presburger.polynomials import polynomial, summed, written
 from ir.program.calls import minus, of_dtype
 from ir.program.edit import nest, plus
+from ir.transform.loops.ranges import ends
 from ir.traverse import (
     all_exprs,
     bound_var,

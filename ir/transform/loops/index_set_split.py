@@ -5,19 +5,21 @@ Peeling cuts off single iterations, which are written out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import islpy as isl
 from msgspec.structs import replace
 
 from ir.naming import fresh
-from ir.nodes import FALSE, TRUE, Binary, Block, Expr, For, If, PrimFunc, Select, Stmt, Unary, const, seq
+from ir.nodes import FALSE, TRUE, Binary, Block, Expr, For, If, PrimFunc, Select, Stmt, Unary, Var, const, seq
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, proven
 from ir.printing.printer import to_script
 from ir.program.calls import minus
 from ir.program.edit import Changed, loop_path, names_in, plus, refuse, scope_of, with_body, with_children
+from ir.transform.loops.ranges import Bounds, bounds_of, ends
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, stmt_children, stmt_exprs, substitute, walk_expr
 
 _MAX_CUTS = 4  # each part is a copy of the body
@@ -102,6 +104,39 @@ def _check(loop: For, cuts: Sequence[Expr], known: isl.Set) -> None:
             help = "give points in order inside the range, or assume it of sizes with T.assume"
             refuse("points", f"{what} in loop {loop.var.name} over {range_}", loop.span, help=help)
         below = cut
+
+
+def cut_around(
+    region: isl.Set, inside: isl.Set, var: Var, scope: Mapping[str, Expr], known: isl.Set
+) -> Sequence[Bounds] | None:
+    """Starts and extents of what of a loop is before, in and after a region of its iterations (those `inside`); None
+    where that is no interval, or nothing or all of them.
+
+    `scope` has what bounds may mention, and `known` holds there.
+    """
+    if region.is_empty() or inside.is_subset(region):
+        return None
+    if not known.is_subset(pb.forget(region, (var.name,))):
+        return None  # in some states there is no such iteration, so that the parts have no bounds
+    low, high = ends(region, var.name)
+    first, last = ends(inside, var.name)
+    if low is None or high is None or first is None or last is None:
+        return None
+    at = pb.symbol(var.name)
+    if not inside.intersect(at.ge_set(low)).intersect(at.le_set(high)).is_subset(region):
+        return None
+    cuts = [first, low, high.add(pb.number(1)), last.add(pb.number(1))]
+    if any(c.coalesce().n_piece() > 1 for c in cuts):
+        return None
+    parts: list[Bounds] = []
+    for begin, end in pairwise(cuts):
+        count = end.sub(begin)
+        if not known.is_subset(count.eq_set(pb.number(0))):
+            bounds = bounds_of(begin, count, var, scope, known)
+            if bounds is None:
+                return None
+            parts.append(bounds)
+    return parts
 
 
 # Boundaries ----------------------------------------------------------------------------------------------------------
