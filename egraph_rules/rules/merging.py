@@ -52,6 +52,7 @@ from ir.presburger import sets as pb
 from ir.presburger.polynomials import polynomial, summed, written
 from ir.program.calls import minus, of_dtype
 from ir.program.edit import nest, plus
+from ir.transform.loops.coalesce import digits_of
 from ir.transform.loops.ranges import ends
 from ir.traverse import (
     all_exprs,
@@ -412,7 +413,7 @@ def _in_order(old: Stmt, new: For, outer: For, inner: For, count: int, here: Her
     """Whether iterations that depend on each other keep their order when two loops of a nest become one."""
     position = Var(fresh(new.var.name, {loop.var.name for loop in _nest(old)}), new.var.dtype)
     size = const(count, position.dtype)
-    parts = {outer.var: Binary("floordiv", position, size), inner.var: Binary("floormod", position, size)}
+    parts = dict(zip((outer.var, inner.var), digits_of(position, (size,)), strict=True))
     return check_order(old, _renamed(new, position), parts, here.domain, reassociate=False) is None
 
 
@@ -658,7 +659,7 @@ def _coalesced(outer: For, inner: For, body: Stmt, count: int, here: Here) -> Fo
     if not _counts_within(dtype, extent, here):
         return None
     place = here.at(here.domain.intersect(pb.loop_domain(position, loop.start, extent).may))
-    parts = {outer.var: Binary("floordiv", position, size), inner.var: Binary("floormod", position, size)}
+    parts = dict(zip((outer.var, inner.var), digits_of(position, (size,)), strict=True))
     body = tidied(substitute(body, parts), {position}, place)
     divided = any(
         isinstance(e, Binary) and e.op in ("floordiv", "floormod") and position in free_vars(e)

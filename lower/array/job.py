@@ -21,6 +21,7 @@ from ir.fold import computed
 from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Unary, Var, const
 from ir.operators import is_library
 from ir.presburger import sets as presburger
+from ir.transform.loops.coalesce import digits_of
 from ir.traverse import (
     children,
     factors,
@@ -453,8 +454,8 @@ def _fuse(job: Job, outer: Axis, inner: Axis, bounds: Bounds) -> Job | None:
         Var(f"{outer.var.name}_{inner.var.name}", outer.var.dtype), number(0), outer.extent * inner.extent.const
     )
     width = const(inner.extent.const, outer.var.dtype)
-    fused = job.substitute(outer.var, Binary("floordiv", joint.var, width))
-    fused = fused.substitute(inner.var, Binary("floormod", joint.var, width))
+    first, second = digits_of(joint.var, (width,))
+    fused = job.substitute(outer.var, first).substitute(inner.var, second)
     fused = replace(fused, axes=tuple(joint if a is outer else a for a in job.axes if a is not inner))
     return fused if all_views(fused, bounds.with_axes(fused.axes)) else None
 
