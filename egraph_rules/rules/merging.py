@@ -421,6 +421,7 @@ def _in_order(old: Stmt, new: For, outer: For, inner: For, count: int, here: Her
     law="for i in n: (s(k * i); s(k * i + 1); ...)  =  for i in k * n: s(i)",
     because="the same statements run in the same order",
     family="loops",
+    rolls=True,
 )
 def rerolled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Undo the unrolling of a loop (loop rerolling): statements that differ by how far they are from a multiple."""
@@ -439,6 +440,7 @@ def rerolled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     because="the same terms are added in another order",
     family="loops",
     floats=Floats.REASSOCIATE,
+    rolls=True,
 )
 def rerolled_sums(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Undo the unrolling of a loop over the terms of a sum, of which each iteration adds several at once."""
