@@ -40,11 +40,10 @@ from ir.nodes import (
     Stmt,
     Store,
     Var,
-    seq,
 )
 from ir.presburger.facts import entry_facts
 from ir.testing.refinement import REACHED
-from ir.traverse import all_exprs, children, map_stmt, substitute_expr, with_children
+from ir.traverse import all_exprs, children, map_stmt, rebuilt, substitute_expr, with_children
 
 Path = tuple[int, ...]
 
@@ -252,11 +251,5 @@ def _named(stmt: Stmt, names: dict[Var, Expr], depth: int) -> Stmt:
                 return Let(new, substitute_expr(stmt.value, names), inner)
             start, extent = substitute_expr(stmt.start, names), substitute_expr(stmt.extent, names)
             return For(new, start, extent, inner, stmt.kind, stmt.annotations)
-        case Seq(stmts=stmts):
-            return seq(*(_named(s, names, depth) for s in stmts))
-        case If(cond=cond, then=yes, other=no):
-            return If(substitute_expr(cond, names), _named(yes, names, depth), _named(no, names, depth))
-        case Alloc(body=body) | Block(body=body):
-            return replace(stmt, body=_named(body, names, depth))
         case _:
-            return map_stmt(stmt, lambda e: substitute_expr(e, names))
+            return rebuilt(stmt, lambda e: substitute_expr(e, names), lambda s: _named(s, names, depth))

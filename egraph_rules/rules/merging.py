@@ -65,6 +65,7 @@ from ir.traverse import (
     is_const,
     map_stmt,
     operands_of,
+    rebuilt,
     seq,
     stmt_exprs,
     stores_in,
@@ -519,14 +520,8 @@ class _Joined:
                 return replace(stmt, buffer=self.first.buffer, indices=self.first.indices, value=added)
             case Alloc(body=body) | Block(body=body) if not any(map(self._reads, stmt_exprs(stmt))):
                 return replace(stmt, body=self._inside(body))
-            case For(body=body, start=start, extent=extent):
-                return replace(stmt, start=self._expr(start), extent=self._expr(extent), body=self._inside(body))
-            case If(cond=cond, then=then, other=other):
-                return replace(stmt, cond=self._expr(cond), then=self._inside(then), other=self._inside(other))
-            case Let(value=value, body=body):
-                return replace(stmt, value=self._expr(value), body=self._inside(body))
-            case Store(indices=indices, value=value):
-                return replace(stmt, indices=tuple(map(self._expr, indices)), value=self._expr(value))
+            case For() | If() | Let() | Store():
+                return rebuilt(stmt, self._expr, self._inside)
             case _:
                 if any(map(self._reads, all_exprs(stmt))):
                     raise _OtherwiseError

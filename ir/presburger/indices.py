@@ -15,24 +15,20 @@ from msgspec.structs import replace
 from ir.dtypes import DType
 from ir.nodes import (
     TRUE,
-    Alloc,
     Binary,
     Block,
     Const,
     Expr,
     For,
     If,
-    Let,
-    Seq,
     Stmt,
     Unary,
     Var,
     const,
-    seq,
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import proven
-from ir.traverse import children, free_vars, has_loads, map_stmt, with_children
+from ir.traverse import children, free_vars, has_loads, map_stmt, rebuilt, with_children
 
 
 class _Sum(Struct):
@@ -63,14 +59,10 @@ class Tidy(Struct, frozen=True):
                 return replace(loop, start=start, extent=extent, body=self.statement(loop.body, inside))
             case If() as branch:
                 return self._branch(branch, known)
-            case Seq(stmts=stmts):
-                return seq(*(self.statement(s, known) for s in stmts), span=stmt.span)
-            case Let() as let:
-                return replace(let, value=self.expr(let.value, known), body=self.statement(let.body, known))
-            case Alloc(body=body) | Block(axes=(), init=None, body=body):
-                return replace(stmt, body=self.statement(body, known))
-            case _:
+            case Block() if stmt.axes or stmt.init is not None:
                 return map_stmt(stmt, lambda e: self.expr(e, known))
+            case _:
+                return rebuilt(stmt, lambda e: self.expr(e, known), lambda s: self.statement(s, known))
 
     def _branch(self, branch: If, known: isl.Set) -> Stmt:
         cond = self.condition(branch.cond, known)

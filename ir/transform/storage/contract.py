@@ -31,7 +31,6 @@ from ir.nodes import (
     Undef,
     Var,
     const,
-    seq,
 )
 from ir.presburger import readback
 from ir.presburger import sets as pb
@@ -199,8 +198,8 @@ class _Rewriter(Struct, frozen=True, eq=False):
             return stmt
         expr = self._mapper(known, values)
         match stmt:
-            case Seq(stmts=stmts):
-                return seq(*(self.stmt(s, known, values) for s in stmts), span=stmt.span)
+            case Seq() | Alloc():
+                return with_children(stmt, [self.stmt(s, known, values) for s in stmt_children(stmt)])
             case For() as loop:
                 inside = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
                 body = self.stmt(loop.body, inside, values)
@@ -212,8 +211,6 @@ class _Rewriter(Struct, frozen=True, eq=False):
             case Let(var=var, value=value, body=body):
                 inner = known.intersect(equals(var, value))
                 return replace(stmt, value=expr(value), body=self.stmt(body, inner, self._bound(values, var, value)))
-            case Alloc(body=body):
-                return replace(stmt, body=self.stmt(body, known, values))
             case Block() as block:
                 return self._block(block, known, values)
             case _:

@@ -56,6 +56,7 @@ from ir.traverse import (
     has_loads,
     is_const,
     loads,
+    rebuilt,
     stmt_children,
     stmt_exprs,
     stores_in,
@@ -131,10 +132,6 @@ class _Visitor:
 
     def visit(self, stmt: Stmt) -> Stmt:
         match stmt:
-            case Store(indices=indices, value=value):
-                return replace(stmt, indices=tuple(map(self._expr, indices)), value=self._expr(value))
-            case Evaluate(value=value):
-                return replace(stmt, value=self._expr(value))
             case For(var=var, start=start, extent=extent, body=body):
                 runs = pb.loop_domain(var, start, extent)
                 bounds = self._expr(start), self._expr(extent)
@@ -146,12 +143,8 @@ class _Visitor:
                 holds = pb.condition(cond)
                 arms = self._under(holds, yes), self._under(holds.negated(), no)
                 return replace(stmt, cond=self._expr(cond), then=arms[0], other=arms[1])
-            case Let(value=value, body=body):
-                return replace(stmt, value=self._expr(value), body=self.visit(body))
-            case Seq(stmts=stmts):
-                return seq(*map(self.visit, stmts))
-            case Alloc(body=body):
-                return replace(stmt, body=self.visit(body))
+            case Store() | Evaluate() | Let() | Seq() | Alloc():
+                return rebuilt(stmt, self._expr, self.visit)
             case Block(body=body, predicate=predicate):
                 return replace(stmt, body=self._under(pb.condition(predicate), body))
             case _:
