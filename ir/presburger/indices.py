@@ -19,7 +19,6 @@ from ir.nodes import (
     Block,
     Const,
     Expr,
-    For,
     If,
     Stmt,
     Unary,
@@ -27,7 +26,7 @@ from ir.nodes import (
     const,
 )
 from ir.presburger import sets as pb
-from ir.presburger.facts import proven
+from ir.presburger.facts import learned, proven
 from ir.traverse import children, free_vars, has_loads, map_stmt, rebuilt, with_children
 
 
@@ -53,16 +52,15 @@ class Tidy(Struct, frozen=True):
     def statement(self, stmt: Stmt, known: isl.Set) -> Stmt:
         """`stmt` with its expressions tidied and proven conditions decided; `known` holds where it stands."""
         match stmt:
-            case For() as loop:
-                inside = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
-                start, extent = self.expr(loop.start, known), self.expr(loop.extent, known)
-                return replace(loop, start=start, extent=extent, body=self.statement(loop.body, inside))
             case If() as branch:
                 return self._branch(branch, known)
             case Block() if stmt.axes or stmt.init is not None:
                 return map_stmt(stmt, lambda e: self.expr(e, known))
             case _:
-                return rebuilt(stmt, lambda e: self.expr(e, known), lambda s: self.statement(s, known))
+                return rebuilt(stmt, lambda e: self.expr(e, known), lambda s: self._part(stmt, s, known))
+
+    def _part(self, stmt: Stmt, part: Stmt, known: isl.Set) -> Stmt:
+        return self.statement(part, known.intersect(learned(stmt, part)))
 
     def _branch(self, branch: If, known: isl.Set) -> Stmt:
         cond = self.condition(branch.cond, known)
