@@ -25,7 +25,6 @@ from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.explain.decisions import Decision, decisions_of
 from egraph_rules.explain.derivation import Step, Trace, derive, legs
 from egraph_rules.explain.graphs import graphs_of
-from egraph_rules.rules.merging import rerolled, rerolled_sums
 from egraph_rules.rules.registry import active_rules, kept_rules, named
 from egraph_rules.search.blocks import Inside, find_block
 from egraph_rules.search.encode import Expander
@@ -566,7 +565,7 @@ class _Session(Struct, dict=True):
             if any(r.instruction is not None for r in search.rules):
                 targets.append((self._free_calls(), search.called))
             ways = [(Prices(target), store) for target, store in targets]
-            if any(self.expander.matches[r.name] for r in (rerolled, rerolled_sums)):
+            if any(self.expander.matches[r.name] for r in search.rules if r.rolls):
                 ways.append((Prices(search.target, registers=True), search.compact))
             for prices, store in ways:
                 for choice in extractor.priced(prices).choices(classes[self.roots[0]]):

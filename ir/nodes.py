@@ -45,7 +45,7 @@ UnaryOp = Literal["neg", "not", "bitnot", "abs", BitCount, FloatFunction, Roundi
 LoopKind = Literal["serial", "parallel", "vectorized", "unroll"]
 IterKind = Literal["spatial", "reduce", "opaque"]
 
-COMPARE_OPS: tuple[str, ...] = get_args(Compare)
+COMPARE_OPS: tuple[Compare, ...] = get_args(Compare)
 LOGICAL_OPS: tuple[str, ...] = get_args(Logical)
 MIRRORED: dict[str, Compare] = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 NEGATED: dict[str, Compare] = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}

@@ -15,12 +15,13 @@ from msgspec import Struct
 from ir.arith import Scalar
 from ir.dtypes import DType, Kind, float_max
 from ir.floats import Floats
-from ir.nodes import FLOAT_FUNCTIONS, Binary, BinaryOp, Expr, FloatBinary, const
+from ir.nodes import FLOAT_FUNCTIONS, Binary, BinaryOp, Compare, Expr, FloatBinary, const
 
 Named = Literal["zero", "one", "false", "true", "ones", "least", "greatest", "lowest", "highest"]
 OWN: tuple[Named, ...] = ("ones", "least", "greatest")  # numbers that differ from dtype to dtype
 Role = Literal["neutral", "absorbing"]
 Side = Literal["left", "right"]
+ORDER_OPS: tuple[Compare, ...] = ("lt", "le", "gt", "ge")
 _BOTH: tuple[Side, ...] = ("right", "left")
 _RIGHT: tuple[Side, ...] = ("right",)
 _LEFT: tuple[Side, ...] = ("left",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, assert_never, cast
 
@@ -294,29 +294,39 @@ def map_stmt(
     def go(s: Stmt) -> Stmt:
         return map_stmt(s, on_expr, on_stmt, on_buffer)
 
+    return on_stmt(rebuilt(stmt, on_expr, go, on_buffer))
+
+
+def rebuilt(
+    stmt: Stmt,
+    on_expr: Callable[[Expr], Expr],
+    go: Callable[[Stmt], Stmt],
+    on_buffer: Callable[[Buffer], Buffer] = lambda b: b,
+) -> Stmt:
+    """A statement with all that it holds directly changed: expressions, the statements in it, and buffers."""
     match cast(WrittenStmt, stmt):
         case Store() as s:
-            new: Stmt = replace(
+            return replace(
                 s, buffer=on_buffer(s.buffer), indices=tuple(on_expr(i) for i in s.indices), value=on_expr(s.value)
             )
         case Seq() as s:
-            new = seq(*(go(c) for c in s.stmts), span=s.span)
+            return seq(*(go(c) for c in s.stmts), span=s.span)
         case If() as s:
-            new = replace(s, cond=on_expr(s.cond), then=go(s.then), other=go(s.other))
+            return replace(s, cond=on_expr(s.cond), then=go(s.then), other=go(s.other))
         case For() as s:
-            new = replace(s, start=on_expr(s.start), extent=on_expr(s.extent), body=go(s.body))
+            return replace(s, start=on_expr(s.start), extent=on_expr(s.extent), body=go(s.body))
         case Let() as s:
-            new = replace(s, value=on_expr(s.value), body=go(s.body))
+            return replace(s, value=on_expr(s.value), body=go(s.body))
         case Alloc() as s:
-            new = replace(s, buffer=on_buffer(s.buffer), body=go(s.body))
+            return replace(s, buffer=on_buffer(s.buffer), body=go(s.body))
         case Assume() as s:
-            new = replace(s, cond=on_expr(s.cond))
+            return replace(s, cond=on_expr(s.cond))
         case Assert() as s:
-            new = replace(s, cond=on_expr(s.cond))
+            return replace(s, cond=on_expr(s.cond))
         case Evaluate() as s:
-            new = replace(s, value=on_expr(s.value))
+            return replace(s, value=on_expr(s.value))
         case Block() as s:
-            new = replace(
+            return replace(
                 s,
                 axes=tuple(
                     IterVar(a.var, a.kind, on_expr(a.start), on_expr(a.extent), on_expr(a.value)) for a in s.axes
@@ -328,7 +338,7 @@ def map_stmt(
                 writes=_map_regions(s.writes, on_expr, on_buffer),
             )
         case CallStmt() as s:
-            new = replace(
+            return replace(
                 s,
                 args=tuple(
                     _map_section(a, on_expr, on_buffer) if isinstance(a, Section) else on_expr(a) for a in s.args
@@ -336,7 +346,6 @@ def map_stmt(
             )
         case other:
             assert_never(other)
-    return on_stmt(new)
 
 
 def with_buffers(
@@ -377,6 +386,27 @@ def substitute_expr(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
 def substitute(stmt: Stmt, values: Mapping[Var, Expr]) -> Stmt:
     """Replace variables in a statement. The values must not mention names that the statement binds."""
     return map_stmt(stmt, lambda e: substitute_expr(e, values)) if values else stmt
+
+
+def without_names(stmt: Stmt, put: Callable[[Expr], bool] = lambda _: True) -> Stmt:
+    """A statement with values in place of the names in it that are bound to them, as far as they may be `put` there."""
+    return map_stmt(stmt, on_stmt=lambda s: _put_in(s) if isinstance(s, Let) and put(s.value) else s)
+
+
+def without_outer_names(stmt: Stmt, put: Callable[[Expr], bool]) -> Stmt:
+    """A statement with values in place of the names around it, as far as they may be `put` there."""
+    while isinstance(stmt, Let) and put(stmt.value):
+        stmt = _put_in(stmt)
+    return stmt
+
+
+def _put_in(let: Let) -> Stmt:
+    return substitute(let.body, {let.var: let.value})
+
+
+def all_same(left: Sequence[Expr], right: Sequence[Expr]) -> bool:
+    """Whether expressions are as many as others, and the same one by one."""
+    return len(left) == len(right) and all(map(Expr.same, left, right))
 
 
 def free_vars(*exprs: Expr) -> set[Var]:

@@ -206,6 +206,7 @@ def rewrite(
     speculates: bool = False,
     cuts: bool = False,
     joins: bool = False,
+    rolls: bool = False,
 ) -> Callable[[Proposal], Rule]:
     """Make a `Rule` of a function from a statement and its place to equal statements.
 
@@ -216,7 +217,9 @@ def rewrite(
     One that `cuts` makes several loops of one, each with facts of its own, so that alternatives multiply: it is asked
     about the best program that the others have found. One that `joins` makes one loop of several, which is as much to
     look at as they were: where known contents have yielded to permissions it is asked in the search after, about what
-    has come of that. `floats` are the freedoms that it takes.
+    has come of that. One that `rolls` makes a loop of what was written out: each of its iterations stores, where one
+    store had been, so that programs are chosen too as if sums were kept in registers. `floats` are the freedoms that it
+    takes.
 
     Raises:
         RuleError: no reason is given.
@@ -226,7 +229,7 @@ def rewrite(
         name = name_of(function, family, because)
         return Rule(
             name, law, because, floats, "", propose=function,
-            settles=settles, speculates=speculates, cuts=cuts, joins=joins,
+            settles=settles, speculates=speculates, cuts=cuts, joins=joins, rolls=rolls,
         )  # fmt: skip
 
     return build

@@ -121,9 +121,9 @@ class Rule(Shown, Struct, frozen=True):
     functions of rules written as in `egraph_rules.authoring.proposal`, which run in Python. Statements that a rule
     `settles` are worse than what it makes of them in any program: nothing else is tried on them. One that `speculates`
     changes arms of a branch for where they do not run; one that `cuts` makes several loops of one; one that `joins`
-    makes one loop of several. One of an `instruction` looks at whole nests: it may apply to what a search leaves of
-    one, as without its guards, where it did not before. `terms` are the two sides of a rule over tensor terms, which
-    lowering uses and no search.
+    makes one loop of several; one that `rolls` makes a loop of what was written out. One of an `instruction` looks at
+    whole nests: it may apply to what a search leaves of one, as without its guards, where it did not before. `terms`
+    are the two sides of a rule over tensor terms, which lowering uses and no search.
     """
 
     name: str
@@ -144,6 +144,7 @@ class Rule(Shown, Struct, frozen=True):
     speculates: bool = False
     cuts: bool = False
     joins: bool = False
+    rolls: bool = False
     instruction: PrimFunc | None = None
     terms: TensorTerms | None = None
 

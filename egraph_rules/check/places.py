@@ -15,6 +15,8 @@ from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
+from egraph_rules.search.blocks import places_inside
+from egraph_rules.search.extract import Place
 from egraph_rules.search.numbering import Numbering, Part
 from ir.analysis.effects import EffectAnalysis
 from ir.nodes import (
@@ -38,11 +40,10 @@ from ir.nodes import (
     Stmt,
     Store,
     Var,
-    seq,
 )
 from ir.presburger.facts import entry_facts
 from ir.testing.refinement import REACHED
-from ir.traverse import all_exprs, children, map_stmt, substitute_expr, with_children
+from ir.traverse import all_exprs, children, map_stmt, rebuilt, substitute_expr, with_children
 
 Path = tuple[int, ...]
 
@@ -138,34 +139,15 @@ class _Walker(Struct):
         if self.rule.propose_expr is not None:
             for new, way in self._with_exprs(part.stmt, facts):
                 yield (), new, way
-        for k, (child, inside, dead) in enumerate(self._inside(part, facts, permissions)):
-            for path, new, way in self.proposals(child, inside, dead):
+        inside = places_inside(part, Place(facts, part.number, permissions), self.contexts)
+        for k, (child, at) in enumerate(zip(part.parts, inside, strict=True)):
+            for path, new, way in self.proposals(child, at.facts, at.permissions):
                 yield (k, *path), new, way
 
     def _here(self, facts: int, permissions: int) -> Here:
         if self.answers is None:
             return Here(self.contexts, facts, permissions)
         return _Asked(self.contexts, facts, permissions, self.answers)
-
-    def _inside(self, part: Part, facts: int, permissions: int) -> list[tuple[Part, int, int]]:
-        contexts = self.contexts
-        match part.stmt:
-            case Seq(stmts=(first, second)):
-                between, dead = contexts.sequence(facts, permissions, first, second)
-                inner = ((facts, dead), (between, permissions))
-            case If(cond=cond):
-                inner = tuple((contexts.assume(facts, cond, truth), permissions) for truth in (True, False))
-            case For() as loop:
-                inner = (contexts.loop(facts, permissions, loop),)
-            case Let() as let:
-                inner = ((contexts.let(facts, let), permissions),)
-            case Alloc() as alloc:
-                inner = (contexts.alloc(facts, permissions, alloc),)
-            case Block():
-                inner = ((facts, permissions),)
-            case _:
-                inner = ()
-        return [(child, *context) for child, context in zip(part.parts, inner, strict=True)]
 
     # Expressions -----------------------------------------------------------------------------------------------------
 
@@ -269,11 +251,5 @@ def _named(stmt: Stmt, names: dict[Var, Expr], depth: int) -> Stmt:
                 return Let(new, substitute_expr(stmt.value, names), inner)
             start, extent = substitute_expr(stmt.start, names), substitute_expr(stmt.extent, names)
             return For(new, start, extent, inner, stmt.kind, stmt.annotations)
-        case Seq(stmts=stmts):
-            return seq(*(_named(s, names, depth) for s in stmts))
-        case If(cond=cond, then=yes, other=no):
-            return If(substitute_expr(cond, names), _named(yes, names, depth), _named(no, names, depth))
-        case Alloc(body=body) | Block(body=body):
-            return replace(stmt, body=_named(body, names, depth))
         case _:
-            return map_stmt(stmt, lambda e: substitute_expr(e, names))
+            return rebuilt(stmt, lambda e: substitute_expr(e, names), lambda s: _named(s, names, depth))

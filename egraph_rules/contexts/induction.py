@@ -31,12 +31,11 @@ from ir.traverse import (
     free_vars,
     has_kind,
     loads,
-    map_stmt,
     stmt_children,
     stores_in,
-    substitute,
     substitute_expr,
     walk,
+    without_names,
 )
 
 if TYPE_CHECKING:
@@ -118,9 +117,7 @@ def _gates(store: Store, f: Facts) -> Iterator[Expr]:
 
 def _without_names(stmt: Stmt) -> Stmt:
     """A statement with what names are bound to in their place, to look for what may be asked."""
-    if not has_kind(stmt, Let):
-        return stmt
-    return map_stmt(stmt, on_stmt=lambda s: substitute(s.body, {s.var: s.value}) if isinstance(s, Let) else s)
+    return without_names(stmt) if has_kind(stmt, Let) else stmt
 
 
 def _parts(stmt: Stmt, buffer: Buffer, region: isl.Set, f: Facts, names: tuple[str, ...] = ()) -> Iterator[isl.Set]:

@@ -19,6 +19,7 @@ from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import Contexts
 from egraph_rules.explain.chains import KNOWN, Link, chain
 from egraph_rules.explain.decisions import evidence
+from egraph_rules.search.blocks import places_inside
 from egraph_rules.search.erase import count_erased, erase
 from egraph_rules.search.extract import Choice, ClassId, Extractor, Place, Rebuilder, branch
 from egraph_rules.search.filling import LAW, RULE
@@ -339,26 +340,6 @@ def is_node(choice: Choice, part: Part, at: Place, contexts: Contexts, classes: 
             return choice.payload[0] == cast(Store, part.stmt).buffer
         case _:
             return [classes.get(p) for p in places_inside(part, at, contexts)] == [c.origin for c in choice.parts]
-
-
-def places_inside(part: Part, at: Place, contexts: Contexts) -> list[Place]:
-    """The contexts of a statement's parts."""
-    f, d = at.facts, at.permissions
-    match part.stmt:
-        case Seq(stmts=(_, _)):
-            between, dead = contexts.sequence(f, d, part.parts[0].stmt, part.parts[1].stmt)
-            inner = [(f, dead), (between, d)]
-        case If(cond=cond):
-            inner = [(contexts.assume(f, cond, True), d), (contexts.assume(f, cond, False), d)]
-        case For() as loop:
-            inner = [contexts.loop(f, d, loop)]
-        case Let() as let:
-            inner = [(contexts.let(f, let), d)]
-        case Alloc() as alloc:
-            inner = [contexts.alloc(f, d, alloc)]
-        case _:
-            inner = [(f, d)] * len(part.parts)
-    return [Place(g, p.number, e) for p, (g, e) in zip(part.parts, inner, strict=True)]
 
 
 def printed_names(part: Part, env: Names) -> Names:

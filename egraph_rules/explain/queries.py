@@ -17,9 +17,10 @@ from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
 from egraph_rules.contexts.safety import doubts
 from egraph_rules.engine.sexpr import SExpr, parse_sexprs
 from egraph_rules.explain.asking import Wish
-from egraph_rules.explain.derivation import KINDS, Trace, places_inside
+from egraph_rules.explain.derivation import KINDS, Trace
 from egraph_rules.explain.sites import Site
 from egraph_rules.explain.suggestions import differing, disagreeing
+from egraph_rules.search.blocks import places_inside
 from egraph_rules.search.extract import ClassId, Place
 from egraph_rules.search.numbering import Part
 from ir.analysis.conditions import negate

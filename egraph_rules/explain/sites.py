@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from egraph_rules.contexts.context import IMPOSSIBLE
-from egraph_rules.explain.derivation import Names, Trace, line, places_inside, printed, printed_names
+from egraph_rules.explain.derivation import Names, Trace, line, printed, printed_names
+from egraph_rules.search.blocks import places_inside
 from egraph_rules.search.extract import Place
 from ir.nodes import Assume, Expr, Seq, Stmt, seq
 from ir.printing.printer import to_script

@@ -11,7 +11,7 @@ from ir.arith import ArithmeticFault, binary_function, unary_function
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, If, Load, PrimFunc, Select, Store, Unary, const
 from ir.operators import combines, neutral, special
-from ir.traverse import children, reads, stmt_exprs, stores_in, walk, walk_expr, with_children
+from ir.traverse import all_same, children, reads, stmt_exprs, stores_in, walk, walk_expr, with_children
 
 _MOST = 4  # values of one buffer
 _ROUNDS = 4  # of following them from buffer to buffer
@@ -102,10 +102,10 @@ def reduction_steps(store: Store) -> Iterator[tuple[str, Expr]]:
     """The operators by which a store continues what is there, each with what it takes in."""
     match store.value:
         case Binary(op=op, lhs=Load(buffer=buffer, indices=indices), rhs=term) if combines(op, term.dtype):
-            if buffer == store.buffer and all(a.same(b) for a, b in zip(indices, store.indices, strict=True)):
+            if buffer == store.buffer and all_same(indices, store.indices):
                 yield op, term
         case Binary(op=op, lhs=term, rhs=Load(buffer=buffer, indices=indices)) if combines(op, term.dtype):
-            if buffer == store.buffer and all(a.same(b) for a, b in zip(indices, store.indices, strict=True)):
+            if buffer == store.buffer and all_same(indices, store.indices):
                 yield op, term
         case _:
             pass

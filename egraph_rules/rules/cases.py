@@ -38,6 +38,7 @@ from ir.nodes import (
 )
 from ir.presburger import readback
 from ir.presburger import sets as pb
+from ir.transform.branches.if_convert import one_store
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -330,13 +331,9 @@ _MAX_CONJUNCTS = 4  # nested branches are all combinations of what may go
 def selected(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """One store of a selection for two stores of one element (if-conversion)."""
     del here
-    match stmt:
-        case If(cond=cond, then=Store() as yes, other=Store() as no) if yes.buffer == no.buffer:
-            permits = isinstance(yes.value, Undef) or isinstance(no.value, Undef)
-            if not permits and all(a.same(b) for a, b in zip(yes.indices, no.indices, strict=True)):
-                yield replace(yes, value=Select(cond, yes.value, no.value))
-        case _:
-            pass
+    found = one_store(stmt) if isinstance(stmt, If) else None
+    if found is not None:
+        yield found
 
 
 @rewrite(

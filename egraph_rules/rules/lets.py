@@ -46,13 +46,14 @@ from ir.traverse import (
     children,
     free_vars,
     is_fixed,
-    map_stmt,
     node_count,
+    rebuilt,
     stmt_children,
     stmt_exprs,
     substitute,
     walk,
     walk_expr,
+    without_names,
 )
 from ir.traverse import with_children as with_operands
 
@@ -103,10 +104,10 @@ def common(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
     A whole nest is done at once, each expression being bound as far out as its variables allow.
     """
-    for nest, rebuilt in roots(stmt, here):
+    for nest, around in roots(stmt, here):
         new = shared(nest, here)
         if new is not nest:
-            yield rebuilt(new)
+            yield around(new)
 
 
 LET_RULES = (inline, inline_index, unused, common)
@@ -357,11 +358,7 @@ def renamed(stmt: Stmt, old: Expr, new: Var) -> Stmt:
 
 def without_aliases(stmt: Stmt) -> Stmt:
     """A statement without second names for variables."""
-
-    def inner(s: Stmt) -> Stmt:
-        return substitute(s.body, {s.var: s.value}) if isinstance(s, Let) and isinstance(s.value, Var) else s
-
-    return map_stmt(stmt, on_stmt=inner)
+    return without_names(stmt, lambda value: isinstance(value, Var))
 
 
 def map_exprs(stmt: Stmt, fn: Callable[[Expr], Expr]) -> Stmt:
@@ -371,19 +368,9 @@ def map_exprs(stmt: Stmt, fn: Callable[[Expr], Expr]) -> Stmt:
         return map_exprs(inner, fn)
 
     match stmt:
-        case Store(indices=indices, value=value):
-            return replace(stmt, indices=tuple(map(fn, indices)), value=fn(value))
-        case If(cond=cond, then=yes, other=no):
-            return replace(stmt, cond=fn(cond), then=go(yes), other=go(no))
-        case For(start=start, extent=extent, body=body):
-            return replace(stmt, start=fn(start), extent=fn(extent), body=go(body))
-        case Let(value=value, body=body):
-            return replace(stmt, value=fn(value), body=go(body))
-        case Evaluate(value=value):
-            return replace(stmt, value=fn(value))
-        case Seq(stmts=stmts):
-            return seq(*map(go, stmts))
-        case Alloc(body=body) | Block(body=body):
+        case Assume() | Assert():
+            return stmt
+        case Block(body=body):
             return replace(stmt, body=go(body))
         case _:
-            return stmt
+            return rebuilt(stmt, fn, go)

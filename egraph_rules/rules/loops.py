@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from itertools import pairwise
 from typing import assert_never, cast
 
 import islpy as isl
@@ -46,8 +45,11 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.program.calls import minus, of_dtype, plus
 from ir.program.edit import nest
+from ir.transform.loops.index_set_split import cut_around
+from ir.transform.loops.ranges import MAX_PIECES, Bounds, least_range, strided_range
 from ir.traverse import (
     all_exprs,
+    all_same,
     always_evaluated,
     buffers_accessed,
     buffers_read,
@@ -61,9 +63,6 @@ from ir.traverse import (
     walk_expr,
 )
 
-Bounds = tuple[Expr, Expr]  # a start and an extent
-
-_MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save
 _MAX_CHOICES = 3  # loops of a nest that are shortened one by one: each makes twice as many programs
 
 
@@ -150,49 +149,12 @@ def _gap(loop: For, here: Here) -> Sequence[Bounds] | None:
         places, body = places.intersect(pb.loop_domain(body.var, body.start, body.extent).may), body.body
     idle = pb.forget(places.subtract(_useful(body)), inner)
     scope = here.names(loop)
-    bounds = cut_around(idle, inside, loop.var, scope, here)
+    bounds = cut_around(idle, inside, loop.var, scope, here.domain)
     if bounds is None or len(bounds) < 3:
         return None
     most, count = folded(bounds[1][1]), folded(loop.extent)
     some = isinstance(most, Const) and isinstance(count, Const) and 2 * most.value < count.value
     return None if some else bounds
-
-
-def cut_around(
-    region: isl.Set, inside: isl.Set, var: Var, scope: Mapping[str, Expr], here: Here
-) -> Sequence[Bounds] | None:
-    """Starts and extents of what of a loop is before, in and after a region of its iterations (those `inside`); None
-    where that is no interval, or nothing or all of them. `scope` has what bounds may mention."""
-    if region.is_empty() or inside.is_subset(region):
-        return None
-    if not here.domain.is_subset(pb.forget(region, (var.name,))):
-        return None  # in some states there is no such iteration, so that the parts have no bounds
-    low, high = ends(region, var.name)
-    first, last = ends(inside, var.name)
-    if low is None or high is None or first is None or last is None:
-        return None
-    at = pb.symbol(var.name)
-    if not inside.intersect(at.ge_set(low)).intersect(at.le_set(high)).is_subset(region):
-        return None
-    cuts = [first, low, high.add(pb.number(1)), last.add(pb.number(1))]
-    if any(c.coalesce().n_piece() > 1 for c in cuts):
-        return None
-    parts: list[Bounds] = []
-    for begin, end in pairwise(cuts):
-        count = end.sub(begin)
-        if not here.domain.is_subset(count.eq_set(pb.number(0))):
-            bounds = (readback.expression(f.coalesce(), scope, here.domain) for f in (begin, count))
-            start, extent = (of_dtype(e, var.dtype) for e in bounds)
-            parts.append((start, extent))
-    return parts
-
-
-def ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | None]:
-    """The least and the greatest value of a variable, as functions of the others."""
-    line = pb.line(region, name)
-    if line is None:
-        return None, None
-    return readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
 
 
 @rewrite(
@@ -276,7 +238,7 @@ def _only(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
     if line is None or line.is_empty():
         return None
     first, last = (readback.coordinate(line, 0, upper=upper) for upper in (False, True))
-    if first is None or last is None or not first.is_equal(last) or first.n_piece() > _MAX_PIECES:
+    if first is None or last is None or not first.is_equal(last) or first.n_piece() > MAX_PIECES:
         return None
     when = readback.condition(line.params(), scope, here.domain)
     return when, of_dtype(readback.expression(first.coalesce(), scope, line.params()), loop.var.dtype)
@@ -290,8 +252,12 @@ def _shortened(loop: For, here: Here, iterations: Callable[[], isl.Set]) -> Iter
     if pb.within_budget(found.is_empty, False):
         yield SKIP
         return
-    strided = pb.within_budget(lambda: _strided(loop, found), None)
-    new = pb.within_budget(lambda: least_range(loop, here, found), None) if strided is None else None
+    strided = pb.within_budget(lambda: strided_range(loop, found), None)
+    new = (
+        pb.within_budget(lambda: least_range(loop, found, here.names(loop), here.domain), None)
+        if strided is None
+        else None
+    )
     if strided is not None:
         yield strided
     elif new is not None and (not new[0].same(loop.start) or not new[1].same(loop.extent)) and _pays(loop, *new):
@@ -303,28 +269,6 @@ def _pays(loop: For, start: Expr, extent: Expr) -> bool:
     plain = not any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for e in walk_expr(start))
     count, was = folded(extent), folded(loop.extent)
     return plain or not (isinstance(count, Const) and isinstance(was, Const)) or 4 * count.value <= 3 * was.value
-
-
-def _strided(loop: For, useful: isl.Set) -> For | None:
-    """The loop over useful iterations that are `k * i + a` for numbers a and k > 1; None if they are not.
-
-    Which of these there are may hang on variables further out, as long as the range of the loop does not.
-    """
-    line = pb.line(useful, loop.var.name)
-    if line is None or not isinstance(loop.start, Const) or not isinstance(loop.extent, Const):
-        return None
-    step = line.get_stride(0).to_python()
-    if step < 2:
-        return None
-    first, last = (end.to_python() for end in (line.dim_min_val(0), line.dim_max_val(0)))
-    if not line.is_subset(isl.Set(f"{{ [i] : (i - {first}) mod {step} = 0 }}")):
-        return None
-    var, dtype = loop.var, loop.var.dtype
-    place = Binary("mul", var, const(step, dtype))
-    place = Binary("add", place, const(first, dtype)) if first else place
-    body = substitute(loop.body, {var: place})
-    count = const((last - first) // step + 1, dtype)
-    return For(var, const(0, dtype), count, body, loop.kind, loop.annotations, loop.span)
 
 
 def _is_guarded(stmt: Stmt) -> bool:
@@ -408,36 +352,6 @@ def _adding(stmt: Stmt, here: Here) -> isl.Set:
             return found
         case _:
             return pb.always()
-
-
-def least_range(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
-    """Start and extent of the least range that contains the useful iterations; None if they are no better."""
-    line = pb.line(useful, loop.var.name)
-    if line is None:
-        return None
-    low, high = readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
-    was = pb.affine(loop.start), pb.affine(loop.extent)
-    if low is None or high is None or was[0] is None or was[1] is None:
-        return None
-    extent = high.sub(low).add(pb.number(1))
-    outer = here.domain
-    nothing = outer.subtract(line.params())
-    if not nothing.is_empty():  # no iteration at all, for some values of variables further out
-        low, extent = _everywhere(low), _everywhere(extent)
-        if low is None or extent is None or not nothing.is_subset(extent.le_set(pb.number(0))):
-            return None
-    same = low.eq_set(was[0]).intersect(extent.eq_set(was[1]))
-    if outer.is_subset(same) or max(low.n_piece(), extent.n_piece()) > _MAX_PIECES:
-        return None
-    scope = here.names(loop)
-    first, count = (readback.expression(f.coalesce(), scope, outer) for f in (low, extent))
-    return of_dtype(first, loop.var.dtype), of_dtype(count, loop.var.dtype)
-
-
-def _everywhere(function: isl.PwAff) -> isl.PwAff | None:
-    """A function of one piece, also where it was not defined."""
-    pieces = function.coalesce().get_pieces()
-    return isl.PwAff.from_aff(pieces[0][1]) if len(pieces) == 1 else None
 
 
 @rewrite(
@@ -537,7 +451,7 @@ class _Choice(Struct, frozen=True):
 def _choice(stmt: Stmt) -> _Choice | None:
     match stmt:
         case If(cond=cond, then=Store() as yes, other=Store() as no) if yes.buffer == no.buffer:
-            same = all(a.same(b) for a, b in zip(yes.indices, no.indices, strict=True))
+            same = all_same(yes.indices, no.indices)
         case Store(value=Select(cond=cond, then=a, other=b)):
             yes, no, same = replace(stmt, value=a), replace(stmt, value=b), True
         case _:

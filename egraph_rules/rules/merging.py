@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.cost.prices import accumulates
 from egraph_rules.rules.cases import joined
-from egraph_rules.rules.loops import ends
 from egraph_rules.rules.splitting import stays_within, tidied
 from ir.analysis.contents import reads
 from ir.analysis.effects import Effects, Regions, clash, meeting
@@ -53,6 +52,8 @@ from ir.presburger import sets as pb
 from ir.presburger.polynomials import polynomial, summed, written
 from ir.program.calls import minus, of_dtype
 from ir.program.edit import nest, plus
+from ir.transform.loops.coalesce import digits_of
+from ir.transform.loops.ranges import ends
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -64,6 +65,7 @@ from ir.traverse import (
     is_const,
     map_stmt,
     operands_of,
+    rebuilt,
     seq,
     stmt_exprs,
     stores_in,
@@ -72,6 +74,7 @@ from ir.traverse import (
     walk,
     walk_expr,
     with_children,
+    without_outer_names,
 )
 
 
@@ -411,7 +414,7 @@ def _in_order(old: Stmt, new: For, outer: For, inner: For, count: int, here: Her
     """Whether iterations that depend on each other keep their order when two loops of a nest become one."""
     position = Var(fresh(new.var.name, {loop.var.name for loop in _nest(old)}), new.var.dtype)
     size = const(count, position.dtype)
-    parts = {outer.var: Binary("floordiv", position, size), inner.var: Binary("floormod", position, size)}
+    parts = dict(zip((outer.var, inner.var), digits_of(position, (size,)), strict=True))
     return check_order(old, _renamed(new, position), parts, here.domain, reassociate=False) is None
 
 
@@ -419,6 +422,7 @@ def _in_order(old: Stmt, new: For, outer: For, inner: For, count: int, here: Her
     law="for i in n: (s(k * i); s(k * i + 1); ...)  =  for i in k * n: s(i)",
     because="the same statements run in the same order",
     family="loops",
+    rolls=True,
 )
 def rerolled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Undo the unrolling of a loop (loop rerolling): statements that differ by how far they are from a multiple."""
@@ -437,6 +441,7 @@ def rerolled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     because="the same terms are added in another order",
     family="loops",
     floats=Floats.REASSOCIATE,
+    rolls=True,
 )
 def rerolled_sums(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Undo the unrolling of a loop over the terms of a sum, of which each iteration adds several at once."""
@@ -515,14 +520,8 @@ class _Joined:
                 return replace(stmt, buffer=self.first.buffer, indices=self.first.indices, value=added)
             case Alloc(body=body) | Block(body=body) if not any(map(self._reads, stmt_exprs(stmt))):
                 return replace(stmt, body=self._inside(body))
-            case For(body=body, start=start, extent=extent):
-                return replace(stmt, start=self._expr(start), extent=self._expr(extent), body=self._inside(body))
-            case If(cond=cond, then=then, other=other):
-                return replace(stmt, cond=self._expr(cond), then=self._inside(then), other=self._inside(other))
-            case Let(value=value, body=body):
-                return replace(stmt, value=self._expr(value), body=self._inside(body))
-            case Store(indices=indices, value=value):
-                return replace(stmt, indices=tuple(map(self._expr, indices)), value=self._expr(value))
+            case For() | If() | Let() | Store():
+                return rebuilt(stmt, self._expr, self._inside)
             case _:
                 if any(map(self._reads, all_exprs(stmt))):
                     raise _OtherwiseError
@@ -586,9 +585,7 @@ def _rolled(loop: For, groups: Sequence[Stmt], here: Here) -> Iterator[Stmt]:
 
 def _without_names(stmt: Stmt) -> Stmt:
     """A statement with what names in it stand for, but for those of what is read."""
-    while isinstance(stmt, Let) and not has_loads(stmt.value):
-        stmt = substitute(stmt.body, {stmt.var: stmt.value})
-    return stmt
+    return without_outer_names(stmt, lambda value: not has_loads(value))
 
 
 class _NoMultipleError(Exception):
@@ -659,7 +656,7 @@ def _coalesced(outer: For, inner: For, body: Stmt, count: int, here: Here) -> Fo
     if not _counts_within(dtype, extent, here):
         return None
     place = here.at(here.domain.intersect(pb.loop_domain(position, loop.start, extent).may))
-    parts = {outer.var: Binary("floordiv", position, size), inner.var: Binary("floormod", position, size)}
+    parts = dict(zip((outer.var, inner.var), digits_of(position, (size,)), strict=True))
     body = tidied(substitute(body, parts), {position}, place)
     divided = any(
         isinstance(e, Binary) and e.op in ("floordiv", "floormod") and position in free_vars(e)

@@ -32,6 +32,7 @@ from ir.nodes import (
 )
 from ir.presburger import readback
 from ir.presburger import sets as pb
+from ir.presburger.facts import range_of
 from ir.traverse import free_vars, has_loads, map_expr, walk_expr
 
 
@@ -156,7 +157,7 @@ def _cases(expr: Expr, here: Here) -> tuple[Expr, Expr, Expr] | None:
         case Select(cond=cond, then=a, other=b):
             return cond, a, b
         case Binary(op="floormod", lhs=a, rhs=Const(value=n) as size) if a.dtype.is_signed and n > 0:
-            first, last = _range_of(Binary("floordiv", a, size), here)
+            first, last = range_of(Binary("floordiv", a, size), here.domain)
             if first is None or last is None or last != first + 1:
                 return None
             less, more = (Binary("sub", a, const(q * int(n), a.dtype)) for q in (first, last))
@@ -177,19 +178,6 @@ def _of_one_wrap(dividend: Expr, size: Expr, here: Here) -> tuple[Expr, Expr, Ex
     if here.truth(within) and here.truth(Binary("ge", more, zero)):
         return Binary("ge", dividend, zero), dividend, more
     return None
-
-
-def _range_of(expr: Expr, here: Here) -> tuple[int | None, int | None]:
-    """The least and the greatest value of an index; None where sets do not tell."""
-
-    def question() -> tuple[int | None, int | None]:
-        value = pb.affine(expr)
-        if value is None:
-            return None, None
-        values = here.domain.intersect(value.eq_set(pb.symbol("?")))
-        return pb.bounds(pb.forget(values, {*pb.dimensions(values)} - {"?"}))
-
-    return pb.within_budget(question, (None, None))
 
 
 def _put(index: Expr, part: Expr, new: Expr, here: Here | None) -> Expr:

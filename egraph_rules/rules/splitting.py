@@ -16,7 +16,6 @@ from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from egraph_rules.rules.affine import affine_form
-from egraph_rules.rules.loops import Bounds, cut_around, ends
 from ir.analysis.legality import carried
 from ir.dtypes import DType
 from ir.nodes import (
@@ -47,6 +46,8 @@ from ir.printing.intervals import stop_of
 from ir.program.calls import of_dtype
 from ir.program.edit import plus
 from ir.program.edit import with_children as with_parts
+from ir.transform.loops.index_set_split import cut_around
+from ir.transform.loops.ranges import Bounds, ends
 from ir.transform.loops.unroll import copies, iterations
 from ir.transform.loops.window import in_windows, window
 from ir.traverse import (
@@ -504,7 +505,7 @@ def _split(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Sequence
     fails = pb.forget(places.subtract(holds.must), [f.var.name for f in around])
     true = inside.subtract(fails)
     scope: dict[str, Expr] = {v.name: v for e in (loop.start, loop.extent, cond) for v in free_vars(e)}
-    return cut_around(true, inside, loop.var, scope, here)
+    return cut_around(true, inside, loop.var, scope, here.domain)
 
 
 SPLITTING_RULES = (by_layout, by_period, windowed, unrolled, at_condition)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ir.analysis.legality import Event, events
 from ir.errors import Span
-from ir.nodes import Buffer, Expr, For, Let, Load, PrimFunc, Stmt, const
+from ir.nodes import Buffer, Expr, For, Load, PrimFunc, Stmt, const
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
 from ir.program.blocks import without_axes
@@ -18,11 +18,10 @@ from ir.traverse import (
     all_exprs,
     free_vars,
     is_fixed,
-    map_stmt,
     stmt_children,
     stores_in,
-    substitute,
     substitute_expr,
+    without_names,
 )
 
 Access = tuple[Event, tuple[Expr, ...]]
@@ -57,13 +56,7 @@ def touches(stmt: Stmt, buffer: Buffer) -> bool:
 def plain(func: PrimFunc, stmt: Stmt) -> Stmt:
     """A statement with blocks reduced to names, and names of integers that do not load replaced by what they are."""
     lowered = without_axes(replace(func, body=stmt)).body
-
-    def inline(s: Stmt) -> Stmt:
-        if isinstance(s, Let) and s.var.dtype.is_integer and is_fixed(s.value):
-            return substitute(s.body, {s.var: s.value})
-        return s
-
-    return map_stmt(lowered, on_stmt=inline)
+    return without_names(lowered, lambda value: value.dtype.is_integer and is_fixed(value))
 
 
 def accesses_in(unit: Stmt, buffer: Buffer) -> Iterator[Access]:

@@ -14,12 +14,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.analysis.effects import EffectAnalysis, Regions
-from ir.nodes import Alloc, Assert, Block, Buffer, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var, seq
+from ir.nodes import Alloc, Assert, Block, Buffer, Expr, For, Load, PrimFunc, Seq, Stmt, Store, Var, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
-from ir.program.edit import ROOT, beside, block_path, loop_path, loops_around, refuse, replace_at
+from ir.program.edit import ROOT, beside, block_path, loop_path, loops_around, refuse, replace_at, with_children
 from ir.traverse import stmt_children, stmt_exprs, substitute_expr, walk, walk_expr
 
 
@@ -198,14 +198,10 @@ def concerning(stmt: Stmt, buffers: set[Buffer]) -> Stmt:
         case Seq(stmts=stmts):
             parts = (s for s in stmts if any(accesses(t, b) for t in walk(s) for b in buffers))
             return seq(*(concerning(s, buffers) for s in parts))
-        case For(body=body) | Let(body=body) | Alloc(body=body):
-            return replace(stmt, body=concerning(body, buffers))
-        case If(then=then, other=other):
-            return replace(stmt, then=concerning(then, buffers), other=concerning(other, buffers))
         case Block(body=body):
             return replace(stmt, body=concerning(body, buffers))
         case _:
-            return stmt
+            return with_children(stmt, [concerning(s, buffers) for s in stmt_children(stmt)])
 
 
 def reads_of(stmt: Stmt, buffers: set[Buffer]) -> Regions:

@@ -156,26 +156,11 @@ class _Ends(Struct, frozen=True, eq=False):
 
 def _as_bounds(line: isl.Set, ends: _Ends, context: Context) -> Range | None:
     """The range as the constraints of one convex piece give it, by `max` and `min`; None if it is not one."""
-    line = line.compute_divs()  # bounds may only mention quotients that are known
-    if line.n_basic_set() != 1:
+    found = convex_bounds(line, ends.low, ends.high, ends.reached)
+    if found is None:
         return None
-    lowers: list[isl.PwAff] = []
-    uppers: list[isl.PwAff] = []
-    for item in line.get_basic_sets()[0].get_constraints():
-        if item.get_coefficient_val(_SET, 0).is_zero():
-            continue
-        bound = item.get_bound(_SET, 0)
-        if item.is_equality() or item.is_lower_bound(_SET, 0):
-            lowers.append(_on_params(bound.ceil()))
-        if item.is_equality() or item.is_upper_bound(_SET, 0):
-            uppers.append(_on_params(bound.floor()))
-    lowers = pb.needed(lowers, ends.reached, upper=False)
-    uppers = pb.needed(uppers, ends.reached, upper=True)
-    if not lowers or not uppers:
-        return None
+    lowers, uppers = found
     first, last = reduce(lambda a, b: a.max(b), lowers), reduce(lambda a, b: a.min(b), uppers)
-    if not _agree(first, ends.low, ends.reached) or not _agree(last, ends.high, ends.reached):
-        return None
     one = pb.number(1)
     extent = _joined("min", [u.sub(first).add(one) for u in uppers], context)
     count = last.sub(first).add(one)
@@ -186,13 +171,29 @@ def _as_bounds(line: isl.Set, ends: _Ends, context: Context) -> Range | None:
     return Range(_joined("max", lowers, context), _joined("min", [u.add(one) for u in uppers], context), extent)
 
 
-def _on_params(bound: isl.Aff) -> isl.PwAff:
-    """A bound of the only coordinate as a function of parameters alone."""
-    return isl.PwAff.from_aff(bound).project_domain_on_params()
-
-
-def _agree(left: isl.PwAff, right: isl.PwAff, where: isl.Set) -> bool:
-    return where.is_subset(left.eq_set(right))
+def convex_bounds(
+    line: isl.Set, low: isl.PwAff, high: isl.PwAff, reached: isl.Set
+) -> tuple[list[isl.PwAff], list[isl.PwAff]] | None:
+    """The lower and upper bounds that constraints put to the members of a convex set of rank 1, those that tell where
+    its least and greatest ones, `low` and `high`, are `reached`; None where they are others."""
+    line = line.compute_divs()  # bounds may only mention quotients that are known
+    if line.n_basic_set() != 1:
+        return None
+    lowers: list[isl.PwAff] = []
+    uppers: list[isl.PwAff] = []
+    for item in line.get_basic_sets()[0].get_constraints():
+        if item.get_coefficient_val(_SET, 0).is_zero():
+            continue
+        bound = item.get_bound(_SET, 0)
+        if item.is_equality() or item.is_lower_bound(_SET, 0):
+            lowers.append(isl.PwAff.from_aff(bound.ceil()).project_domain_on_params())
+        if item.is_equality() or item.is_upper_bound(_SET, 0):
+            uppers.append(isl.PwAff.from_aff(bound.floor()).project_domain_on_params())
+    lowers, uppers = pb.needed(lowers, reached, upper=False), pb.needed(uppers, reached, upper=True)
+    if not lowers or not uppers:
+        return None
+    first, last = reduce(lambda a, b: a.max(b), lowers), reduce(lambda a, b: a.min(b), uppers)
+    return (lowers, uppers) if reached.is_subset(first.eq_set(low).intersect(last.eq_set(high))) else None
 
 
 def _joined(op: BinaryOp, bounds: list[isl.PwAff], context: Context) -> Expr:

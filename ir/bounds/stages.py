@@ -39,7 +39,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.program.calls import without_calls
-from ir.traverse import children, has_loads, is_fixed, shape_vars, stores_in, substitute_expr, walk
+from ir.traverse import all_same, children, has_loads, is_fixed, shape_vars, stores_in, substitute_expr, walk
 
 
 class Place(Struct, frozen=True, eq=False):
@@ -210,7 +210,7 @@ class _Finder:
         found = list(_loads_of((*store.indices, store.value), scope.reached, scope.place))
         for load, reach in found:
             place = scope.buffers[load.buffer.name]
-            updated = place is target and all(a.same(b) for a, b in zip(load.indices, spot, strict=True))
+            updated = place is target and all_same(load.indices, spot)
             if not updated:
                 stage.reads.append(_access(place, load.indices, reach, replace(scope, values={})))
         self._reads(scope, stage)

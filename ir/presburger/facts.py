@@ -80,6 +80,8 @@ def learned(parent: Stmt, child: Stmt) -> isl.Set:
                 if isinstance(stmt, Assume) and not has_loads(stmt.cond):
                     known = known.intersect(pb.condition(stmt.cond).may)
             return known
+        case If(then=then, other=other) if then is other:
+            return pb.always()
         case If(cond=cond, then=then):
             return pb.condition(cond if then is child else Unary("not", cond)).may
         case For() as loop:

@@ -15,24 +15,19 @@ from msgspec.structs import replace
 from ir.dtypes import DType
 from ir.nodes import (
     TRUE,
-    Alloc,
     Binary,
     Block,
     Const,
     Expr,
-    For,
     If,
-    Let,
-    Seq,
     Stmt,
     Unary,
     Var,
     const,
-    seq,
 )
 from ir.presburger import sets as pb
-from ir.presburger.facts import proven
-from ir.traverse import children, free_vars, has_loads, map_stmt, with_children
+from ir.presburger.facts import learned, proven
+from ir.traverse import children, free_vars, has_loads, map_stmt, rebuilt, with_children
 
 
 class _Sum(Struct):
@@ -57,20 +52,15 @@ class Tidy(Struct, frozen=True):
     def statement(self, stmt: Stmt, known: isl.Set) -> Stmt:
         """`stmt` with its expressions tidied and proven conditions decided; `known` holds where it stands."""
         match stmt:
-            case For() as loop:
-                inside = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
-                start, extent = self.expr(loop.start, known), self.expr(loop.extent, known)
-                return replace(loop, start=start, extent=extent, body=self.statement(loop.body, inside))
             case If() as branch:
                 return self._branch(branch, known)
-            case Seq(stmts=stmts):
-                return seq(*(self.statement(s, known) for s in stmts), span=stmt.span)
-            case Let() as let:
-                return replace(let, value=self.expr(let.value, known), body=self.statement(let.body, known))
-            case Alloc(body=body) | Block(axes=(), init=None, body=body):
-                return replace(stmt, body=self.statement(body, known))
-            case _:
+            case Block() if stmt.axes or stmt.init is not None:
                 return map_stmt(stmt, lambda e: self.expr(e, known))
+            case _:
+                return rebuilt(stmt, lambda e: self.expr(e, known), lambda s: self._part(stmt, s, known))
+
+    def _part(self, stmt: Stmt, part: Stmt, known: isl.Set) -> Stmt:
+        return self.statement(part, known.intersect(learned(stmt, part)))
 
     def _branch(self, branch: If, known: isl.Set) -> Stmt:
         cond = self.condition(branch.cond, known)

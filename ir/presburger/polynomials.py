@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 from ir.nodes import Binary, Const, Expr, Unary, const
@@ -46,6 +46,12 @@ def summed(parts: Iterable[tuple[Monomial, int]]) -> Polynomial:
     for factors, count in parts:
         found[factors] += count
     return {k: v for k, v in found.items() if v}
+
+
+def are_apart(one: Sequence[Expr], other: Sequence[Expr]) -> bool:
+    """Whether two elements of a buffer differ in some index by a number, whatever the variables are."""
+    pairs = ((polynomial(a), polynomial(b)) for a, b in zip(one, other, strict=True))
+    return any(summed((*p.items(), *((k, -c) for k, c in q.items()))).keys() == {()} for p, q in pairs)
 
 
 def divided(value: Polynomial, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:

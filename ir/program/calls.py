@@ -43,7 +43,6 @@ from ir.nodes import (
     Store,
     Var,
     const,
-    seq,
 )
 from ir.sections import Section, passed
 from ir.traverse import (
@@ -54,6 +53,7 @@ from ir.traverse import (
     is_fixed,
     map_expr,
     map_stmt,
+    rebuilt,
     shape_vars,
     substitute_expr,
     walk,
@@ -275,14 +275,8 @@ class Copy(Struct):
                 value = self.expr(stmt.value)
                 buffer, indices = self._place(stmt.buffer, tuple(map(self.expr, stmt.indices)))
                 return replace(stmt, buffer=buffer, indices=indices, value=value)
-            case Seq(stmts=stmts) as stmt:
-                return seq(*map(self.stmt, stmts), span=stmt.span)
-            case If() as stmt:
-                return replace(stmt, cond=self.expr(stmt.cond), then=self.stmt(stmt.then), other=self.stmt(stmt.other))
-            case (Assume() | Assert()) as stmt:
-                return replace(stmt, cond=self.expr(stmt.cond))
-            case Evaluate() as stmt:
-                return replace(stmt, value=self.expr(stmt.value))
+            case Seq() | If() | Assume() | Assert() | Evaluate():
+                return rebuilt(stmt, self.expr, self.stmt)
             case CallStmt(args=args) as stmt:
                 return replace(
                     stmt, args=tuple(self._section(a) if isinstance(a, Section) else self.expr(a) for a in args)

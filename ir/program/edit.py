@@ -150,24 +150,10 @@ def beside(parent: Seq, child: Stmt) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]
 def replace_at(path: tuple[Stmt, ...], new: Stmt) -> Stmt:
     """The root of `path` with its last statement replaced."""
     for parent, child in zip(reversed(path[:-1]), reversed(path[1:]), strict=True):
-        new = _with_child(parent, child, new)
+        parts = [*stmt_children(parent)]
+        parts[next(k for k, s in enumerate(parts) if s is child)] = new
+        new = with_children(parent, parts)
     return new
-
-
-def _with_child(parent: Stmt, child: Stmt, new: Stmt) -> Stmt:
-    match parent:
-        case Seq(stmts=stmts):
-            return seq(*(new if s is child else s for s in stmts), span=parent.span)
-        case If(then=then) if then is child:
-            return replace(parent, then=new)
-        case If():
-            return replace(parent, other=new)
-        case Block(init=init) if init is child:
-            return replace(parent, init=new)
-        case For() | Let() | Alloc() | Block():
-            return replace(parent, body=new)
-        case _:
-            raise ValueError("a leaf has no child")
 
 
 def with_body(func: PrimFunc, path: tuple[Stmt, ...], new: Stmt) -> PrimFunc:

@@ -19,6 +19,7 @@ from ir.program.calls import minus, plus
 from ir.program.edit import names_in, refuse
 from ir.transform.storage.dimension_order import Change
 from ir.transform.storage.padding import assumption, filler, index_names
+from ir.traverse import all_same
 
 
 class Storage(Struct, frozen=True, dict=True):
@@ -75,7 +76,7 @@ class Storage(Struct, frozen=True, dict=True):
         Raises:
             ScheduleError: the extents in memory are not those of the buffer and some more.
         """
-        if all(a.same(b) for a, b in zip(param.shape, self.shape, strict=True)):
+        if all_same(param.shape, self.shape):
             return self
         if self.extents is None:
             return replace(self, shape=param.shape)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from ir.dtypes import DType
-from ir.nodes import BIT_COUNTS, Binary, Cast, Const, Expr, Select, Unary, Var, const
+from ir.nodes import BIT_COUNTS, COMPARE_OPS, Binary, Cast, Const, Expr, Select, Unary, Var, const
 
 
 def dtypes(*, floats: bool = True, unsigned: bool = True, bools: bool = True) -> st.SearchStrategy[DType]:
@@ -21,7 +21,6 @@ _DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
 _INT_OPS = ("add", "sub", "mul", "min", "max", "bitand", "bitor", "bitxor", "shl", "shr", *_DIVISIONS)
 _FLOAT_OPS = ("add", "sub", "mul", "div", "min", "max", "atan2", "hypot")
 _FLOAT_FUNCTIONS = ("neg", "abs", "exp", "tanh", "sigmoid", "floor", "ceil", "sqrt", "erf")
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 @st.composite
@@ -59,7 +58,7 @@ def _conditions(draw: st.DrawFn, dtype: DType, depth: int, names: Sequence[str])
     kind = draw(st.sampled_from(("compare", "compare", "and", "or", "not", "const")))
     if depth <= 0 or kind == "compare":
         inner = exprs(dtype, max(depth - 1, 0), names)
-        return Binary(draw(st.sampled_from(_COMPARISONS)), draw(inner), draw(inner))
+        return Binary(draw(st.sampled_from(COMPARE_OPS)), draw(inner), draw(inner))
     part = _conditions(dtype, depth - 1, names)
     if kind == "const":
         return Const(draw(st.booleans()), DType.BOOL)

@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from ir.dtypes import DType
-from ir.nodes import Binary, Cast, Const, Expr, Load, Unary, Var, const
+from ir.nodes import COMPARE_OPS, Binary, Cast, Const, Expr, Load, Unary, Var, const
 from ir.shown import text_order
 from ir.traverse import free_vars, walk_expr
 
@@ -61,6 +61,10 @@ class Linear(Struct, frozen=True, eq=False):
     @property
     def is_const(self) -> bool:
         return not self.terms
+
+    def about(self, number: int) -> int:
+        """Its value, for which a number stands where it is not constant."""
+        return self.const if self.is_const else number
 
     def equals(self, other: Linear | int) -> bool:
         """Whether the two are the same function."""
@@ -282,7 +286,7 @@ def tidy(condition: Expr) -> Expr:
     """An integer comparison without what both of its sides have."""
     if not isinstance(condition, Binary) or not condition.lhs.dtype.is_signed:
         return condition
-    if condition.op not in ("lt", "le", "gt", "ge", "eq", "ne"):
+    if condition.op not in COMPARE_OPS:
         return condition
     form = linear(condition.lhs) - linear(condition.rhs)
     left = Linear({a: c for a, c in form.terms.items() if c > 0}, max(form.const, 0))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ir.analysis.dependence import Loop, UpdateOp
+from msgspec.structs import replace
+
+from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.floats import Floats
 from ir.nodes import Binary, Expr, Load, Store
 from ir.traverse import free_vars, has_load, has_loads, reads
@@ -26,6 +28,11 @@ EXTREMES = Form(
 
 BITWISE = frozenset(("bitand", "bitor", "bitxor"))
 _UPDATES: dict[str, UpdateOp] = {o: o for o in get_args(UpdateOp)}
+
+
+def as_update(s: Statement, policy: Policy) -> Statement:
+    """A statement with what it adds or the like told apart, if it is such and may be done in any order."""
+    return replace(s, update=update_of(s.store, s.guards, s.loops, policy))
 
 
 def update_of(

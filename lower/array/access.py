@@ -200,7 +200,7 @@ class Accessor:
             return self._cropped(code, pads, view)
         whole = self._pad(self._cropped(code, pads, view), widths, mode)
         reads = self.reads.get((code, mode), 1)
-        extents = [float(g.size.const if g.size.is_const else DEFAULT_SIZE) for g in view]
+        extents = [float(g.size.about(DEFAULT_SIZE)) for g in view]
         return whole if reads < 2 and mode == ZEROS else self.named(name, whole, reads, extents)
 
     def _pad(self, code: JaxExpr, widths: Pads, mode: str) -> JaxExpr:
@@ -541,7 +541,7 @@ class Accessor:
     def _short_axes(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[Axis, ...]:
         """The fewest axes of few positions for each position of which an access is a slice inside of its buffer."""
         used = free_vars(*indices)
-        short = [a for a in self.order if a.var in used and a.low.is_const and a.extent.is_const]
+        short = [a for a in self.order if a.var in used and a.is_fixed]
         short = [a for a in short if a.extent.const <= MAX_STACKED]
         for axes in chain(combinations(short, 1), combinations(short, 2)):
             in_rows = not free_vars(indices[-1]) <= {a.var for a in axes}  # else each slice is of elements far apart

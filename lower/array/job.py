@@ -21,6 +21,7 @@ from ir.fold import computed
 from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Unary, Var, const
 from ir.operators import is_library
 from ir.presburger import sets as presburger
+from ir.transform.loops.coalesce import digits_of
 from ir.traverse import (
     children,
     factors,
@@ -258,7 +259,7 @@ def _better_splits(job: Job, bounds: Bounds) -> Iterator[Job]:
     """The job with one axis split, where no access is more awkward for it and one is less."""
     before = _awkward(job, bounds)
     for axis in job.axes:
-        if not (axis.low.is_const and axis.extent.is_const):
+        if not axis.is_fixed:
             continue
         for c in sorted(_divisors(job, axis, bounds.with_axes(job.axes)), reverse=True):
             if axis.low.const % c or axis.extent.const % c:
@@ -285,7 +286,7 @@ def turn(job: Job, bounds: Bounds) -> Job:
     """
     around = bounds.with_axes(job.axes)
     for axis in job.axes:
-        if not (axis.low.is_const and axis.extent.is_const) or axis.var in free_vars(*job.guards):
+        if not axis.is_fixed or axis.var in free_vars(*job.guards):
             continue
         size = axis.extent.const
         uses = [e for i in job.indices for e in _outermost(i, axis.var)]
@@ -341,7 +342,7 @@ def _turned(job: Job, axis: Axis, by: int, size: int) -> Job:
 def split_overlaps(job: Job, bounds: Bounds) -> Job:
     """Split an axis of long windows that overlap by whole parts: `A[64 * f + k]` with k < 256 is four windows of 64
     that do not, each of them a view."""
-    if job.op is None or not all(a.low.is_const and a.extent.is_const for a in job.axes):
+    if job.op is None or not all(a.is_fixed for a in job.axes):
         return job
     inside = bounds.with_axes(job.axes)
     windows = [indices for b, indices in accesses(job) if not is_view(b, indices, job.axes, inside)]
@@ -453,8 +454,8 @@ def _fuse(job: Job, outer: Axis, inner: Axis, bounds: Bounds) -> Job | None:
         Var(f"{outer.var.name}_{inner.var.name}", outer.var.dtype), number(0), outer.extent * inner.extent.const
     )
     width = const(inner.extent.const, outer.var.dtype)
-    fused = job.substitute(outer.var, Binary("floordiv", joint.var, width))
-    fused = fused.substitute(inner.var, Binary("floormod", joint.var, width))
+    first, second = digits_of(joint.var, (width,))
+    fused = job.substitute(outer.var, first).substitute(inner.var, second)
     fused = replace(fused, axes=tuple(joint if a is outer else a for a in job.axes if a is not inner))
     return fused if all_views(fused, bounds.with_axes(fused.axes)) else None
 
@@ -500,7 +501,7 @@ def _deciding(job: Job, awkward: Accesses) -> tuple[Axis, ...]:
 def short_reductions(job: Job) -> tuple[Axis, ...]:
     """The reduction axes, if there are few positions along them."""
     reduced = job.reduced()
-    constant = job.op is not None and all(a.low.is_const and a.extent.is_const for a in reduced)
+    constant = job.op is not None and all(a.is_fixed for a in reduced)
     return reduced if constant and _count(reduced) <= MAX_TAPS else ()
 
 
@@ -531,7 +532,7 @@ def short_rows(job: Job, bounds: Bounds, target: Target, inside: bool) -> tuple[
     kept = [a for a in job.axes if a not in reduced]
     if job.op is None or not reduced or not job.buffer.dtype.is_float or reads(job.buffer, *job.exprs()):
         return ()
-    if not all(a.low.is_const and a.extent.is_const for a in reduced) or any(a.var in bounds.cut for a in reduced):
+    if not all(a.is_fixed for a in reduced) or any(a.var in bounds.cut for a in reduced):
         return ()
     rows = _count(a for a in kept if a.extent.is_const)
     if not 1 < _count(reduced) <= target.short_reduction or rows < (MANY_ROWS if inside else MIN_ROWS):
@@ -600,7 +601,7 @@ Accesses = Sequence[tuple[Buffer, tuple[Expr, ...]]]
 
 def _few_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
     """The first axes of few positions, reduction axes before others, without which all accesses are views."""
-    candidates = [a for a in job.axes if a.extent.is_const and a.low.is_const and a.extent.const <= MAX_TAPS]
+    candidates = [a for a in job.axes if a.is_fixed and a.extent.const <= MAX_TAPS]
     candidates.sort(key=lambda a: (a not in job.reduced(), a.extent.const))
     for count in range(1, len(candidates) + 1):
         for chosen in combinations(candidates, count):
@@ -616,7 +617,7 @@ def _few_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
 def _long_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
     """The reduction axes with the fewest positions without which all accesses are views."""
     found: list[tuple[int, tuple[Axis, ...]]] = []
-    candidates = [a for a in job.reduced() if a.extent.is_const and a.low.is_const][:_MAX_CANDIDATES]
+    candidates = [a for a in job.reduced() if a.is_fixed][:_MAX_CANDIDATES]
     for count in range(1, len(candidates) + 1):
         for chosen in combinations(candidates, count):
             rest = [a for a in job.axes if a not in chosen]

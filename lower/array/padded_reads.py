@@ -23,7 +23,6 @@ from lower.array.job import Job, unrolled, verdict
 from lower.array.views import Axis
 from lower.program.nodes import JaxExpr
 
-STRIDED = 1.5  # times as dear that a test is among comparisons, where elements are apart and no code is vector code
 EVEN = 1.25  # times as dear that padding each read may be before the memory of a padded copy is worth it
 
 
@@ -86,7 +85,7 @@ def padded_reads(
             if leaving is None or accessor.borders(name(load.buffer), shape, load.indices) is not None:
                 continue
             code, view, pads = accessor.narrowed(accessor.merged(name(load.buffer), leaving[0]), *leaving)
-            elements = prod(float(g.size.const if g.size.is_const else DEFAULT_SIZE) for g in view)
+            elements = prod(float(g.size.about(DEFAULT_SIZE)) for g in view)
             one = found.setdefault(code, PaddedBuffer(load.buffer, elements))
             along = [(g.step, max(pad)) for g, pad in zip(view, pads, strict=True) if innermost in g.axes]
             inner, strided = any(pad > 0 for _, pad in along), any(step > 1 for step, _ in along)
@@ -126,7 +125,7 @@ def fused_price(reads: Sequence[PaddedRead], places: float, rank: int, target: T
 def read_price(read: PaddedRead, rank: int, target: Target) -> float:
     """What it costs an element of a statement of `rank` axes to pad one of few reads by itself."""
     if read.inner and read.strided:
-        return target.padded_read * (STRIDED if read.use is Use.OTHER else 1.0)
+        return operations.padded_read_apart(target, compared=read.use is Use.OTHER)
     if (read.inner and read.use is Use.OTHER) or read.outer > 1:  # the corners of a window over blocks, say
         return target.padded_branch
     vector = rank > 1 and (not read.inner or read.use is Use.FACTOR)

@@ -23,6 +23,11 @@ class Axis(Struct, frozen=True, eq=False):
     low: Linear
     extent: Linear
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is known as numbers which iterations it stands for."""
+        return self.low.is_const and self.extent.is_const
+
 
 class Group(Struct, frozen=True):
     """One or more adjacent dimensions of a buffer, merged to one of `size`, and what is taken from them.

@@ -178,7 +178,7 @@ class StatementWriter(StoreWriter):
 
     def _is_kept_for_readers(self, work: float, kept: Sequence[Axis]) -> bool:
         """Whether what several statements read is better in memory, where a reduction would have put it."""
-        elements = prod(float(a.extent.const if a.extent.is_const else self.target.default_extent) for a in kept)
+        elements = prod(float(a.extent.about(self.target.default_extent)) for a in kept)
         return self.read_by > 1 and is_kept(work, self.read_by, elements, self.target)
 
     def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
@@ -537,7 +537,7 @@ class StatementWriter(StoreWriter):
         return scan.op == "add" and innermost and long and counts_exactly(scan.term, axis.extent.const)
 
     def _extent(self, axes: Sequence[Axis], along: int) -> ScanSize:
-        sizes = [float(a.extent.const) if a.extent.is_const else self.target.default_extent for a in axes]
+        sizes = [float(a.extent.about(self.target.default_extent)) for a in axes]
         rows = prod(sizes) / max(sizes[along], 1.0)
         return ScanSize(sizes[along], rows, along == len(axes) - 1, bool(self.scope.loop_vars))
 

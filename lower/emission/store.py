@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var, const
-from ir.traverse import free_vars, has_loads, loads
+from ir.traverse import all_same, free_vars, has_loads, loads
 from lower.analysis.linear_forms import Linear, number
 from lower.analysis.updates import BITWISE
 from lower.array.access import find_view, indexed, without_trailing
@@ -409,7 +409,7 @@ class StoreWriter(ValueWriter):
             return False
         stored = {a.var for a in place.axes}
         others = [load for e in self.job.exprs() for load in loads(e) if load.buffer == self.job.buffer]
-        own = all(all(map(Expr.same, load.indices, self.job.indices)) for load in others)
+        own = all(all_same(load.indices, self.job.indices) for load in others)
         if place.reversed or place.starts or not own or {a.var for a in self.job.axes} != stored:
             return False
         elements, part = prod(g.size.const for g in view), prod(g.span.const for g in view)

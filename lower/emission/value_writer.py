@@ -7,13 +7,14 @@ from math import copysign, prod
 
 from msgspec.structs import replace
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
 from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Select, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import conjuncts_of, factors, free_vars, has_loads, loads, map_expr
+from ir.traverse import all_same, conjuncts_of, factors, free_vars, has_loads, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy
 from lower.analysis.linear_forms import number, to_expr
@@ -54,7 +55,6 @@ from lower.tensor.write import SumWriter, sums_as_terms
 BARRIER = "lax.optimization_barrier"
 LONG_MASK = 36  # characters from which a mask gets a name
 SHORT = 32  # elements of a row; measured on CPU for rows of 3 and 16, which take longer kept, and of 64, which do not
-SCALAR_READ = 0.6  # times a read through padding is one of a part of short rows: measured for 2 to 18 reads
 
 
 class ValueWriter:
@@ -145,7 +145,7 @@ class ValueWriter:
             inside = positions(self.job.axes, {})
             return not inside.intersect(presburger.condition(cond).must).is_empty()
 
-        known = all(a.low.is_const and a.extent.is_const for a in self.job.axes)
+        known = all(a.is_fixed for a in self.job.axes)
         return known and not has_loads(cond) and presburger.within_budget(question, False)
 
     def _survey(self, chosen: Sequence[Axis]) -> None:
@@ -163,7 +163,7 @@ class ValueWriter:
         for buffer, reads in ({} if self.scope.loop_vars else rereads(self.job, chosen)).items():
             work = self.scope.chains.get(self.names.of(buffer), 0.0)
             shape = buffer_shape(buffer, self.bounds)
-            elements = prod(float(n.const if n.is_const else self.target.default_extent) for n in shape)
+            elements = prod(float(n.about(self.target.default_extent)) for n in shape)
             if work and reads > 1 and buffer != self.job.buffer and is_kept(work, reads, elements, self.target):
                 found.add(buffer)
         for load in (load for e in self.job.exprs() for load in loads(e) if load.buffer in found):
@@ -201,7 +201,7 @@ class ValueWriter:
         found = {code: f for code, f in found.items() if f.separable and self._arrived(f.buffer)}
         copies = [Copy(f.elements, f.bytes, bool(self.scope.loop_vars)) for f in found.values()]
         reads = [r for f in found.values() for r in f.reads]
-        places = prod(float(a.extent.const if a.extent.is_const else self.target.default_extent) for a in kept)
+        places = prod(float(a.extent.about(self.target.default_extent)) for a in kept)
         return set(found) if found and alone(reads, places, len(kept), copies, self.target) else set()
 
     def _arrived(self, buffer: Buffer) -> bool:
@@ -219,10 +219,9 @@ class ValueWriter:
         known = self.scope.wide.get(code)
         if known is not None:
             return Name(known[0])
-        t, elements = self.target, prod(extents)
-        fused = elements * reads * t.padded_read
-        read = SCALAR_READ * fused if extents[-1] < SHORT else 0.0
-        kept = cheaper("padded copy kept", elements * (t.store + t.load) + t.kernel + read, fused)
+        fused = operations.padding_fused(self.target, prod(extents), reads)
+        once = operations.padding_kept(self.target, prod(extents), reads, one_by_one=extents[-1] < SHORT)
+        kept = cheaper("padded copy kept", once, fused)
         wide = self.names.fresh(f"wide_{name}")
         self.scope.assign(wide, call("kept", code) if kept else code)
         self.scope.wide[code] = wide, name
@@ -287,8 +286,7 @@ class ValueWriter:
 
     def _just_set(self, job: Job, indices: tuple[Expr, ...]) -> bool:
         """Whether a job stores to just the elements at `indices`, over axes of this statement."""
-        same = len(indices) == len(job.indices) and all(map(Expr.same, indices, job.indices))
-        if not same:
+        if not all_same(indices, job.indices):
             return False
         mine = {a.var: a for a in self.job.axes}
         return all(

@@ -19,12 +19,12 @@ from ir.analysis.conditions import conjunction, negate
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import MIRRORED, Binary, Buffer, Cast, Expr, Load, Store, Unary, Var, const
-from ir.traverse import conjuncts_of, free_vars, has_loads, loads, map_expr, reads, substitute_expr
+from ir.presburger.polynomials import are_apart
+from ir.traverse import all_same, conjuncts_of, free_vars, has_loads, loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import NUMBERS, Form
 from lower.analysis.linear_forms import linear, to_expr
 from lower.array.access import Bounds
 from lower.array.job import verdict
-from lower.nest.if_conversion import are_apart
 from lower.nest.nodes import Box, Fresh, Pick, own_bounds
 from lower.storage.array_expansion import recorded
 
@@ -219,7 +219,7 @@ def _keeps(
     """Whether a statement stores, where the comparison holds, to one place what depends on nothing that is kept."""
     store = statement.store
     *first, last = statement.guards or (flag, store.value)
-    if not last.same(flag) or len(first) != len(extra) or not all(map(Expr.same, first, extra)):
+    if not last.same(flag) or not all_same(first, extra):
         return False
     exprs = (store.value, *store.indices)
     free = not any(_reads(e, kept) or reads(flag.buffer, e) for e in exprs)

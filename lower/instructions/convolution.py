@@ -160,7 +160,7 @@ class Convolution(Struct, frozen=True):
 
 
 def _positions(axes: Sequence[Axis], target: Target) -> float:
-    return prod(float(a.extent.const) if a.extent.is_const else float(target.default_extent) for a in axes)
+    return prod(float(a.extent.about(target.default_extent)) for a in axes)
 
 
 def convolution(job: Job, chosen: Sequence[Axis], bounds: Bounds) -> Convolution | None:

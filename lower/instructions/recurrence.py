@@ -19,7 +19,18 @@ from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, depe
 from ir.floats import Floats
 from ir.fold import fold
 from ir.nodes import Binary, Buffer, Const, Expr, For, Load, Select, Store, Unary, Var, const
-from ir.traverse import free_vars, has_load, has_loads, is_const, loads, map_expr, operands_of, reads, substitute_expr
+from ir.traverse import (
+    all_same,
+    free_vars,
+    has_load,
+    has_loads,
+    is_const,
+    loads,
+    map_expr,
+    operands_of,
+    reads,
+    substitute_expr,
+)
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, apart, atom, linear, to_expr
 from lower.analysis.updates import split_update
@@ -365,7 +376,7 @@ def with_history(
         return None  # a sum within the iteration, or places that depend on it
     together = [s for s in users if not everywhere or common_loops(writer, s) > level + 1]
     accesses = [load for s in together for load in s.reads() if load.buffer == buffer]
-    if not all(len(a.indices) == len(place) and all(map(Expr.same, a.indices, place)) for a in accesses):
+    if not all(all_same(a.indices, place) for a in accesses):
         return None
     step = atom(loop.var) - box.low
     dims = [d for d, i in enumerate(place) if everywhere or free_vars(i) & {o.var for o in own}]  # others are its place

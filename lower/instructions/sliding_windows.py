@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
-from ir.nodes import Binary, Expr, Load, Var, const
+from ir.nodes import COMPARE_OPS, Binary, Expr, Load, Var, const
 from ir.traverse import free_vars, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import Form
@@ -89,7 +89,7 @@ def separated(job: Job, chosen: Sequence[Axis], bounds: Bounds, target: Target) 
 
 
 def _count(axis: Axis, target: Target) -> float:
-    return float(axis.extent.const) if axis.extent.is_const else float(target.default_extent)
+    return float(axis.extent.about(target.default_extent))
 
 
 def _count_all(job: Job, target: Target) -> float:
@@ -153,7 +153,7 @@ def joined(job: Job, sliding: Sliding, bounds: Bounds) -> Job | None:
             forms = [form(bounds.linear(i)) for i in e.indices]
             indices = [i if f is None else to_expr(f, i) for f, i in zip(forms, e.indices, strict=True)]
             return Load(e.buffer, tuple(indices), e.span)
-        if isinstance(e, Binary) and e.op in ("lt", "le", "gt", "ge", "eq", "ne") and e.lhs.dtype.is_signed:
+        if isinstance(e, Binary) and e.op in COMPARE_OPS and e.lhs.dtype.is_signed:
             difference = form(bounds.linear(e.lhs) - bounds.linear(e.rhs))
             if difference is not None:
                 return Binary(e.op, to_expr(difference, e.lhs), const(0, e.lhs.dtype))

@@ -12,6 +12,7 @@ from math import prod
 
 from msgspec.structs import replace
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement
 from ir.floats import Floats
@@ -36,7 +37,6 @@ KEYS_AS_PRODUCTS = Form(
 )
 MOST = 1 << 25  # elements of a table for all steps
 FEWEST_ROWS = 16  # that are stored to by the same keys: a product with them reads each truth as often
-_SCATTERED = 0.5  # of what a scatter costs: measured on CPU, 1.1 to 2 ns for an element, a comparison 0.1 to 0.17
 _STORED = 0.25  # of what a store by data takes where it stands alone: measured on CPU, 0.4 to 1 ns in rows of sums
 
 
@@ -107,8 +107,8 @@ def _over_few_keys(s: Statement, program: Program, target: Target) -> Statement:
     keys = Loop(Var(program.fresh("key"), key.dtype), const(0, key.dtype), const(size.const, key.dtype))
     found = _at_its_key(s, dim, keys)
     if kept and kept <= free_vars(key):  # each row has keys of its own, which are compared one by one
-        each = size.const * (4 * target.load + 3 * target.arith)
-        return found if cheaper("keys one by one", each, _SCATTERED * target.scatter) else s
+        each, scattered = operations.keys_compared(target, size.const), operations.stored_by_key(target)
+        return found if cheaper("keys one by one", each, scattered) else s
     rows = [linear(o.extent) for o in s.loops if o.var in kept - free_vars(key)]
     if dim == 0 or not s.buffer.dtype.is_float or not rows or not all(e.is_const for e in rows):
         return s  # rows as wholes are stored fast

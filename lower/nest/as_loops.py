@@ -37,6 +37,7 @@ from ir.nodes import (
     seq,
 )
 from ir.program.edit import nest, replace_buffer
+from ir.transform.loops.coalesce import digits_of
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, walk
 from lower.analysis.linear_forms import Linear, linear, number, to_expr
 from lower.nest.expansion import Expansion
@@ -296,7 +297,7 @@ def _as_given(body: Stmt, seen: Buffer, given: Buffer, order: Sequence[int] | No
             return tuple(_flat([indices[k] for k in own], [seen.shape[k] for k in own]) for own in parts)
         found: dict[int, Expr] = {}
         for index, own in zip(indices, _grouped(extents, seen.shape), strict=True):
-            for k, digit in zip(own, _digits(index, [extents[k] for k in own]), strict=True):
+            for k, digit in zip(own, digits_of(index, [extents[k] for k in own[1:]]), strict=True):
                 found[permuted[k]] = digit
         return tuple(found[d] for d in range(len(given.shape)))
 
@@ -325,12 +326,3 @@ def _flat(indices: Sequence[Expr], extents: Sequence[Expr]) -> Expr:
     for index, extent in zip(indices[1:], extents[1:], strict=True):
         total = Binary("add", Binary("mul", total, extent), index)
     return to_expr(linear(total), total)
-
-
-def _digits(index: Expr, extents: Sequence[Expr]) -> list[Expr]:
-    """The element of an array at a position in a row."""
-    digits: list[Expr] = []
-    for extent in reversed(extents[1:]):
-        digits.append(Binary("floormod", index, extent))
-        index = Binary("floordiv", index, extent)
-    return [index, *reversed(digits)]

@@ -9,17 +9,12 @@ from egraph_rules.cost.target import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Unary, Var
 from ir.traverse import children, free_vars, loads
-from lower.analysis.linear_forms import Linear
 from lower.nest.nodes import Box
 
 
 def extent(box: Box | None, target: Target) -> float:
     """About how many iterations a loop has."""
-    return float(max(_number(box.extent, target), 0)) if box is not None else float(target.default_extent)
-
-
-def _number(form: Linear, target: Target) -> int:
-    return form.const if form.is_const else target.default_extent
+    return float(max(box.extent.about(target.default_extent), 0)) if box is not None else float(target.default_extent)
 
 
 def element(statement: Statement, target: Target) -> float:

@@ -18,7 +18,7 @@ from ir.fold import fold
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var
 from ir.traverse import free_vars, has_loads, loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import Form
-from lower.analysis.updates import update_of
+from lower.analysis.updates import as_update
 from lower.nest.normalize import Program, mapped
 
 ELEMENT_READS = Form(
@@ -94,7 +94,7 @@ def _read_before(program: Program, s: Statement, loop: Loop, load: Load) -> bool
     new = mapped(s, lambda e: map_expr(e, lambda x: either if x.same(load) else x))
     if waits([new], s.buffer, level):
         return False
-    new = replace(new, update=update_of(new.store, new.guards, new.loops, program.policy))
+    new = as_update(new, program.policy)
     k = next(k for k, o in enumerate(program.statements) if o is s)
     program.depth |= {before: level, after: level}
     program.statements[k : k + 1] = [first, second, new]

@@ -1,40 +1,20 @@
-"""Stores under conditions that they change themselves: `if v < x: x = v`, with v from other elements of the buffer.
+"""Which branches and searches become choices of values, and sums of cases that exclude each other.
 
-A condition is taken before the branch runs, which in general takes a local that holds it. Where all is evaluated before
-the one store that changes it, a choice between the new and the old value says the same, and dependences see what it is.
+How they do is said by the moves (`ir/transform/branches`), and here which of them may be taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Collection, Iterator
 
-from msgspec.structs import replace
-
-from ir.analysis.conditions import conjunction, negate
+from ir.analysis.conditions import negate
 from ir.dtypes import DType
-from ir.nodes import Alloc, Binary, Block, Buffer, Const, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, Undef, Var
-from ir.traverse import (
-    buffers_accessed,
-    buffers_read,
-    buffers_written,
-    conjuncts_of,
-    free_vars,
-    has_load,
-    has_loads,
-    is_lazy,
-    loads,
-    map_expr,
-    nesting,
-    node_count,
-    reads,
-    stmt_children,
-    stmt_exprs,
-    substitute,
-    walk,
-)
+from ir.nodes import Binary, Expr, PrimFunc, Var
+from ir.program.edit import names_in
+from ir.transform.branches import if_convert
+from ir.transform.branches.convert import Converter
+from ir.traverse import free_vars, nesting, node_count
 from lower.analysis.freedoms import NUMBERS, Form, Policy
-from lower.analysis.linear_forms import linear
 
 IF_CONVERSION = Form(
     "structure.if_conversion",
@@ -57,20 +37,20 @@ CHOICE_AS_EXTREME = Form(
     "of two numbers that are compared the smaller one is taken",
     NUMBERS,
 )
+EXISTENCE = Form(
+    "structure.existence",
+    "for i: if c: X = e  =  b = any(c for i); if b: X = e   where neither e nor the place of X depends on i or reads X",
+    "nothing is stored before c holds for the first time, and what is stored afterwards is there already",
+)
+BEST_OF_GROUPS = Form(
+    "structure.best_of_groups",
+    "for i: if v[i] > B[g[i]]: B[g[i]] = v[i]; A[g[i]] = e[i]  =  for i: B[g[i]] = max(B[g[i]], v[i]); for i: if "
+    "v[i] == B[g[i]]: k[g[i]] = min(k[g[i]], i); for q: A[q] = e[k[q]]",
+    "the value that is kept is the best one, and with it what is stored of the first element that has it",
+    NUMBERS,
+)
 
 _LARGE, _DEEP = 256, 48  # expressions in one that has a name of its own, and how deeply they are nested
-
-_EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
-    "lt": ("min", "max"),
-    "le": ("min", "max"),
-    "gt": ("max", "min"),
-    "ge": ("max", "min"),
-}
-
-
-def is_short(expr: Expr) -> bool:
-    """Whether an expression may be evaluated in several places, for all the work there is in it."""
-    return node_count(expr) <= 16
 
 
 def is_large(expr: Expr) -> bool:
@@ -82,153 +62,21 @@ def is_large(expr: Expr) -> bool:
 
 
 def as_extreme(value: Expr, policy: Policy) -> Expr:
-    """The smaller or larger of two numbers where a comparison of them selects one."""
-    if not policy.may(CHOICE_AS_EXTREME, value.dtype):
-        return value
-    match value:
-        case Select(cond=Binary(op=op, lhs=a, rhs=b), then=x, other=y) if op in _EXTREMES:
-            smaller, larger = _EXTREMES[op]
-            if x.same(a) and y.same(b):
-                return Binary(smaller, a, b)
-            if x.same(b) and y.same(a):
-                return Binary(larger, a, b)
-        case _:
-            pass
-    return value
+    """The smaller or larger of two numbers where a comparison of them selects one, if that may be."""
+    return if_convert.as_extreme(value) if policy.may(CHOICE_AS_EXTREME, value.dtype) else value
 
 
-def as_choices(stmt: Stmt, policy: Policy) -> tuple[Stmt, ...] | None:
-    """Statements for a branch, or names around one, without a condition to be taken before: stores that choose.
-
-    None for other statements, and where nothing that decides depends on other elements of what is stored to: a branch
-    says more to those who look for the best element. If nothing but that element is kept, it is an extreme.
-    """
-    inside = stmt
-    while isinstance(inside, Let):
-        inside = inside.body
-    if not isinstance(inside, If):
-        return None
-    branch, named = _without_names(stmt)
-    if not isinstance(branch, If) or not (isinstance(branch.other, Seq) and not branch.other.stmts):
-        return None
-    stores = _ordered(branch)
-    if stores is None:
-        return None
-    *first, last = stores
-    if any(s.buffer in named for s in first):
-        return None  # a name holds what was there before
-    own = Load(last.buffer, last.indices)
-    parts = conjuncts_of(branch.cond)
-    data = [c for c in parts if reads(last.buffer, c)]
-    read = (load for load in loads(branch.cond) if load.buffer == last.buffer)
-    here = all(load.same(own) or are_apart(load.indices, own.indices) for load in read)
-    if here and (first or not data or _stays(Select(conjunction(data), last.value, own), policy)):
-        return None
-    if parts[-len(data) :] != tuple(data) or not _evaluates(data[0], own):
-        return None  # the choice would read an element that the branch does not
-    value = Select(conjunction(data), last.value, own)
-    chosen = replace(last, value=value if first else as_extreme(value, policy))
-    plain = parts[: -len(data)]
-    late = If(conjunction(plain), chosen, branch.other, branch.span) if plain else chosen
-    early = (If(branch.cond, s, branch.other, branch.span) for s in first)
-    return (*early, late)
-
-
-def as_exchange(stmt: Stmt, temporary: Collection[Buffer], policy: Policy) -> Stmt | None:
-    """Two elements that a branch exchanges where they are out of order, as choices; None for other statements.
-
-    What is kept meanwhile has a name, or is in a local, which must be a `temporary` one. Of integers the choices are
-    extremes. Of floats they stay choices: an extreme heeds what is no number, which takes twice as long on CPUs.
-    """
-    if not isinstance(stmt, If) or not (isinstance(stmt.other, Seq) and not stmt.other.stmts):
-        return None
-    held, rest = _held(stmt.then, temporary)
-    if len(rest) != 2 or not held:
-        return None
-    first, second = rest
-    p, q = (Load(s.buffer, s.indices) for s in rest)
-    if not _held_value(first.value, held).same(q):
-        return None
-    kept = next((h for h in held if second.value.same(h)), None)
-    if kept is None or not held[kept].same(p):
-        return None
-    moved = {p.buffer, q.buffer, *(h.buffer for h in held if isinstance(h, Load))}
-    if not _compares(stmt.cond, p, q) or moved & {r.buffer for r in _places(p, q)} or not policy.takes(EXCHANGE):
-        return None
-    chosen = (Select(stmt.cond, q, p), Select(stmt.cond, p, q))
-    one, other = chosen if p.dtype.is_float else (as_extreme(value, policy) for value in chosen)
-    name = kept if isinstance(kept, Var) else Var(kept.buffer.name, kept.dtype)
-    return Let(name, one, Seq((replace(second, value=other), replace(first, value=name))))
-
-
-def _compares(cond: Expr, p: Load, q: Load) -> bool:
-    """Whether a condition says which of two elements is the larger one."""
-    match cond:
-        case Binary(op=op, lhs=a, rhs=b) if op in _EXTREMES:
-            return (a.same(p) and b.same(q)) or (a.same(q) and b.same(p))
-        case _:
-            return False
-
-
-def _held(stmt: Stmt, temporary: Collection[Buffer]) -> tuple[dict[Var | Load, Load], list[Store]]:
-    """Names and temporary locals with the elements that they hold, and the stores behind them; none for other forms."""
-    held: dict[Var | Load, Load] = {}
-    while isinstance(stmt, Let):
-        if not isinstance(stmt.value, Load):
-            return {}, []
-        held[stmt.var] = stmt.value
-        stmt = stmt.body
-    stmts = [*stmt.stmts] if isinstance(stmt, Seq) else [stmt]
-    match stmts:
-        case [Store(buffer=buffer, indices=indices, value=Load() as value), *after] if not held and buffer in temporary:
-            held[Load(buffer, indices)], stmts = value, after
-        case _:
-            pass
-    stores = [s for s in stmts if isinstance(s, Store)]
-    return (held, stores) if len(stores) == len(stmts) else ({}, [])
-
-
-def _held_value(value: Expr, held: Mapping[Var | Load, Load]) -> Expr:
-    """What a name holds, or a value itself."""
-    return next((of for h, of in held.items() if value.same(h)), value)
-
-
-def _places(*elements: Load) -> Iterator[Load]:
-    """What is read to know which elements these are."""
-    return (load for e in elements for i in e.indices for load in loads(i))
-
-
-def temporaries(body: Stmt) -> frozenset[Buffer]:
-    """Locals that hold a value for the statements next to it only: nothing finds there what came from elsewhere.
-
-    Each read is in a sequence behind a store to that element, with no store to the local in between.
-    """
-    others = set[Buffer]()
-
-    def seen(exprs: Iterable[Expr], held: Collection[Load]) -> None:
-        others.update(e.buffer for x in exprs for e in loads(x) if not any(e.same(h) for h in held))
-
-    def visit(stmt: Stmt, held: Sequence[Load]) -> None:
-        match stmt:
-            case Seq(stmts=stmts):
-                for s in stmts:
-                    visit(s, held)
-                    changed = buffers_written(s)
-                    held = [h for h in held if h.buffer not in changed]
-                    if isinstance(s, Store) and all(isinstance(i, Const) for i in s.indices):
-                        held = [*held, Load(s.buffer, s.indices)]
-            case For():
-                seen(stmt_exprs(stmt), held)
-                visit(stmt.body, ())
-            case Block():
-                others.update(buffers_accessed(stmt))
-            case _:
-                seen(stmt_exprs(stmt), held)
-                for s in stmt_children(stmt):
-                    visit(s, held)
-
-    visit(body, ())
-    return frozenset(s.buffer for s in walk(body) if isinstance(s, Alloc)) - others
+def converter(func: PrimFunc, policy: Policy) -> Converter:
+    """What writes the branches and searches of a function in the terms that a policy has."""
+    return Converter(
+        names=names_in(func),
+        temporary=if_convert.temporaries(func.body) if policy.takes(EXCHANGE) else frozenset(),
+        extreme=lambda value: as_extreme(value, policy),
+        choices=policy.takes(IF_CONVERSION),
+        exchanges=policy.takes(EXCHANGE),
+        existence=policy.takes(EXISTENCE),
+        best=lambda dtype: policy.may(BEST_OF_GROUPS, dtype),
+    )
 
 
 def disjoint_cases(
@@ -253,85 +101,3 @@ def disjoint_cases(
                 yield from disjoint_cases((*guards[:k], *case, *guards[k + 1 :]), kept, loops)
             return
     yield guards
-
-
-def are_apart(one: Sequence[Expr], other: Sequence[Expr]) -> bool:
-    """Whether two elements of a buffer differ in some index by a number, whatever the variables are."""
-    steps = (linear(a) - linear(b) for a, b in zip(one, other, strict=True))
-    return any(step.is_const and step.const != 0 for step in steps)
-
-
-def _stays(choice: Select, policy: Policy) -> bool:
-    return isinstance(as_extreme(choice, policy), Select)
-
-
-def as_one_store(branch: If) -> Stmt:
-    """One store of a choice where both sides of a branch on data store to one place: `if c: X = a else: X = b`.
-
-    A condition on places stays a branch: which elements are accessed follows from it.
-    """
-    then, other = (as_one_store(s) if isinstance(s, If) else s for s in (branch.then, branch.other))
-    if not (isinstance(then, Store) and isinstance(other, Store)) or then.buffer != other.buffer:
-        return branch
-    same = len(then.indices) == len(other.indices) and all(map(Expr.same, then.indices, other.indices))
-    if not same or not has_loads(branch.cond) or any(isinstance(s.value, Undef) for s in (then, other)):
-        return branch
-    return replace(then, value=Select(branch.cond, then.value, other.value))
-
-
-def overwritten(first: Stmt, second: Stmt) -> Stmt | None:
-    """One store of a choice for a store and one under a condition on data that replaces it: `X = a`, `if c: X = b`.
-
-    None where it is no such pair, or the second may look at what the first has stored other than by its place.
-    """
-    if not (isinstance(first, Store) and isinstance(second, If) and isinstance(second.then, Store)):
-        return None
-    later = second.then
-    if not (isinstance(second.other, Seq) and not second.other.stmts and has_loads(second.cond)):
-        return None
-    same = later.buffer == first.buffer and all(map(Expr.same, first.indices, later.indices))
-    if not same or any(isinstance(s.value, Undef) for s in (first, later)) or reads(first.buffer, *first.indices):
-        return None
-    own = Load(first.buffer, first.indices)
-    others = [load for e in (second.cond, later.value) for load in loads(e) if load.buffer == first.buffer]
-    if not all(load.same(own) or are_apart(load.indices, own.indices) for load in others) or not is_short(first.value):
-        return None
-
-    def one(e: Expr) -> Expr:
-        return first.value if isinstance(e, Load) and e.same(own) else e
-
-    cond, value = map_expr(second.cond, one), map_expr(later.value, one)
-    return replace(later, value=Select(cond, value, first.value))
-
-
-def _without_names(stmt: Stmt) -> tuple[Stmt, set[Buffer]]:
-    """A statement with short values in place of their names, outermost ones only, and what these values read."""
-    named: set[Buffer] = set()
-    while isinstance(stmt, Let) and is_short(stmt.value):
-        named |= buffers_read(stmt.value)
-        stmt = substitute(stmt.body, {stmt.var: stmt.value})
-    return stmt, named
-
-
-def _ordered(branch: If) -> list[Store] | None:
-    """The stores of a branch, the only one to what the condition reads last; None where that is another program."""
-    stmts = branch.then.stmts if isinstance(branch.then, Seq) else (branch.then,)
-    stores = [s for s in stmts if isinstance(s, Store)]
-    late = [k for k, s in enumerate(stores) if reads(s.buffer, branch.cond)]
-    if len(stores) < len(stmts) or len(late) != 1:
-        return None
-    last = stores[late[0]]
-    if not all(_commute(last, s) for s in stores[late[0] + 1 :]):
-        return None
-    return [*(s for s in stores if s is not last), last]
-
-
-def _commute(a: Store, b: Store) -> bool:
-    return (
-        a.buffer != b.buffer and not reads(a.buffer, b.value, *b.indices) and not reads(b.buffer, a.value, *a.indices)
-    )
-
-
-def _evaluates(cond: Expr, own: Load) -> bool:
-    """Whether a comparison reads an element whatever its other operands are."""
-    return not is_lazy(cond) and has_load(cond, own)

@@ -26,6 +26,16 @@ class Box(Struct, frozen=True):
     exact: bool
     effects: bool = False
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the bounds are numbers."""
+        return self.low.is_const and self.extent.is_const
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the loop's own bounds are numbers."""
+        return self.exact and self.is_fixed
+
 
 def extreme(
     form: Linear, around: Mapping[Var, Box], static: frozenset[Var], ranges: Ranges, upper: bool

@@ -41,12 +41,12 @@ from ir.nodes import (
     Store,
     Undef,
     Var,
+    const,
 )
 from ir.program.blocks import lower_blocks
 from ir.transform.calls.tensorize import Differs
 from ir.traverse import (
     all_exprs,
-    bound_var,
     buffers_written,
     conjuncts_of,
     free_vars,
@@ -57,25 +57,11 @@ from ir.traverse import (
     map_stmt,
     nesting,
     shape_vars,
-    walk,
     walk_expr,
 )
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.updates import update_of
-from lower.nest.best_of_groups import as_extremes
-from lower.nest.existence import EXISTENCE, as_existence
-from lower.nest.if_conversion import (
-    DISJOINT_CASES,
-    IF_CONVERSION,
-    as_choices,
-    as_exchange,
-    as_extreme,
-    as_one_store,
-    disjoint_cases,
-    is_large,
-    overwritten,
-    temporaries,
-)
+from lower.nest.if_conversion import DISJOINT_CASES, as_extreme, converter, disjoint_cases, is_large
 from lower.nest.linear_combinations import collected
 from lower.nest.tiles import tiles
 
@@ -139,6 +125,13 @@ class Program(Struct):
         """Have these statements, in this order."""
         self.statements[:] = [replace(s, position=k) for k, s in enumerate(statements)]
 
+    def have(self, statements: Iterable[Statement]) -> None:
+        """Have these statements, in this order, and no local that none of them knows."""
+        self.renumber(statements)
+        used = {b for s in self.statements for b in s.buffers()}
+        for local in self.depth.keys() - used:
+            del self.depth[local]
+
     def copy(self) -> Program:
         """The same program, for a plan to change."""
         return replace(
@@ -195,7 +188,8 @@ def normalize(func: PrimFunc, checks: bool = False, policy: Policy | None = None
     source = None if func.origin is None else normalize(func.origin, policy=Policy(policy.floats))
     program = Program(func, policy, source=source)
     body = _without_loads_of_nothing(lower_blocks(func, instances=True).body)
-    _Builder(program, checks).visit(body, _Place())
+    builder = _Builder(program, checks)
+    builder.visit(builder.converter.convert(body), _Place())
     program.names |= {loop.var.name for s in program.statements for loop in s.loops}
     _drop_single_positions(program)
     _split_at_numbers(program)
@@ -254,39 +248,20 @@ class _Builder:
         self.checks = checks
         func = program.func
         program.names |= {p.name for p in func.params} | {v.name for v in shape_vars(func)}
-        self.temporaries = temporaries(func.body)
-        self.variables = program.names | {v.name for s in walk(func.body) for v in bound_var(s)}
+        self.converter = converter(func, program.policy)
 
     def visit(self, stmt: Stmt, at: _Place) -> None:
         """Append the statements of `stmt`."""
-        exchange = as_exchange(stmt, self.temporaries, self.program.policy)
-        if exchange is not None:
-            self.visit(exchange, at)
-            return
-        converts = self.program.policy.takes(IF_CONVERSION)
-        choices = as_choices(stmt, self.program.policy) if converts else None
-        if choices is not None:
-            for choice in choices:
-                self.visit(choice, at)
-            return
         match cast(AnyStmt, stmt):
             case Store() as s:
                 self._store(s, at)
             case Seq(stmts=stmts):
-                for s in _joined(stmts) if converts else stmts:
+                for s in stmts:
                     self.visit(s, at)
             case If() as s:
-                one = as_one_store(s) if converts else s
-                if one is not s:
-                    self.visit(one, at)
-                else:
-                    self._branch(s, at)
+                self._branch(s, at)
             case For() as s:
-                other = self._in_other_terms(s, at.loops)
-                if other is not None:
-                    self.visit(other, at)
-                else:
-                    self._loop(s, at)
+                self._loop(s, at)
             case Let(var=var, value=value, body=body):
                 self.visit(body, at.where(var, self._bind(var, at.expr(value), body, at)))
             case Alloc(buffer=buffer, body=body):
@@ -316,7 +291,7 @@ class _Builder:
             found = tiles(block, body, at.loops, at.guards, self.program)
         except Differs as reason:
             self.program.notes.append(f"{block.name} runs as the loops that it means: {reason}")
-            self.visit(block.body, at)
+            self.visit(self.converter.convert(block.body), at)
         else:
             for store, tile in found:
                 self._append(store, at, tile=tile)
@@ -377,21 +352,6 @@ class _Builder:
         self.program.statements.append(frozen)
         return Load(local, ())
 
-    def _in_other_terms(self, loop: For, loops: tuple[Loop, ...]) -> Stmt | None:
-        """Statements whose iterations may run in any order, for a loop that decides or searches; None for others."""
-        policy = self.program.policy
-        if policy.takes(EXISTENCE):
-            asked = as_existence(loop, lambda: self._local("found", DType.BOOL, loops))
-            if asked is not None:
-                return asked
-        return as_extremes(
-            loop, policy, lambda name, dtype, shape: self._local(name, dtype, loops, shape), self._variable
-        )
-
-    def _variable(self, name: str, dtype: DType) -> Var:
-        """A variable with a name that nothing in the function has."""
-        return Var(fresh(name, self.variables), dtype)
-
     def _local(self, name: str, dtype: DType, loops: tuple[Loop, ...], shape: tuple[Expr, ...] = ()) -> Buffer:
         """A new local, with contents of its own for each iteration of loops."""
         local = Buffer(self.program.fresh(name), shape, dtype, "local")
@@ -412,18 +372,6 @@ class _Builder:
         flag = Buffer(self.program.fresh("check"), (), DType.BOOL)
         self.program.checks.append(Check(flag, node))
         self._append(Store(flag, (), Binary("and", Load(flag, ()), cond), node.span), at, ("and", cond))
-
-
-def _joined(stmts: Sequence[Stmt]) -> list[Stmt]:
-    """Statements in order, with one store for each that the next one replaces where data say so."""
-    found: list[Stmt] = []
-    for s in stmts:
-        one = overwritten(found[-1], s) if found else None
-        if one is None:
-            found.append(s)
-        else:
-            found[-1] = one
-    return found
 
 
 def is_empty(buffer: Buffer) -> bool:
@@ -466,8 +414,6 @@ def _drop_single_positions(program: Program) -> None:
         if len(kept) == len(buffer.shape):
             continue
         slim = replace(buffer, shape=tuple(buffer.shape[d] for d in kept))
-        del program.depth[buffer]
-        program.depth[slim] = depth
         relocate(program, buffer, slim, lambda indices, kept=kept: tuple(indices[d] for d in kept))
 
 
@@ -527,6 +473,25 @@ def with_parts(
     return replace(changed, store=Store(own, indices, store.value, store.span))
 
 
+def copying(
+    program: Program,
+    buffer: Buffer,
+    part: Buffer,
+    numbers: Mapping[int, int] = {},
+    around: tuple[Loop, ...] = (),
+    *,
+    back: bool = False,
+) -> Statement:
+    """The statement within loops that takes a part of a buffer, at numbers in some dimensions, or puts it back."""
+    names = [Var(program.fresh(f"{part.name}_{d}"), DType.INT32) for d in range(len(part.shape))]
+    loops = tuple(Loop(v, const(0, v.dtype), n) for v, n in zip(names, part.shape, strict=True))
+    here: tuple[Expr, ...] = (*names,)
+    left = iter(names)
+    there = tuple(const(numbers[d], DType.INT32) if d in numbers else next(left) for d in range(len(buffer.shape)))
+    store = Store(buffer, there, Load(part, here)) if back else Store(part, here, Load(buffer, there))
+    return Statement(0, (*around, *loops), (), store)
+
+
 def _split_lifetimes(program: Program) -> None:
     """A buffer of its own for each part of the program that writes a local before it reads it."""
     fixed, steady = read_by_bounds(program.statements), program.unwritten
@@ -580,7 +545,15 @@ def moved(statement: Statement, old: Buffer, new: Buffer, place: tuple[Expr, ...
 
 
 def relocate(program: Program, old: Buffer, new: Buffer, place: Place) -> None:
-    """Let the statements of a program have elements of another buffer in place of those of one."""
+    """Let a program have elements of another buffer in place of those of one, at other places; of a parameter, `flat`
+    keeps what callers give."""
+    if old in program.func.buffers:
+        program.flat.setdefault(old.name, old)
+        params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
+        program.func = replace(program.func, params=params)
+    program.depth = {new if b == old else b: depth for b, depth in program.depth.items()}
+    if old in program.raw:
+        program.raw.add(new)
     program.statements[:] = [relocated(s, old, new, place) for s in program.statements]
 
 

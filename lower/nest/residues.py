@@ -15,7 +15,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Load
 from ir.traverse import map_expr, reads
 from lower.analysis.freedoms import Form
-from lower.analysis.updates import update_of
+from lower.analysis.updates import as_update
 from lower.analysis.value_ranges import AnyNumbers, bounds
 from lower.nest.normalize import Program, mapped, read_by_bounds
 
@@ -97,7 +97,7 @@ def _sum_up(program: Program, local: Buffer, number: int, terms: dict[int, Expr]
             new = mapped(s, residue)
         else:
             continue
-        program.statements[k] = replace(new, update=update_of(new.store, new.guards, new.loops, program.policy))
+        program.statements[k] = as_update(new, program.policy)
 
 
 def _modulo(e: Expr, number: int) -> Expr:

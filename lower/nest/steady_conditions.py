@@ -16,13 +16,12 @@ import islpy as isl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ir.analysis.dependence import Loop, Statement, waits
-from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
+from ir.analysis.dependence import Statement, waits
+from ir.nodes import COMPARE_OPS, Binary, Buffer, Expr, Load, Select, Store, Var
 from ir.presburger import sets as pb
 from ir.traverse import children, conjuncts_of, free_vars, has_loads, loads, map_expr, substitute_expr, with_children
 from lower.analysis.freedoms import Form
-from lower.nest.normalize import Program, mapped
+from lower.nest.normalize import Program, copying, mapped
 
 STEADY_CONDITIONS = Form(
     "structure.steady_conditions",
@@ -30,8 +29,6 @@ STEADY_CONDITIONS = Form(
     "q(x) = q(e)",
     "no store of the loop makes q true or false of any element",
 )
-
-_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
 def read_before(program: Program) -> None:
@@ -102,7 +99,7 @@ def _apart(program: Program, store: _Conditional) -> None:
         new = dict(zip(map(id, inside), changed, strict=True))
         first = next(k for k, s in enumerate(program.statements) if s is inside[0])
         found = [new.get(id(s), s) for s in program.statements]
-        found.insert(first, _copying(program, copy, buffer, store.statement.loops[:level]))
+        found.insert(first, copying(program, buffer, copy, around=store.statement.loops[:level]))
         program.depth[copy] = level
         program.renumber(found)
         return
@@ -128,7 +125,7 @@ def _one_by_one(program: Program, buffer: Buffer) -> None:
             continue
         first = program.statements.index(inside[0])
         found = [s for s in program.statements if s not in inside]
-        found[first:first] = [_copying(program, copy, buffer, own[0].statement.loops[:level]), *apart]
+        found[first:first] = [copying(program, buffer, copy, around=own[0].statement.loops[:level]), *apart]
         for s in inside:
             if s.buffer != buffer:  # a condition, which is a guard now
                 del program.depth[s.buffer]
@@ -184,18 +181,12 @@ def _all_with_copy(expr: Expr, store: _Conditional, stores: Sequence[_Conditiona
     return found[0] if all(e.same(found[0]) for e in found) else expr
 
 
-def _copying(program: Program, copy: Buffer, buffer: Buffer, loops: tuple[Loop, ...]) -> Statement:
-    places = [Var(program.fresh(f"{copy.name}_{d}"), DType.INT32) for d in range(len(buffer.shape))]
-    axes = tuple(Loop(p, const(0, p.dtype), n) for p, n in zip(places, buffer.shape, strict=True))
-    return Statement(0, (*loops, *axes), (), Store(copy, tuple(places), Load(buffer, tuple(places))))
-
-
 def _with_copy(
     expr: Expr, s: Statement, store: _Conditional, level: int, copy: Buffer, own: Load | None = None
 ) -> Expr:
     """An expression of a statement, whose comparisons that the store leaves as they are read the copy, but for those of
     an element that is its `own`."""
-    if isinstance(expr, Binary) and expr.op in _COMPARISONS:
+    if isinstance(expr, Binary) and expr.op in COMPARE_OPS:
         buffer = store.statement.buffer
         read = {load for load in loads(expr) if load.buffer == buffer}
         load = read.pop() if len(read) == 1 else None

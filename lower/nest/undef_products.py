@@ -19,7 +19,7 @@ from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Store, Unary, Undef, Var, const
 from ir.traverse import buffers_read, children, loads, map_expr, shape_vars, walk_expr
 from lower.analysis.freedoms import Form
-from lower.analysis.updates import update_of
+from lower.analysis.updates import as_update
 from lower.nest.arbitrary_elements import Reads, arbitrary_parameters, arbitrary_reads
 from lower.nest.normalize import Program
 
@@ -217,5 +217,4 @@ def _is_undef(e: Expr, undefined: Collection[Buffer] | None) -> bool:
 def _with_value(program: Program, s: Statement, value: Expr) -> Statement:
     if value is s.store.value:
         return s
-    store = replace(s.store, value=value)
-    return replace(s, store=store, update=update_of(store, s.guards, s.loops, program.policy))
+    return as_update(replace(s, store=replace(s.store, value=value)), program.policy)

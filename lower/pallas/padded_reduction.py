@@ -15,7 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.dtypes import DType
-from ir.nodes import Binary, Const, Expr, Load, Var, const
+from ir.nodes import Const, Expr, Load, Var, const
+from ir.transform.loops.coalesce import digits_of
 from ir.traverse import free_vars, map_expr, walk_expr
 from lower.analysis.linear_forms import number
 from lower.array.job import Job
@@ -195,8 +196,8 @@ def _fuse(job: Job, outer: Axis, inner: Axis) -> Job:
     value = map_expr(job.value, viewed)
     guards = tuple(map_expr(g, viewed) for g in job.guards)
     job = replace(job, value=value, guards=guards)
-    job = job.substitute(pair[0], Binary("floordiv", joint.var, divisor))
-    job = job.substitute(pair[1], Binary("floormod", joint.var, divisor))
+    first, second = digits_of(joint.var, (divisor,))
+    job = job.substitute(pair[0], first).substitute(pair[1], second)
     found = settled(replace(job, axes=(*job.axes, joint)))
     assert found is not None
     return found

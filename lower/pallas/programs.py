@@ -97,7 +97,7 @@ def _item(node: Node, schedule: Plan, arrays: Mapping[Buffer, tuple[Buffer, tupl
     if isinstance(node, Versions):
         raise UnsuitableError(f"which of two forms is right depends on the data: {node.reason}")
     box = schedule.boxes.get(node.loop)
-    if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
+    if box is None or not box.is_known:
         raise UnsuitableError(f"loop {node.loop.var.name} has no constant bounds")
     if any(isinstance(n, SequentialLoop | Versions) for n in node.body):
         raise UnsuitableError(f"loop {node.loop.var.name} holds a loop that stays one: {node.reason}")
@@ -111,7 +111,7 @@ def _job(node: ArrayStatement, schedule: Plan, arrays: Mapping[Buffer, tuple[Buf
     statement = node.statement
     boxes = [schedule.boxes[loop] for loop in node.axes]
     for loop, box in zip(node.axes, boxes, strict=True):
-        if not (box.exact and box.low.is_const and box.extent.is_const):
+        if not box.is_known:
             raise UnsuitableError(f"the bounds of loop {loop.var.name} are not constant")
     for old, (new, place) in arrays.items():
         statement = moved(statement, old, new, place)

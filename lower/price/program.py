@@ -25,6 +25,7 @@ from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.instructions import instructions_in
 from ir.nodes import MIRRORED, Assume, Binary, Buffer, Const, Expr, PrimFunc, Var, const
+from ir.operators import ORDER_OPS
 from ir.presburger import sets as pb
 from ir.program.calls import solved_for
 from ir.semantics.inputs import leading_assumptions
@@ -135,7 +136,7 @@ def _ends(statement: Statement) -> dict[Var, tuple[int, int]]:
 
 def _sides(guard: Expr) -> Iterator[tuple[str, Var, Expr]]:
     """An inequality, as one of each side that is a variable."""
-    if isinstance(guard, Binary) and guard.op in ("ge", "gt", "le", "lt"):
+    if isinstance(guard, Binary) and guard.op in ORDER_OPS:
         if isinstance(guard.lhs, Var):
             yield guard.op, guard.lhs, guard.rhs
         if isinstance(guard.rhs, Var):

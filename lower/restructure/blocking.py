@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Relation, Statement, primed_loops
 from ir.nodes import Binary, Expr, Var
+from ir.operators import ORDER_OPS
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, substitute_expr
 from lower.analysis.freedoms import Form
@@ -218,7 +219,7 @@ def _opposite(condition: Binary) -> Expr:
 def _limit(condition: Expr, var: Var, step: Var) -> tuple[bool, int, int] | None:
     """(whether it is an upper one, s, c) of an inclusive bound `s * step + c`, s = 1 or -1, that a condition puts to a
     variable; None for conditions of another kind."""
-    if not isinstance(condition, Binary) or condition.op not in ("lt", "le", "gt", "ge"):
+    if not isinstance(condition, Binary) or condition.op not in ORDER_OPS:
         return None
     if not condition.lhs.dtype.is_integer:
         return None

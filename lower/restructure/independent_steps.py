@@ -43,7 +43,7 @@ def width_of_strips(group: Sequence[Statement], level: int, boxes: Mapping[Loop,
     loop = group[0].loops[level]
     box = boxes.get(loop)
     inner = {o for s in group for o in s.loops[level + 1 :]}
-    if box is None or not box.exact or not (box.low.is_const and box.extent.is_const):
+    if box is None or not box.is_known:
         return None
     if any(loop.var in free_vars(o.start, o.extent) for o in inner):
         return None
@@ -119,7 +119,7 @@ def unwound(
 ) -> list[Unwound]:
     """A group without its circular buffers, one after the other."""
     box, found = boxes.get(group[0].loops[level]), list[Unwound]()
-    if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
+    if box is None or not box.is_known:
         return []
     fixed = read_by_bounds(group)
     for buffer in sorted({s.buffer for s in group} - fixed, key=lambda b: b.name):

@@ -100,7 +100,7 @@ class _Cutter(Struct):
     def _phases(self, node: SequentialLoop, around: Mapping[Var, Box], steps: float) -> tuple[tuple[Phase, ...], float]:
         """The best number of phases of a loop, and what they save; none where that is nothing."""
         box = self.boxes.get(node.loop)
-        if box is None or not (box.exact and box.low.is_const and box.extent.is_const) or _has_versions(node.body):
+        if box is None or not box.is_known or _has_versions(node.body):
             return (), 0.0
         statements = sum(1 for n in inner_statements(node.body) if n.axes)
         found: dict[int, tuple[tuple[Phase, ...], float]] = {1: ((), 0.0)}  # by their number: phases, and the gain
@@ -305,7 +305,7 @@ class _Cutter(Struct):
                 )
                 conditions = [*guards, *(() if self.boxes[loop].exact else own_bounds(loop))]
                 found[loop] = _within_conditions(loop, box, conditions, bounds)
-        return {loop: box for loop, box in found.items() if box.extent.is_const and box.low.is_const}
+        return {loop: box for loop, box in found.items() if box.is_fixed}
 
 
 def _parts(low: int, extent: int, count: int) -> Iterator[tuple[int, int]]:

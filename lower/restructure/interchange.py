@@ -106,7 +106,7 @@ def _windows(s: Statement, depth: int, boxes: Mapping[Loop, Box]) -> Iterator[Lo
     for load in dict.fromkeys(load for e in (s.store.value, *s.guards) for load in loads(e)):
         for form in map(linear, load.indices):
             terms = {kept[v]: abs(c) for v, c in form.terms.items() if isinstance(v, Var) and v in kept}
-            if load.buffer == s.buffer or len(terms) != 2 or any(not _is_known(boxes.get(o)) for o in terms):
+            if load.buffer == s.buffer or len(terms) != 2 or not all(_is_known(boxes.get(o)) for o in terms):
                 continue
             apart = free_vars(*(t for t in form.terms if not isinstance(t, Var)))  # in quotients: v - 17 * (v // 17)
             spans = {o: 0 if o.var in apart else c * boxes[o].extent.const for o, c in terms.items()}
@@ -121,4 +121,4 @@ def _windows(s: Statement, depth: int, boxes: Mapping[Loop, Box]) -> Iterator[Lo
 
 def _is_known(box: Box | None) -> bool:
     """Whether the bounds of a loop are its own, and numbers."""
-    return box is not None and box.exact and box.extent.is_const and box.low.is_const
+    return box is not None and box.is_known

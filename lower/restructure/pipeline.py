@@ -6,7 +6,7 @@ check, what any of them has made. Emission writes the last form and decides noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from ir.presburger.sets import exclusive
 from ir.transform.loops.strip_mine import split_at_periods
 from ir.transform.loops.unroll import with_unrolled
 from ir.transform.loops.window import with_windows
-from lower.analysis.deciding import cheaper, noted
+from lower.analysis.deciding import Taken, cheaper, noted
 from lower.analysis.freedoms import Form, Policy
 from lower.array.calls import without_bodies
 from lower.array.integer_facts import Facts
@@ -47,7 +47,6 @@ from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, inline_values
 from lower.storage.invariant_code_motion import CODE_MOTION, hoist_invariants
 from lower.storage.linearization import LINEARIZATION, blocks_in_a_row
-from lower.storage.producer_inlining import PRODUCER_INLINING, inline_windows
 from lower.storage.scalar_promotion import DELICM, work_in_place
 from lower.storage.scalar_recurrences import PAST_VALUES, read_past_values
 from lower.storage.shared_functions import SHARED_FUNCTIONS, with_shared_functions
@@ -80,8 +79,17 @@ class Nests(Struct, frozen=True):
                 yield f"{buffer.name} is seen as an array of shape ({shape})"
 
 
+class StatementPass(Struct, frozen=True):
+    """A pass over the statements of a function: what it may do, by the law that makes it right, and why it stands where
+    it stands."""
+
+    does: Form
+    because: str
+    run: Callable[[PrimFunc, Target, Policy], PrimFunc]
+
+
 class Pass(Struct, frozen=True):
-    """A pass: what it may do, by the law that makes it right, and why it stands where it stands."""
+    """As a pass over statements, over the normal form that they are brought into after those."""
 
     does: Form
     because: str
@@ -121,6 +129,23 @@ def _planned(nests: Nests, program: Program) -> Nests:
     return replace(nests, program=program, plan=plan(program, nests.target))
 
 
+STATEMENT_PASSES = (
+    StatementPass(
+        PERIODS,
+        "before all that asks which iterations wait for others",
+        lambda func, _target, _policy: split_at_periods(func),
+    ),
+    StatementPass(
+        WINDOWS,
+        "when loops are those that count, and before a plan is made of their bounds",
+        lambda func, target, policy: _in_windows(func, target, policy),
+    ),
+    StatementPass(
+        STAGES,
+        "last of these: it writes loops out",
+        lambda func, target, policy: _in_stages(func, target, policy),
+    ),
+)
 PASSES = (
     Pass(
         UNDEF_PRODUCTS,
@@ -171,11 +196,6 @@ PASSES = (
         FORWARD_SUBSTITUTION,
         "before planning, for which each local is a dependence",
         _on_program(inline_values),
-    ),
-    Pass(
-        PRODUCER_INLINING,
-        "after substitution, which leaves those whose value is used more than once",
-        _on_program(inline_windows),
     ),
     Pass(
         ELEMENT_READS,
@@ -230,6 +250,10 @@ def as_it_will_run(
     return nests
 
 
+def _taken_first(policy: Policy) -> Iterator[StatementPass]:
+    return (p for p in STATEMENT_PASSES if policy.takes(p.does))
+
+
 def _taken(policy: Policy) -> Iterator[Pass]:
     """The passes that are not switched off; without planning, the plan is the loops as they are written."""
     return (p for p in PASSES if p.does in (UNDEF_PRODUCTS, PLANNING) or policy.takes(p.does))
@@ -245,9 +269,16 @@ def structure_steps(
         LowerError: the function cannot be lowered.
     """
     policy = Policy(floats, without=without)
-    nests = normal_form(func, target, policy)
-    before = nests.loops()
     found: list[Step] = []
+    plain = _without_marks(func, policy)
+    for step in _taken_first(policy):
+        with noted() as decisions:
+            after = step.run(plain, target, policy)
+        if after.body is not plain.body:
+            found.append(_step(step.does, (), decisions, plain, after))
+        plain = after
+    nests = _normal_form(func, plain, target, policy, checks=False)
+    before = nests.loops()
     seen: list[str] = []
     for step in _taken(policy):
         with noted() as decisions:
@@ -256,11 +287,15 @@ def structure_steps(
         views = [*nests.views()][len(seen) :]
         if after != before or views:
             seen += views
-            taken = (str(d) for d in decisions if d.form > 0)
-            fact = "; ".join([*views, *taken]) or "whatever the data are"
-            found.append(Step(step.does.name, step.does.law, func.name, fact, before, after))
+            found.append(_step(step.does, views, decisions, before, after))
         before = after
     return found
+
+
+def _step(form: Form, views: Iterable[str], decisions: Iterable[Taken], before: PrimFunc, after: PrimFunc) -> Step:
+    """What a pass has made of a function, and the prices that decided."""
+    fact = "; ".join([*views, *(str(d) for d in decisions if d.form > 0)]) or "whatever the data are"
+    return Step(form.name, form.law, before.name, fact, before, after)
 
 
 @exclusive
@@ -305,12 +340,21 @@ def _plan_price(func: PrimFunc, target: Target, policy: Policy) -> float:
 
 
 def normal_form(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Nests:
-    """A function as guarded stores, loops and stages written out."""
-    plain = with_unrolled(without_bodies(func, policy.floats))
-    plain = split_at_periods(plain) if policy.takes(PERIODS) else plain
-    plain = _in_windows(plain, target, policy) if policy.takes(WINDOWS) else plain
-    staged = _in_stages(plain, target, policy) if policy.takes(STAGES) else plain
-    program, facts = normalize(staged, checks, policy), Facts(func, policy.floats)
+    """A function as guarded stores, after the passes over its statements."""
+    plain = _without_marks(func, policy)
+    for step in _taken_first(policy):
+        plain = step.run(plain, target, policy)
+    return _normal_form(func, plain, target, policy, checks=checks)
+
+
+def _without_marks(func: PrimFunc, policy: Policy) -> PrimFunc:
+    """A function without the bodies of its calls, with loops written out that are marked so."""
+    return with_unrolled(without_bodies(func, policy.floats))
+
+
+def _normal_form(func: PrimFunc, plain: PrimFunc, target: Target, policy: Policy, *, checks: bool) -> Nests:
+    """What statements made of a function are as guarded stores."""
+    program, facts = normalize(plain, checks, policy), Facts(func, policy.floats)
     if not checks:  # a check may not rest on what it checks
         for known in (program, *([] if program.source is None else [program.source])):
             read = frozenset(known.func.buffers) - {s.buffer for s in known.statements}

@@ -16,7 +16,7 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Statement
 from ir.floats import Floats
 from ir.nodes import Binary, Expr, Load, Select, Unary, const
-from ir.traverse import factors, free_vars, has_loads
+from ir.traverse import all_same, factors, free_vars, has_loads
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.array.padded_reads import PaddedRead, Use, read_price, uses
@@ -65,7 +65,7 @@ def _one_place(first: ArrayStatement, second: ArrayStatement) -> bool:
     axes = {loop.var for loop in first.axes}
     own = axes and axes <= free_vars(*a.store.indices)
     plain = first.scan is None and second.scan is None
-    return bool(same and own and plain and all(map(Expr.same, a.store.indices, b.store.indices)))
+    return bool(same and own and plain and all_same(a.store.indices, b.store.indices))
 
 
 def _together(

@@ -59,7 +59,7 @@ def at_strides(
     box = boxes.get(loop)
     asked = [{f for g in s.guards if (f := _residue(g, loop.var)) is not None} for s in group if s.buffer not in own]
     common = set[tuple[int, int]].intersection(*asked) if asked else None
-    if not common or box is None or not (box.exact and box.low.is_const and box.extent.is_const):
+    if not common or box is None or not box.is_known:
         return list(group)
     k, c = max(common)
     low = box.low.const + (c - box.low.const) % k
@@ -145,7 +145,7 @@ class _Steps(Struct, frozen=True):
         leaf, box = node.body[0], boxes.get(node.loop)
         s = leaf.statement
         axes = whole_axes(leaf, boxes)
-        if axes is None or box is None or not (box.exact and box.low.is_const and box.extent.is_const):
+        if axes is None or box is None or not box.is_known:
             return None
         fixed: dict[Load, Dims] = {}
         sizes = [linear(d).const for d in s.buffer.shape]

@@ -71,13 +71,10 @@ def _with_dimensions(
     def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         return (*first, *indices)
 
-    new = replace(buffer, shape=(*shape, *buffer.shape)) if loops else buffer
-    del program.depth[buffer]
-    program.depth[new] = level
+    program.depth[buffer] = level
     if not loops:
         return nodes
-    if buffer in program.raw:
-        program.raw.add(new)
+    new = replace(buffer, shape=(*shape, *buffer.shape))
     relocate(program, buffer, new, place)
     return tuple(relocated_node(n, buffer, new, place) for n in nodes)
 

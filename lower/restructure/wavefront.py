@@ -381,7 +381,7 @@ class _Skewer:
         """Leave out times, and ends of a diagonal, at which no statement runs."""
         for old in (self.time, self.along):
             box = self.boxes[old]
-            if not (box.low.is_const and box.extent.is_const):
+            if not box.is_fixed:
                 continue
             name = old.var.name
             found = presburger.within_budget(lambda n=name: [presburger.extremes(s.domain, n) for s in moved], [])
@@ -571,7 +571,7 @@ class _Skewer:
 
     def _elements(self, buffer: Buffer) -> float:
         sizes = [linear(size) for size in buffer.shape]
-        return float(prod(s.const if s.is_const else self.target.default_extent for s in sizes))
+        return float(prod(s.about(self.target.default_extent) for s in sizes))
 
 
 def _unchanged(buffer: Buffer) -> Rows:

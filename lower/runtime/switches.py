@@ -34,10 +34,15 @@ from lower.instructions.shift_registers import SHIFT_REGISTERS
 from lower.instructions.sliding_windows import WINDOWED
 from lower.instructions.triangular_solve import SYSTEMS
 from lower.instructions.updates_by_key import KEYS_AS_PRODUCTS, UPDATES_BY_KEY
-from lower.nest.best_of_groups import BEST_OF_GROUPS
 from lower.nest.element_reads import ELEMENT_READS
-from lower.nest.existence import EXISTENCE
-from lower.nest.if_conversion import CHOICE_AS_EXTREME, DISJOINT_CASES, EXCHANGE, IF_CONVERSION
+from lower.nest.if_conversion import (
+    BEST_OF_GROUPS,
+    CHOICE_AS_EXTREME,
+    DISJOINT_CASES,
+    EXCHANGE,
+    EXISTENCE,
+    IF_CONVERSION,
+)
 from lower.nest.linear_combinations import COLLECTED, EXPANDED
 from lower.nest.normalize import PRIVATIZATION
 from lower.nest.residues import RESIDUES
@@ -69,7 +74,6 @@ from lower.storage.dimension_order import DIMENSION_ORDER
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION
 from lower.storage.invariant_code_motion import CODE_MOTION
 from lower.storage.linearization import LINEARIZATION
-from lower.storage.producer_inlining import PRODUCER_INLINING
 from lower.storage.scalar_promotion import DELICM
 from lower.storage.scalar_recurrences import PAST_VALUES
 from lower.storage.shared_functions import SHARED_FUNCTIONS
@@ -83,7 +87,7 @@ STRUCTURE = (
     SPLITTING_AT_STEPS,
     INDEX_SET_SPLITTING, BLOCKING, STRIP_MINING, PERIODS, WINDOWS, SKEWING, INDEPENDENT_STEPS, CIRCULAR_BUFFERS, AHEAD,
     COALESCING, COLLAPSING, FULL_UNROLLING, PARTIAL_UNROLLING, UPDATES_BY_KEY, KEYS_AS_PRODUCTS, LOOP_FUNCTIONS,
-    STAGES, VERSIONING, MERGED, FORWARD_SUBSTITUTION, PRODUCER_INLINING, CODE_MOTION, DELICM, PAST_VALUES, CONTRACTION,
+    STAGES, VERSIONING, MERGED, FORWARD_SUBSTITUTION, CODE_MOTION, DELICM, PAST_VALUES, CONTRACTION,
     UNIFORM_LOCALS, COLUMNS, SHARED_FUNCTIONS, COPY_IN_OUT, TRANSPOSED_COPY, DIMENSION_ORDER, LOOP_REVERSAL,
     DELINEARIZATION, LINEARIZATION,
 )  # fmt: skip

@@ -14,11 +14,10 @@ from msgspec.structs import replace
 
 from ir.analysis.coverage import reads_before_writing, stores_to_all
 from ir.analysis.dependence import Loop, Statement, users_of
-from ir.dtypes import DType
-from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
+from ir.nodes import Buffer, Const, Expr, Load, Var, const
 from ir.traverse import free_vars, substitute_expr
 from lower.analysis.freedoms import Form
-from lower.nest.normalize import Program, mapped, numbers_at, read_by_bounds, with_parts
+from lower.nest.normalize import Program, copying, mapped, numbers_at, read_by_bounds, with_parts
 
 COLUMNS = Form(
     "structure.columns",
@@ -84,8 +83,8 @@ def _split(program: Program, buffer: Buffer, users: Sequence[Statement]) -> bool
     changed = [with_parts(s, buffer, parts, at, rest) if s in users else s for s in statements]
     stored = {numbers_at(s.store.indices, at) for s in users if s.buffer == buffer}
     where = {ns: (part, dict(zip(at, ns, strict=True))) for ns, part in parts.items()}
-    out = [_copy(program, buffer, *where[ns], into=True) for ns in numbers] if given else []
-    back = [_copy(program, buffer, *where[ns], into=False) for ns in numbers if ns in stored] if depth is None else []
+    out = [copying(program, buffer, *where[ns]) for ns in numbers] if given else []
+    back = [copying(program, buffer, *where[ns], back=True) for ns in numbers if ns in stored] if depth is None else []
     program.renumber((*out, *changed, *back))
     return True
 
@@ -135,14 +134,3 @@ def _at(statement: Statement, loop: Loop, number: Const, known: dict[Loop, Loop]
     inner = tuple(known[o] for o in statement.loops[level + 1 :])
     changed = mapped(statement, lambda e: substitute_expr(e, value))
     return replace(changed, loops=(*statement.loops[:level], *inner))
-
-
-def _copy(program: Program, buffer: Buffer, part: Buffer, numbers: Mapping[int, int], into: bool) -> Statement:
-    """The statement that takes a part at numbers in some dimensions from a buffer, or puts it back."""
-    names = [Var(program.fresh(f"{part.name}_{d}"), DType.INT32) for d in range(len(part.shape))]
-    loops = tuple(Loop(v, const(0, v.dtype), n) for v, n in zip(names, part.shape, strict=True))
-    here: tuple[Expr, ...] = (*names,)
-    left = iter(names)
-    there = tuple(const(numbers[d], DType.INT32) if d in numbers else next(left) for d in range(len(buffer.shape)))
-    store = Store(part, here, Load(buffer, there)) if into else Store(buffer, there, Load(part, here))
-    return Statement(0, loops, (), store)

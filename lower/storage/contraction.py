@@ -112,7 +112,7 @@ def _part(fill: ArrayStatement, around: Loop, boxes: Mapping[Loop, Box], target:
         sizes = [
             linear(e) for e, i in zip(statement.buffer.shape, statement.store.indices, strict=True) if i != axis.var
         ]
-        size = prod(form.const if form.is_const else target.default_extent for form in sizes)
+        size = prod(form.about(target.default_extent) for form in sizes)
         cheap = isinstance(statement.store.value, (Const, Load))  # what reads it reads that
         if len(sizes) == len(statement.store.indices):
             continue

@@ -9,6 +9,7 @@ parametrically sized arrays", 2015). Outside of the one dimension is outside of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import islpy as isl
 from msgspec.structs import replace
@@ -41,23 +42,15 @@ def unflatten(program: Program) -> None:
         flat = len(buffer.shape) == 1
         found = None if buffer in fixed else _apart(buffer, program.statements, known, flat)
         while found is not None:
-            if buffer in program.func.buffers:
-                program.flat.setdefault(buffer.name, buffer)
-            _use(program, buffer, *found)
-            buffer = found[0]
+            new, dimension, split = found
+            relocate(program, buffer, new, partial(_in_two, dimension, split))
+            buffer = new
             found = _apart(buffer, program.statements, known, flat)
 
 
-def _use(program: Program, old: Buffer, new: Buffer, dimension: int, split: Split) -> None:
-    """See a buffer with one of its dimensions in two."""
-
-    def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return (*indices[:dimension], *split[indices[dimension]], *indices[dimension + 1 :])
-
-    params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
-    program.func = replace(program.func, params=params)
-    program.depth = {new if b == old else b: depth for b, depth in program.depth.items()}
-    relocate(program, old, new, place)
+def _in_two(dimension: int, split: Split, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Indices with that of a dimension in two."""
+    return (*indices[:dimension], *split[indices[dimension]], *indices[dimension + 1 :])
 
 
 def _apart(

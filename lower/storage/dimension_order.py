@@ -44,9 +44,6 @@ def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
         new = replace(buffer, shape=ordered(order, buffer.shape))
         nodes = tuple(relocated_node(n, buffer, new, partial(ordered, order)) for n in nodes)
         relocate(program, buffer, new, partial(ordered, order))
-        program.depth[new] = program.depth.pop(buffer)
-        if buffer in program.raw:
-            program.raw.add(new)
     expanded = {b: _as_others_lie(b, loops, plan.nodes) for b, loops in plan.expanded.items()}
     return replace(plan, nodes=nodes, expanded=expanded)
 

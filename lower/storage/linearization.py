@@ -100,7 +100,5 @@ def _join(program: Program, old: Buffer, order: list[int], pairs: dict[int, int]
     rests = set(pairs.values())
     kept = [d for d in order if d not in rests]
     new = replace(old, shape=tuple(map(extent, kept)))
-    program.flat[old.name], program.order[old.name] = old, tuple(order)
-    params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
-    program.func = replace(program.func, params=params)
+    program.order[old.name] = tuple(order)
     relocate(program, old, new, place)

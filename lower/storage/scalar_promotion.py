@@ -7,13 +7,11 @@ no order but the one that was written is found. Undoing it is called DeLICM (Kru
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from ir.analysis.dependence import Statement, common_loops, may_meet
 from ir.nodes import Buffer, Load, Store
-from ir.traverse import has_loads
+from ir.traverse import all_same, has_loads
 from lower.analysis.freedoms import Form, Policy
-from lower.analysis.updates import update_of
+from lower.analysis.updates import as_update
 from lower.nest.normalize import Program, read_by_bounds, relocated
 
 DELICM = Form(
@@ -64,9 +62,7 @@ def _target(local: Buffer, users: list[Statement], program: Program) -> Store | 
 
 def _same(first: Statement, other: Statement) -> bool:
     """Whether a statement runs only where the first one does."""
-    return len(other.guards) >= len(first.guards) and all(
-        a.same(b) for a, b in zip(first.guards, other.guards, strict=False)
-    )
+    return all_same(first.guards, other.guards[: len(first.guards)])
 
 
 def _touches(s: Statement, last: Statement) -> bool:
@@ -80,4 +76,4 @@ def _touches(s: Statement, last: Statement) -> bool:
 def _moved(s: Statement, local: Buffer, target: Store, policy: Policy) -> Statement:
     """A statement that works in the element of a store."""
     moved = relocated(s, local, target.buffer, lambda _: target.indices)
-    return replace(moved, update=update_of(moved.store, moved.guards, moved.loops, policy))
+    return as_update(moved, policy)

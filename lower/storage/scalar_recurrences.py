@@ -18,7 +18,7 @@ from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars, has_loads, map_expr, reads, substitute_expr
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import atom, linear, to_expr
-from lower.analysis.updates import update_of
+from lower.analysis.updates import as_update
 from lower.nest.normalize import Program, mapped, moved, read_by_bounds
 
 PAST_VALUES = Form(
@@ -97,10 +97,7 @@ def _in_nest(program: Program, nest: tuple[Loop, ...]) -> None:
     for variable, delay in found.items():
         if not _forgotten(variable, level, body, after, program):
             new.append(_final(delay, level, loop.var, last))
-    program.renumber((*before, *new, *after))
-    used = {b for s in program.statements for b in s.buffers()}
-    for local in [b for b in program.depth if b not in used]:
-        del program.depth[local]
+    program.have((*before, *new, *after))
 
 
 def _without_names(body: list[Statement], level: int, program: Program) -> list[Statement]:
@@ -141,9 +138,9 @@ def _unnamed(
     for s in body:
         if s is maker:
             store = Store(target.buffer, target.indices, maker.store.value, target.span)
-            kept.append(_updated(replace(maker, store=store), policy))
+            kept.append(as_update(replace(maker, store=store), policy))
         elif s is not keeper:
-            kept.append(_updated(mapped(s, lambda e: map_expr(e, one)), policy) if s in users else s)
+            kept.append(as_update(mapped(s, lambda e: map_expr(e, one)), policy) if s in users else s)
     return kept
 
 
@@ -369,7 +366,7 @@ class _Copy(Struct, frozen=True):
                 start, extent = substitute_expr(loop.start, values), substitute_expr(loop.extent, values)
                 inner[loop] = Loop(loop.var, start, extent, loop.kind)
         loops = (*s.loops[: self.level], *(inner[o] for o in s.loops[self.level + 1 :]))
-        return _updated(replace(mapped(s, at), loops=loops), self.policy)
+        return as_update(replace(mapped(s, at), loops=loops), self.policy)
 
     def _past(self, load: Load, position: int, number: int, var: Var) -> Load:
         """What a variable holds at a position of the body in an iteration: an element, or what it held before."""
@@ -408,8 +405,4 @@ class _Rest(Struct, frozen=True):
             return delay.at(e.indices, self.loop.var, to_expr(atom(self.loop.var) - lag, self.loop.var))
 
         loops = (*s.loops[: self.level], self.loop, *s.loops[self.level + 1 :])
-        return _updated(replace(mapped(s, lambda e: map_expr(e, one)), loops=loops), self.policy)
-
-
-def _updated(s: Statement, policy: Policy) -> Statement:
-    return replace(s, update=update_of(s.store, s.guards, s.loops, policy))
+        return as_update(replace(mapped(s, lambda e: map_expr(e, one)), loops=loops), self.policy)

@@ -18,7 +18,7 @@ from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.dtypes import DType
-from ir.nodes import FLOAT_FUNCTIONS, Binary, Buffer, Const, Expr, Load, Store, Unary, const
+from ir.nodes import COMPARE_OPS, FLOAT_FUNCTIONS, Binary, Buffer, Const, Expr, Load, Store, Unary, const
 from ir.operators import SINGULAR
 from ir.traverse import children, free_vars, map_expr, walk_expr
 from lower.analysis.deciding import cheaper
@@ -46,7 +46,6 @@ SHARED_FUNCTIONS = Form(
 
 # Finite for all numbers, as their derivatives are: elements that the program never looks at do no harm.
 _BOUNDED = frozenset(FLOAT_FUNCTIONS) - SINGULAR
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def with_shared_functions(program: Program, plan: Plan, target: Target) -> Plan:
@@ -139,7 +138,7 @@ def _element(expr: Expr) -> Load | None:
     match expr:
         case Unary(op=op) if op in _BOUNDED:
             dtype = expr.dtype
-        case Binary(op=op, lhs=Load() as load, rhs=Const()) if op in _COMPARISONS:
+        case Binary(op=op, lhs=Load() as load, rhs=Const()) if op in COMPARE_OPS:
             dtype = load.dtype
         case _:
             return None

@@ -61,7 +61,7 @@ def prefixes(
     axes = (*reduced, *results)
     if len(axes) != 2 or results[0] in terms or reduced[0] not in terms:
         return None
-    if not all(a.low.is_const and a.extent.is_const for a in (*axes, *terms)):
+    if not all(a.is_fixed for a in (*axes, *terms)):
         return None
     form, (axis, result) = _no_less_than_zero(cond), axes
     sign = 0 if form is None else form.terms.get(axis.var, 0)

@@ -69,7 +69,7 @@ def in_blocks(
     """The cheapest way to cut a contraction of values `over` some of the axes, or None where it is cheapest whole."""
     present = {a.var for v in values for a in v.axes}
     axes = {a.var: a for a in order if a.var in present}
-    constant = all(a.extent.is_const and a.low.is_const for a in axes.values())
+    constant = all(a.is_fixed for a in axes.values())
     if not constant or len({v.name for v in axes}) < len(present):
         return None
     tied = free_vars(*conditions)

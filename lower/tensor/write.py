@@ -292,7 +292,7 @@ class SumWriter:
     def _positions(self, bits: int) -> float:
         total = 1.0
         for axis in self._axes(bits):
-            total *= axis.extent.const if axis.extent.is_const else self.target.default_extent
+            total *= axis.extent.about(self.target.default_extent)
         return total
 
     def _write(self, term: Term) -> Value:

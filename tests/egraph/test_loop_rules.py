@@ -218,6 +218,19 @@ def f(A: T.Buffer((100,), "float32"), B: T.Buffer((1,), "float32"), C: T.Buffer(
 # Loops merged ---------------------------------------------------------------------------------------------------------
 
 
+LEAST = """
+def least(B: T.Buffer((2, 2), "int32")):
+    for i in T.serial(-2147483648, -2147483646):
+        for j in range(2):
+            if i + j < -2147483646:
+                B[i % 2, j] = 1
+"""
+
+
+def test_bounds_stay_within_their_dtype_where_loops_count_from_its_least_number() -> None:
+    best(read(LEAST))  # `-i` has no value in the first iteration
+
+
 def test_what_stands_between_may_stay_behind() -> None:
     func = read("""
 def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((1,), "float32")):

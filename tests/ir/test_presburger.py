@@ -10,9 +10,27 @@ from hypothesis import strategies as st
 from ir import parse_expr
 from ir.arith import ArithmeticFault, fold_binary
 from ir.dtypes import DType
-from ir.nodes import FALSE, TRUE, Binary, BinaryOp, Buffer, Cast, Const, Expr, Load, Select, Unary, Var, const
+from ir.nodes import (
+    FALSE,
+    SKIP,
+    TRUE,
+    Binary,
+    BinaryOp,
+    Buffer,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Load,
+    Select,
+    Store,
+    Unary,
+    Var,
+    const,
+)
 from ir.presburger import readback
 from ir.presburger import sets as pb
+from ir.presburger.facts import learned
 
 X, Y = Var("x", DType.INT32), Var("y", DType.INT32)
 U = Var("u", DType.UINT8)
@@ -252,3 +270,10 @@ def test_coordinates_of_multiples_have_a_greatest_one_only_where_they_are_bounde
     bounded = line.intersect(pb.box((X,)))
     assert readback.coordinate(bounded, 0, upper=True) is not None
     assert readback.coordinate(line, 0, upper=False) is not None
+
+
+def test_of_arms_that_are_one_statement_nothing_is_learned() -> None:
+    store = Store(Buffer("A", (const(4, DType.INT32),), DType.INT32), (const(0, DType.INT32),), const(1, DType.INT32))
+    cond = Binary("lt", Var("n", DType.INT32), const(3, DType.INT32))
+    assert learned(If(cond, store, store), store).plain_is_universe()
+    assert not learned(If(cond, store, SKIP), store).plain_is_universe()

@@ -27,7 +27,7 @@ from kernel_files import PATHS, load
 from lower.analysis.deciding import Decider, deciding
 from lower.analysis.linear_forms import linear
 from lower.commands.cli import main
-from lower.restructure.pipeline import PASSES, structure_steps
+from lower.restructure.pipeline import PASSES, STATEMENT_PASSES, structure_steps
 from lowered import read
 from profiles import few, some
 
@@ -38,6 +38,27 @@ F = '"float32"'
 
 # For each pass a program that it changes.
 PROGRAMS: dict[str, tuple[str, str]] = {
+    "periods": (
+        'A: T.Buffer((24,), "int32"), B: T.Buffer((24,), "int32"), s: T.Buffer((1,), "int32")',
+        """for p in range(24):
+    if p % 6 == 0:
+        s[0] = A[p]
+    B[p] = s[0] - A[p]""",
+    ),
+    "windows": (
+        'A: T.Buffer((30,), "int32"), B: T.Buffer((30,), "int32")',
+        """for x in range(30):
+    B[x] = 0
+    for i in range(T.max(0, x - 2), T.min(30, x + 3)):
+        B[x] = B[x] + A[i] * i""",
+    ),
+    "stage_unrolling": (
+        'X: T.Buffer((16,), "int32")',
+        """for s in range(4):
+    for i in range(16):
+        if ((i >> s) & 1) == 1:
+            X[i - (1 << s)] = X[i - (1 << s)] + X[i]""",
+    ),
     "undef_products": (
         f"A: T.Buffer((6,), {F}), B: T.Buffer((6,), {F})",
         """L = T.alloc_buffer((6,), "float32")
@@ -108,17 +129,6 @@ for r in range(5):
             if X[k, j] == 1:
                 X[i, j] = 1""",
     ),
-    "producer_inlining": (
-        'A: T.Buffer((9, 8), "int32"), B: T.Buffer((7, 6), "int32"), C: T.Buffer((7, 6), "int32")',
-        """v = T.alloc_buffer((1,), "int32")
-for y, x in T.grid(7, 6):
-    B[y, x] = 0
-    C[y, x] = 1
-    for a, b in T.grid(3, 3):
-        v[0] = A[y + a, x + b] * 3
-        B[y, x] = B[y, x] + v[0] * v[0]
-        C[y, x] = C[y, x] - v[0]""",
-    ),
     "element_reads": (
         f"A: T.Buffer((7, 5), {F})",
         "for j in range(5):\n    for i in range(7):\n        A[i, j] = A[i, j] - 0.5 * A[3, j]",
@@ -186,7 +196,7 @@ def at_random(seed: int) -> Decider:
 
 
 def test_each_pass_has_a_program() -> None:
-    assert list(PROGRAMS) == [p.does.name.partition(".")[2] for p in PASSES]
+    assert list(PROGRAMS) == [p.does.name.partition(".")[2] for p in (*STATEMENT_PASSES, *PASSES)]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -198,6 +208,21 @@ def test_a_pass_keeps_the_meaning(name: str) -> None:
         with deciding(at_random(seed)):
             met, seed = check(func, inputs), seed + 1
     assert name in met
+
+
+def test_values_in_windows_give_way() -> None:
+    func = read(
+        'A: T.Buffer((9, 8), "int32"), B: T.Buffer((7, 6), "int32"), C: T.Buffer((7, 6), "int32")',
+        """v = T.alloc_buffer((1,), "int32")
+for y, x in T.grid(7, 6):
+    B[y, x] = 0
+    C[y, x] = 1
+    for a, b in T.grid(3, 3):
+        v[0] = A[y + a, x + b] * 3
+        B[y, x] = B[y, x] + v[0] * v[0]
+        C[y, x] = C[y, x] - v[0]""",
+    )
+    assert "forward_substitution" in check(func, random_inputs(func, np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("name", some(PATHS, 4))

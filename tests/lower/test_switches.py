@@ -57,7 +57,6 @@ RAGGED = (
     'P: T.Buffer((8,), "int32"), X: T.Buffer((23,), "float32"), '
     'S: T.Buffer((7,), "float32"), Z: T.Buffer((23,), "float32")'
 )
-WINDOW = 'A: T.Buffer((90, 90), "float32"), B: T.Buffer((70, 60), "float32"), C: T.Buffer((70, 60), "float32")'
 DOUBLED = """
 @T.instruction(jax="{X} * 2.0")
 def doubled(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
@@ -189,17 +188,6 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
             (
                 "for k in T.serial(40):\n    for i in T.serial(40):\n        a = D[i, k]\n"
                 "        for j in T.serial(40):\n            D[i, j] = T.min(D[i, j], T.max(a, D[k, j]))"
-            ),
-        ),
-        CPU,
-    ),
-    "structure.producer_inlining": (
-        (
-            WINDOW,
-            (
-                "for y, x in T.grid(70, 60):\n    B[y, x] = 0.0\n    C[y, x] = 1.0\n    for a, b in T.grid(3, 3):\n"
-                "        v = A[y + a, x + b] * 3.0\n        g = v * v + A[y, x]\n        B[y, x] = B[y, x] + g * v\n"
-                "        C[y, x] = C[y, x] + g"
             ),
         ),
         CPU,

@@ -14,23 +14,18 @@ from ir.dtypes import DType, float_max
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
-    Assert,
-    Assume,
     Binary,
     BinaryOp,
     Buffer,
     Call,
     Cast,
     Const,
-    Evaluate,
     Expr,
     For,
-    If,
     Let,
     Load,
     PrimFunc,
     Select,
-    Seq,
     Stmt,
     Store,
     Unary,
@@ -39,7 +34,7 @@ from ir.nodes import (
     seq,
 )
 from ir.script.plain.library.complexes import IMAG, MADE, REAL
-from ir.traverse import all_exprs, children, loads, node_count, walk, with_children
+from ir.traverse import all_exprs, children, loads, node_count, rebuilt, walk, with_children
 
 Pair = tuple[Expr, Expr]
 _SHORT = 8  # nodes of an operand that products write more than once
@@ -104,29 +99,15 @@ class _Split(Struct):
         match stmt:
             case Store():
                 return self._store(stmt)
-            case Seq(stmts=stmts):
-                return seq(*map(self.stmt, stmts), span=stmt.span)
-            case If(cond=cond, then=then, other=other):
-                return replace(stmt, cond=self.value(cond), then=self.stmt(then), other=self.stmt(other))
-            case For(start=start, extent=extent, body=body):
-                return replace(stmt, start=self.value(start), extent=self.value(extent), body=self.stmt(body))
             case Let(var=var, value=value, body=body) if var.dtype.is_complex:
                 pair, names = self.parts(value), self.var(var)
                 inner = Let(names[1], pair[1], self.stmt(body), stmt.span)
                 return Let(names[0], pair[0], inner, stmt.span)
-            case Let(value=value, body=body):
-                return replace(stmt, value=self.value(value), body=self.stmt(body))
             case Alloc(buffer=buffer, body=body) if buffer.dtype.is_complex:
                 real, imag = self.buffer(buffer)
                 return Alloc(real, Alloc(imag, self.stmt(body), stmt.span), stmt.span)
-            case Alloc(body=body):
-                return replace(stmt, body=self.stmt(body))
-            case Assume(cond=cond) | Assert(cond=cond):
-                return replace(stmt, cond=self.value(cond))
-            case Evaluate(value=value):
-                return replace(stmt, value=self.value(value))
             case _:
-                raise TypeError(type(stmt).__name__)  # of no plain function
+                return rebuilt(stmt, self.value, self.stmt)
 
     def _store(self, stmt: Store) -> Stmt:
         indices = tuple(map(self.value, stmt.indices))

@@ -15,7 +15,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.dtypes import DType, array_dtype
-from ir.nodes import COMPARE_OPS, Binary, BinaryOp, BitCount, Cast, Const, Expr, Select, Unary, UnaryOp, const
+from ir.nodes import (
+    COMPARE_OPS,
+    Binary,
+    BinaryOp,
+    BitCount,
+    Cast,
+    Const,
+    Expr,
+    Select,
+    Unary,
+    UnaryOp,
+    const,
+)
+from ir.operators import ORDER_OPS
 from ir.presburger.intervals import combined
 from ir.script.plain.library.quotients import quotient
 from ir.script.scope import Source
@@ -247,7 +260,7 @@ class Numbers(Struct):
             hint = "convert them, as in int(x > 0) + int(y > 0)"
             raise self.source.error("dtype-mismatch", f"{op} of truth values", node, help=hint)
         x, y = (self.convert(v, DType.BOOL, node) for v in (a, b))
-        if op in ("lt", "le", "gt", "ge"):
+        if op in ORDER_OPS:
             x, y = (Unary("not", v) if below else v for v, below in ((x, op in ("lt", "le")), (y, op in ("gt", "ge"))))
         return Binary(logical.get(op, op), x, y, self.source.span(node))
 

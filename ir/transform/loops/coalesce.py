@@ -46,12 +46,8 @@ def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
         refuse("overflow", f"{total.value} iterations do not fit {dtype}", chain[0].span)
     check_range(chain[0], const(0, dtype), total, known)
     fused = replace(chain[0].var, name=fresh("_".join(loops) + "_fused", names_in(func)))
-    values: dict[Var, Expr] = {}
-    rest: Expr = fused
-    for k in range(len(chain) - 1, -1, -1):
-        digit = rest if k == 0 else _modulo(rest, extents[k])
-        values[chain[k].var] = plus(chain[k].start, digit)
-        rest = _quotient(rest, extents[k])
+    digits = digits_of(fused, extents[1:])
+    values: dict[Var, Expr] = {o.var: plus(o.start, digit) for o, digit in zip(chain, digits, strict=True)}
     body = substitute(chain[-1].body, values)
     outer = chain[0]
     kind = outer.kind if all(each.kind == outer.kind for each in chain) else "serial"
@@ -59,9 +55,14 @@ def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
     return Changed(with_body(func, path, new), (fused.name,))
 
 
-def _modulo(value: Expr, extent: Expr) -> Expr:
-    return const(0, value.dtype) if is_const(extent, 1) else Binary("floormod", value, extent)
-
-
-def _quotient(value: Expr, extent: Expr) -> Expr:
-    return value if is_const(extent, 1) else Binary("floordiv", value, extent)
+def digits_of(position: Expr, extents: Sequence[Expr]) -> list[Expr]:
+    """How far nested loops are, or the indices of dimensions, at a position that all of them count together; `extents`
+    are those of all but the first."""
+    digits: list[Expr] = []
+    for extent in reversed(extents):
+        if is_const(extent, 1):
+            digits.append(const(0, position.dtype))
+        else:
+            digits.append(Binary("floormod", position, extent))
+            position = Binary("floordiv", position, extent)
+    return [position, *reversed(digits)]

@@ -5,20 +5,32 @@ Peeling cuts off single iterations, which are written out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import pairwise
 
 import islpy as isl
 from msgspec.structs import replace
 
 from ir.naming import fresh
-from ir.nodes import FALSE, TRUE, Binary, Block, Expr, For, If, PrimFunc, Select, Stmt, Unary, const, seq
+from ir.nodes import FALSE, TRUE, Binary, Block, Expr, For, If, PrimFunc, Select, Stmt, Unary, Var, const, seq
 from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.presburger.facts import facts_at, proven
+from ir.presburger.facts import bound_to, facts_at, learned, proven
 from ir.printing.printer import to_script
 from ir.program.calls import minus
 from ir.program.edit import Changed, loop_path, names_in, plus, refuse, scope_of, with_body, with_children
-from ir.traverse import free_vars, has_loads, map_expr, map_stmt, stmt_children, stmt_exprs, substitute, walk_expr
+from ir.transform.loops.ranges import Bounds, bounds_of, ends
+from ir.traverse import (
+    free_vars,
+    has_loads,
+    map_expr,
+    rebuilt,
+    stmt_children,
+    stmt_exprs,
+    substitute,
+    walk_expr,
+)
 
 _MAX_CUTS = 4  # each part is a copy of the body
 _MAX_PEELED = 16  # and so is each iteration that is peeled off
@@ -102,6 +114,39 @@ def _check(loop: For, cuts: Sequence[Expr], known: isl.Set) -> None:
             help = "give points in order inside the range, or assume it of sizes with T.assume"
             refuse("points", f"{what} in loop {loop.var.name} over {range_}", loop.span, help=help)
         below = cut
+
+
+def cut_around(
+    region: isl.Set, inside: isl.Set, var: Var, scope: Mapping[str, Expr], known: isl.Set
+) -> Sequence[Bounds] | None:
+    """Starts and extents of what of a loop is before, in and after a region of its iterations (those `inside`); None
+    where that is no interval, or nothing or all of them.
+
+    `scope` has what bounds may mention, and `known` holds there.
+    """
+    if region.is_empty() or inside.is_subset(region):
+        return None
+    if not known.is_subset(pb.forget(region, (var.name,))):
+        return None  # in some states there is no such iteration, so that the parts have no bounds
+    low, high = ends(region, var.name)
+    first, last = ends(inside, var.name)
+    if low is None or high is None or first is None or last is None:
+        return None
+    at = pb.symbol(var.name)
+    if not inside.intersect(at.ge_set(low)).intersect(at.le_set(high)).is_subset(region):
+        return None
+    cuts = [first, low, high.add(pb.number(1)), last.add(pb.number(1))]
+    if any(c.coalesce().n_piece() > 1 for c in cuts):
+        return None
+    parts: list[Bounds] = []
+    for begin, end in pairwise(cuts):
+        count = end.sub(begin)
+        if not known.is_subset(count.eq_set(pb.number(0))):
+            bounds = bounds_of(begin, count, var, scope, known)
+            if bounds is None:
+                return None
+            parts.append(bounds)
+    return parts
 
 
 # Boundaries ----------------------------------------------------------------------------------------------------------
@@ -190,37 +235,32 @@ def decided(stmt: Stmt, known: isl.Set) -> Stmt:
 
     def selects(expr: Expr) -> Expr:
         def one(part: Expr) -> Expr:
-            if not isinstance(part, Select):
-                return part
-            truth = _truth(part.cond, known)
-            return part if truth is None else part.then if truth else part.other
+            match part:
+                case Select(cond=cond, then=a, other=b):
+                    truth = _truth(cond, known)
+                    return part if truth is None else a if truth else b
+                case Binary(op="min" | "max" as op, lhs=a, rhs=b) if part.dtype.is_integer and not has_loads(part):
+                    order = "le" if op == "min" else "ge"
+                    pairs = ((a, b), (b, a))
+                    return next((x for x, y in pairs if proven(Binary(order, x, y), known)), part)
+                case _:
+                    return part
 
         return map_expr(expr, one)
 
+    def inner(part: Stmt) -> Stmt:
+        return decided(part, known.intersect(learned(stmt, part)))
+
     match stmt:
-        case If(cond=cond, then=then, other=other):
-            truth = _truth(cond, known)
-            if truth is not None:
-                return decided(then if truth else other, known)
-            yes, no = pb.condition(cond).may, pb.condition(Unary("not", cond)).may
-            then, other = decided(then, known.intersect(yes)), decided(other, known.intersect(no))
-            return replace(stmt, cond=selects(cond), then=then, other=other)
-        case For() as loop:
-            inside = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
-            return replace(loop, body=decided(loop.body, inside))
-        case Block(predicate=predicate, axes=axes, init=init):
-            for axis in axes:
-                value = pb.affine(axis.value)
-                if value is not None:
-                    known = known.intersect(pb.symbol(axis.var.name).eq_set(value))
-            truth = _truth(predicate, known)
-            new = predicate if truth is None else TRUE if truth else FALSE
-            first = None if init is None else decided(init, known)
-            return replace(stmt, predicate=new, init=first, body=decided(stmt.body, known))
-        case _ if stmt_children(stmt):
-            return with_children(stmt, [decided(child, known) for child in stmt_children(stmt)])
+        case If(cond=cond, then=then, other=other) if (truth := _truth(cond, known)) is not None:
+            return decided(then if truth else other, known)
+        case Block(predicate=predicate, axes=axes):
+            here = reduce(lambda region, a: region.intersect(bound_to(a.var, a.value)), axes, known)
+            truth = _truth(predicate, here)
+            new = stmt if truth is None else replace(stmt, predicate=TRUE if truth else FALSE)
+            return with_children(new, [inner(part) for part in stmt_children(stmt)])
         case _:
-            return map_stmt(stmt, selects)
+            return rebuilt(stmt, selects, inner)
 
 
 def _truth(cond: Expr, known: isl.Set) -> bool | None:

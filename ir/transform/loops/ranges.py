@@ -1,18 +1,25 @@
-"""What the moves of loops ask of ranges: whether bounds may be evaluated elsewhere, and whether numbers fit a dtype."""
+"""What the moves of loops ask of ranges: whether bounds may be evaluated elsewhere, whether numbers fit a dtype, and
+over which range a loop goes that has some iterations only."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
 from ir.analysis.defined import is_defined
-from ir.nodes import Binary, Const, Expr, For, Stmt, const
+from ir.nodes import Binary, Const, Expr, For, Stmt, Unary, Var, const
+from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.presburger.facts import proven
+from ir.presburger.facts import proven, range_of
 from ir.printing.printer import to_script
+from ir.program.calls import of_dtype
 from ir.program.edit import plus, refuse
-from ir.traverse import buffers_written, loads
+from ir.traverse import buffers_written, loads, substitute, walk_expr
+
+Bounds = tuple[Expr, Expr]  # a start and an extent
+
+MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save
 
 
 def loop_at(path: tuple[Stmt, ...]) -> For:
@@ -90,3 +97,80 @@ def count(loop: For, known: isl.Set) -> Expr:
     """The number of iterations: two extents below zero would have a positive product."""
     zero = const(0, loop.extent.dtype)
     return loop.extent if proven(Binary("ge", loop.extent, zero), known) else Binary("max", loop.extent, zero)
+
+
+# Ranges of some iterations --------------------------------------------------------------------------------------------
+
+
+def ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | None]:
+    """The least and the greatest value of a variable, as functions of the others."""
+    line = pb.line(region, name)
+    if line is None:
+        return None, None
+    return readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
+
+
+def bounds_of(
+    start: isl.PwAff, extent: isl.PwAff, var: Var, scope: Mapping[str, Expr], known: isl.Set
+) -> Bounds | None:
+    """Bounds of a loop as expressions; None where a part of one is known to leave its dtype for some numbers.
+
+    Sizes are taken to leave room, as those do that a program counts to.
+    """
+    first, count = (of_dtype(readback.expression(f.coalesce(), scope, known), var.dtype) for f in (start, extent))
+    for part in (p for e in (first, count) for p in walk_expr(e) if isinstance(p, (Binary, Unary))):
+        low, high = range_of(part, known)
+        if (low is not None and low < part.dtype.min) or (high is not None and high > part.dtype.max):
+            return None
+    return first, count
+
+
+def least_range(loop: For, useful: isl.Set, scope: Mapping[str, Expr], known: isl.Set) -> Bounds | None:
+    """Start and extent of the least range that contains the useful iterations; None if they are no better.
+
+    `scope` has what bounds may mention, and `known` holds there."""
+    line = pb.line(useful, loop.var.name)
+    if line is None:
+        return None
+    low, high = readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
+    was = pb.affine(loop.start), pb.affine(loop.extent)
+    if low is None or high is None or was[0] is None or was[1] is None:
+        return None
+    extent = high.sub(low).add(pb.number(1))
+    nothing = known.subtract(line.params())
+    if not nothing.is_empty():  # no iteration at all, for some values of variables further out
+        low, extent = _everywhere(low), _everywhere(extent)
+        if low is None or extent is None or not nothing.is_subset(extent.le_set(pb.number(0))):
+            return None
+    same = low.eq_set(was[0]).intersect(extent.eq_set(was[1]))
+    if known.is_subset(same) or max(low.n_piece(), extent.n_piece()) > MAX_PIECES:
+        return None
+    return bounds_of(low, extent, loop.var, scope, known)
+
+
+def _everywhere(function: isl.PwAff) -> isl.PwAff | None:
+    """A function of one piece, also where it was not defined."""
+    pieces = function.coalesce().get_pieces()
+    return isl.PwAff.from_aff(pieces[0][1]) if len(pieces) == 1 else None
+
+
+def strided_range(loop: For, useful: isl.Set) -> For | None:
+    """The loop over useful iterations that are `k * i + a` for numbers a and k > 1; None if they are not.
+
+    Which of these there are may hang on variables further out, as long as the range of the loop does not.
+    """
+    line = pb.line(useful, loop.var.name)
+    if line is None or not isinstance(loop.start, Const) or not isinstance(loop.extent, Const):
+        return None
+    step = line.get_stride(0).to_python()
+    if step < 2:
+        return None
+    first, last = (end.to_python() for end in (line.dim_min_val(0), line.dim_max_val(0)))
+    if not line.is_subset(isl.Set(f"{{ [i] : (i - {first}) mod {step} = 0 }}")) or last - first > loop.var.dtype.max:
+        return None
+    var, dtype = loop.var, loop.var.dtype
+    place = Binary("mul", var, const(step, dtype))
+    place = Binary("add", place, const(first, dtype)) if first else place
+    body = substitute(loop.body, {var: place})
+    count = const((last - first) // step + 1, dtype)
+    return For(var, const(0, dtype), count, body, loop.kind, loop.annotations, loop.span)

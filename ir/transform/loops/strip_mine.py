@@ -14,6 +14,7 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, guarded, proven
 from ir.printing.printer import to_script
 from ir.program.edit import Changed, loop_path, names_in, nest, plus, refuse, times, with_body
+from ir.transform.loops.digits import Digits
 from ir.transform.loops.ranges import check_range, check_steady, literal, loop_at
 from ir.traverse import (
     accessed,
@@ -21,7 +22,6 @@ from ir.traverse import (
     free_vars,
     has_loads,
     is_const,
-    map_expr,
     map_stmt,
     reads,
     substitute,
@@ -195,17 +195,7 @@ def _at_period(loop: For, period: int, names: set[str]) -> Stmt:
     k, count = const(period, var.dtype), extent // period
 
     def body(block: Expr) -> Stmt:
-        def one(e: Expr) -> Expr:
-            match e:
-                case Binary(op="floormod" | "truncmod", lhs=Var() as v, rhs=Const(value=n)) if v == var and n == period:
-                    return inner
-                case Binary(op="floordiv" | "truncdiv", lhs=Var() as v, rhs=Const(value=n)) if v == var and n == period:
-                    return block
-                case _:
-                    return e
-
-        at = Binary("add", Binary("mul", block, k), inner)
-        return substitute(map_stmt(loop.body, lambda e: map_expr(e, one)), {var: at})
+        return Digits(var, extent, (period, 1), (block, inner)).put_in(loop.body)
 
     zero = const(0, var.dtype)
     block = For(inner, zero, k, body(outer), span=loop.span)

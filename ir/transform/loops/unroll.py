@@ -7,8 +7,8 @@ from math import prod
 
 from msgspec.structs import replace
 
-from ir.fold import computed
-from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Load, PrimFunc, Select, Stmt, Store, Var, const, seq
+from ir.fold import chosen, computed
+from ir.nodes import Alloc, Buffer, Const, Expr, For, If, Load, PrimFunc, Stmt, Store, Var, const, seq
 from ir.program.edit import with_children as with_parts
 from ir.transform.storage.scalar_replacement import in_values
 from ir.traverse import (
@@ -38,10 +38,10 @@ def iterations(loop: For) -> int | None:
 
 def written_out(loop: For) -> Stmt:
     """The iterations of a loop whose bounds are numbers, one after the other."""
-    return seq(*(_known(substitute(loop.body, {loop.var: number})) for number in _steps(loop)))
+    return seq(*(_known(substitute(loop.body, {loop.var: number})) for number in values_of(loop)))
 
 
-def _steps(loop: For) -> Iterator[Expr]:
+def values_of(loop: For) -> Iterator[Expr]:
     """What the variable of a loop is in its iterations."""
     assert isinstance(loop.start, Const)
     first, dtype = int(loop.start.value), loop.var.dtype
@@ -80,7 +80,7 @@ def _copies(stmt: Stmt, numbers: Mapping[Var, Expr], most: int) -> int | None:
             if count is None or count > most:
                 return None
             if _decides(var, body):
-                return _total((_copies(body, {**numbers, var: number}, most) for number in _steps(loop)), most)
+                return _total((_copies(body, {**numbers, var: number}, most) for number in values_of(loop)), most)
             once = _copies(body, numbers, most) if count else 0
             return _total((once,), most, count)
         case _:
@@ -172,12 +172,8 @@ def _known(stmt: Stmt) -> Stmt:
 
 
 def _folded(expr: Expr) -> Expr:
-    if isinstance(expr, Select) and isinstance(expr.cond, Const):
-        return expr.then if expr.cond.value else expr.other
-    if isinstance(expr, Binary) and expr.op in ("and", "or") and isinstance(expr.lhs, Const):
-        return expr.rhs if expr.lhs.value == (expr.op == "and") else expr.lhs
     found = computed(expr, library=False)
-    return expr if found is None else found
+    return chosen(expr) if found is None else found
 
 
 def _taken(stmt: Stmt) -> Stmt:

@@ -77,6 +77,7 @@ from ir.program.edit import (
 from ir.transform.stages.restrict import Kept, Restriction, renamed
 from ir.transform.storage.contract import compacted
 from ir.traverse import (
+    all_same,
     bound_var,
     free_vars,
     has_loads,
@@ -551,7 +552,7 @@ class _Demand(Struct, frozen=True, eq=False):
         for event in stores:
             assert event.store is not None
             for load in event.reads:
-                if load.buffer != buffer or _same_indices(load.indices, event.store.indices):
+                if load.buffer != buffer or all_same(load.indices, event.store.indices):
                     continue
                 pair = pb.point([*event.store.indices, *load.indices])
                 if pair is None:
@@ -568,7 +569,3 @@ class _Demand(Struct, frozen=True, eq=False):
 def _inside(event: Event, buffer: Buffer) -> list[str]:
     """Loops around a place that a buffer lives longer than one iteration of."""
     return [v.name for v in event.names[event.private.get(buffer, 0) :]]
-
-
-def _same_indices(left: Sequence[Expr], right: Sequence[Expr]) -> bool:
-    return all(a.same(b) for a, b in zip(left, right, strict=True))

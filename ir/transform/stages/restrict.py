@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.analysis.legality import Event
-from ir.bounds.ranges import Context, between, fold, range_of
+from ir.bounds.ranges import Context, between, convex_bounds, fold, range_of
 from ir.nodes import (
     SKIP,
     TRUE,
@@ -38,7 +38,7 @@ from ir.presburger import sets as pb
 from ir.printing.intervals import extent_of
 from ir.program.calls import of_dtype
 from ir.program.edit import plus
-from ir.traverse import is_const, node_count, stmt_children, substitute, substitute_expr, walk_expr
+from ir.traverse import is_const, map_stmt, node_count, stmt_children, substitute, substitute_expr, walk_expr
 
 
 class Kept(Struct, frozen=True, eq=False):
@@ -246,26 +246,11 @@ def scan_of(line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Context, va
 
 def _by_constraints(line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Context, vacant: isl.Set) -> Scan | None:
     """The range as the constraints of one convex set give it; None where it is none."""
-    line = line.compute_divs()
-    if line.n_basic_set() != 1:
+    found = convex_bounds(line, low, high, context.known)
+    if found is None:
         return None
-    lowers: list[isl.PwAff] = []
-    uppers: list[isl.PwAff] = []
-    for item in line.get_basic_sets()[0].get_constraints():
-        if item.get_coefficient_val(isl.dim_type.set, 0).is_zero():
-            continue
-        bound = item.get_bound(isl.dim_type.set, 0)
-        if item.is_equality() or item.is_lower_bound(isl.dim_type.set, 0):
-            lowers.append(isl.PwAff.from_aff(bound.ceil()).project_domain_on_params())
-        if item.is_equality() or item.is_upper_bound(isl.dim_type.set, 0):
-            uppers.append(isl.PwAff.from_aff(bound.floor()).project_domain_on_params())
-    lowers = pb.needed(lowers, context.known, upper=False)
-    uppers = pb.needed(uppers, context.known, upper=True)
-    if not lowers or not uppers:
-        return None
+    lowers, uppers = found
     first, last = reduce(lambda a, b: a.max(b), lowers), reduce(lambda a, b: a.min(b), uppers)
-    if not context.known.is_subset(first.eq_set(low).intersect(last.eq_set(high))):
-        return None
     vanishes = vacant.is_subset(last.lt_set(first))
     if vanishes:  # what is written must be right there, too
         context = Context(context.known.union(vacant), context.scope)
@@ -336,17 +321,10 @@ def _adds_well(first: Expr) -> bool:
 
 def renamed(stmt: Stmt, names: Mapping[Var, Var]) -> Stmt:
     """A statement with loops under other names."""
-    match stmt:
-        case For(var=var, body=body) if var in names:
-            new = names[var]
-            return replace(stmt, var=new, body=renamed(substitute(body, {var: new}), names))
-        case For(body=body) | Let(body=body) | Alloc(body=body):
-            return replace(stmt, body=renamed(body, names))
-        case Seq(stmts=stmts):
-            return seq(*(renamed(s, names) for s in stmts), span=stmt.span)
-        case If(then=then, other=other):
-            return replace(stmt, then=renamed(then, names), other=renamed(other, names))
-        case Block(init=init, body=body):
-            return replace(stmt, init=None if init is None else renamed(init, names), body=renamed(body, names))
-        case _:
-            return stmt
+
+    def one(s: Stmt) -> Stmt:
+        if not isinstance(s, For) or s.var not in names:
+            return s
+        return replace(s, var=names[s.var], body=substitute(s.body, {s.var: names[s.var]}))
+
+    return map_stmt(stmt, on_stmt=one)

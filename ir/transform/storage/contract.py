@@ -31,13 +31,12 @@ from ir.nodes import (
     Undef,
     Var,
     const,
-    seq,
 )
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import learned, proven
 from ir.program.calls import of_dtype
-from ir.program.edit import forget_regions
+from ir.program.edit import forget_regions, with_children
 from ir.transform.stages.restrict import equals, is_simple
 from ir.traverse import (
     buffers_accessed,
@@ -127,14 +126,8 @@ def _with_tests(stmt: Stmt, buffer: Buffer, axes: Sequence[_Axis | None], known:
     match stmt:
         case Store() if stmt.buffer == buffer:
             return _tested(stmt, axes, known)
-        case Seq(stmts=stmts):
-            return seq(*map(inside, stmts), span=stmt.span)
-        case For(body=body) | Let(body=body) | Alloc(body=body):
-            return replace(stmt, body=inside(body))
-        case If(then=then, other=other):
-            return replace(stmt, then=inside(then), other=inside(other))
         case _:
-            return stmt
+            return with_children(stmt, [inside(part) for part in stmt_children(stmt)])
 
 
 def _tested(store: Store, axes: Sequence[_Axis | None], known: isl.Set) -> Stmt:
@@ -205,8 +198,8 @@ class _Rewriter(Struct, frozen=True, eq=False):
             return stmt
         expr = self._mapper(known, values)
         match stmt:
-            case Seq(stmts=stmts):
-                return seq(*(self.stmt(s, known, values) for s in stmts), span=stmt.span)
+            case Seq() | Alloc():
+                return with_children(stmt, [self.stmt(s, known, values) for s in stmt_children(stmt)])
             case For() as loop:
                 inside = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
                 body = self.stmt(loop.body, inside, values)
@@ -218,8 +211,6 @@ class _Rewriter(Struct, frozen=True, eq=False):
             case Let(var=var, value=value, body=body):
                 inner = known.intersect(equals(var, value))
                 return replace(stmt, value=expr(value), body=self.stmt(body, inner, self._bound(values, var, value)))
-            case Alloc(body=body):
-                return replace(stmt, body=self.stmt(body, known, values))
             case Block() as block:
                 return self._block(block, known, values)
             case _:

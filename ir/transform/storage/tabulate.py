@@ -47,6 +47,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.program.calls import of_dtype
+from ir.program.edit import with_children as with_parts
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -55,6 +56,8 @@ from ir.traverse import (
     has_loads,
     is_const,
     loads,
+    rebuilt,
+    stmt_children,
     stmt_exprs,
     stores_in,
     substitute_expr,
@@ -82,17 +85,8 @@ def tabulated(stmt: Stmt, domain: isl.Set, taken: set[str]) -> Stmt:
             for table in reversed(tables):
                 new = Alloc(table.buffer, seq(table.filled(taken), new))
             return new
-        case Seq(stmts=stmts):
-            parts = [tabulated(s, domain, taken) for s in stmts]
-            return stmt if all(a is b for a, b in zip(parts, stmts, strict=True)) else seq(*parts)
-        case If(then=yes, other=no):
-            arms = [tabulated(arm, domain, taken) for arm in (yes, no)]
-            return stmt if arms[0] is yes and arms[1] is no else replace(stmt, then=arms[0], other=arms[1])
-        case Alloc(body=body) | Block(body=body) | Let(body=body):
-            inner = tabulated(body, domain, taken)
-            return stmt if inner is body else replace(stmt, body=inner)
         case _:
-            return stmt
+            return with_parts(stmt, [tabulated(part, domain, taken) for part in stmt_children(stmt)])
 
 
 class _Table(Struct, frozen=True):
@@ -138,10 +132,6 @@ class _Visitor:
 
     def visit(self, stmt: Stmt) -> Stmt:
         match stmt:
-            case Store(indices=indices, value=value):
-                return replace(stmt, indices=tuple(map(self._expr, indices)), value=self._expr(value))
-            case Evaluate(value=value):
-                return replace(stmt, value=self._expr(value))
             case For(var=var, start=start, extent=extent, body=body):
                 runs = pb.loop_domain(var, start, extent)
                 bounds = self._expr(start), self._expr(extent)
@@ -153,12 +143,8 @@ class _Visitor:
                 holds = pb.condition(cond)
                 arms = self._under(holds, yes), self._under(holds.negated(), no)
                 return replace(stmt, cond=self._expr(cond), then=arms[0], other=arms[1])
-            case Let(value=value, body=body):
-                return replace(stmt, value=self._expr(value), body=self.visit(body))
-            case Seq(stmts=stmts):
-                return seq(*map(self.visit, stmts))
-            case Alloc(body=body):
-                return replace(stmt, body=self.visit(body))
+            case Store() | Evaluate() | Let() | Seq() | Alloc():
+                return rebuilt(stmt, self._expr, self.visit)
             case Block(body=body, predicate=predicate):
                 return replace(stmt, body=self._under(pb.condition(predicate), body))
             case _:

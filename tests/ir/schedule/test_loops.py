@@ -249,6 +249,18 @@ def f(A: T.Buffer((16,), "float32"), n: T.int32):
     assert "if" not in to_script(result(func, lambda s: s.loop_partition("i")))
 
 
+def test_a_cut_decides_which_of_two_numbers_is_smaller():
+    func = read("""
+def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in T.serial(16):
+        for j in T.serial(T.min(i + 1, 8)):
+            B[i] = B[i] + A[T.max(j - i, 0)] * A[T.min(i, 7)]
+""")
+    text = to_script(result(func, lambda s: s.loop_partition("i", [7])))
+    assert "T.min" not in text and "T.max" not in text
+    assert "T.serial(i + 1)" in text and "A[0] * A[i]" in text and "A[0] * A[7]" in text
+
+
 # Merging -------------------------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 import ir.presburger.sets as pb
 from ir.dtypes import DType
 from ir.nodes import (
+    COMPARE_OPS,
     Alloc,
     Assume,
     Binary,
@@ -479,7 +480,7 @@ def _sides(part: Expr) -> list[Expr]:
     a, b = part.lhs, part.rhs
     if part.op == "bitand" and part.dtype.is_integer:
         return [v for v in (a, b) if not isinstance(v, Const)]
-    if part.op not in ("lt", "le", "gt", "ge", "eq", "ne") or not a.dtype.is_integer:
+    if part.op not in COMPARE_OPS or not a.dtype.is_integer:
         return []
     if is_const(b, 0):
         return [a, Binary("max", a, Unary("neg", a))] if a.dtype.is_signed and part.op in ("eq", "ne") else [a]

@@ -15,9 +15,11 @@ from msgspec.structs import replace
 from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
 from ir.fold import folded
+from ir.naming import fresh
 from ir.nodes import (
     MIRRORED,
     SKIP,
+    Alloc,
     Binary,
     BinaryOp,
     Buffer,
@@ -35,20 +37,9 @@ from ir.nodes import (
     seq,
 )
 from ir.program.calls import of_dtype
-from ir.traverse import conjuncts_of, free_vars, has_loads, loads, substitute_expr
-from lower.analysis.freedoms import NUMBERS, Form, Policy
-from lower.nest.existence import without_names
+from ir.transform.branches.if_convert import is_short
+from ir.traverse import all_same, conjuncts_of, free_vars, has_loads, loads, substitute_expr, without_outer_names
 
-BEST_OF_GROUPS = Form(
-    "structure.best_of_groups",
-    "for i: if v[i] > B[g[i]]: B[g[i]] = v[i]; A[g[i]] = e[i]  =  for i: B[g[i]] = max(B[g[i]], v[i]); for i: if "
-    "v[i] == B[g[i]]: k[g[i]] = min(k[g[i]], i); for q: A[q] = e[k[q]]",
-    "the value that is kept is the best one, and with it what is stored of the first element that has it",
-    NUMBERS,
-)
-
-_Local = Callable[[str, DType, tuple[Expr, ...]], Buffer]
-_Variable = Callable[[str, DType], Var]
 _BETTER: dict[BinaryOp, BinaryOp] = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
 
@@ -63,19 +54,15 @@ class _Search(Struct, frozen=True):
     beside: tuple[Store, ...]
 
 
-def as_extremes(loop: For, policy: Policy, local: _Local, variable: _Variable) -> Stmt | None:
-    """Extremes and what is read at their places, for such a search; None for other loops.
-
-    `local` makes a buffer with a name, a dtype and a shape, and `variable` one that nothing else is called like.
-    """
+def as_extremes(loop: For, may: Callable[[DType], bool], names: set[str]) -> Stmt | None:
+    """Extremes and what is read at their places, for such a search among values of a dtype for which that `may` be
+    done; None for other loops. `names` are taken."""
     search = _search(loop)
-    if search is None or not policy.may(BEST_OF_GROUPS, search.value.dtype):
-        return None
-    return seq(*_extremes(search, local, variable))
+    return None if search is None or not may(search.value.dtype) else _extremes(search, names)
 
 
 def _search(loop: For) -> _Search | None:
-    branch = without_names(loop.body) if loop.kind == "serial" else SKIP
+    branch = without_outer_names(loop.body, is_short) if loop.kind == "serial" else SKIP
     if not isinstance(branch, If) or branch.other != SKIP:
         return None
     stores = branch.then.stmts if isinstance(branch.then, Seq) else (branch.then,)
@@ -104,9 +91,8 @@ def _fits(search: _Search) -> bool:
     written = {best.buffer, *(s.buffer for s in beside)}
     steady = (*best.indices, search.value, *search.conditions, loop.start, loop.extent, *(s.value for s in beside))
     same = all(
-        len(s.indices) == len(best.indices)
-        and all(map(Expr.same, s.indices, best.indices))
-        and all(map(Expr.same, s.buffer.shape, best.buffer.shape))
+        all_same(s.indices, best.indices)
+        and all_same(s.buffer.shape, best.buffer.shape)
         and not isinstance(s.value, Undef)
         for s in beside
     )
@@ -121,16 +107,19 @@ def _with_room(dtype: DType) -> DType:
     return dtype if dtype.is_signed else DType.INT64
 
 
-def _extremes(search: _Search, local: _Local, variable: _Variable) -> Iterator[Stmt]:
+def _extremes(search: _Search, names: set[str]) -> Stmt:
     loop, best, value = search.loop, search.best, search.value
     first = search.op in ("gt", "lt")  # else the last of those that are as good replaces others
     wide = _with_room(loop.var.dtype)
     start, extent, here = (of_dtype(e, wide) for e in (loop.start, loop.extent, loop.var))
     end = folded(binary("add", start, extent) if first else binary("sub", start, 1))  # where there is no element
     chosen = [d for d, index in enumerate(best.indices) if loop.var in free_vars(index)]
-    groups = {d: variable(f"{best.buffer.name}_{d}", DType.INT32) for d in chosen}
+    groups = {d: Var(fresh(f"{best.buffer.name}_{d}", names), DType.INT32) for d in chosen}
     shape, own = tuple(best.buffer.shape[d] for d in chosen), tuple(best.indices[d] for d in chosen)
-    place, before = local(f"{loop.var.name}_best", wide, shape), local("before", best.dtype, shape)
+    place, before = (
+        Buffer(fresh(name, names, first=2), shape, dtype, "local")
+        for name, dtype in ((f"{loop.var.name}_best", wide), ("before", best.dtype))
+    )
     at, where = tuple(groups.values()), tuple(groups.get(d, index) for d, index in enumerate(best.indices))
 
     def each_group(stmt: Stmt) -> Stmt:
@@ -142,16 +131,16 @@ def _extremes(search: _Search, local: _Local, variable: _Variable) -> Iterator[S
         body = If(conjunction(conditions), store, SKIP) if conditions else store
         return replace(loop, body=body)
 
-    if first:
-        yield each_group(Store(before, at, Load(best.buffer, where)))
-    yield each_group(Store(place, at, end))
+    parts = [each_group(Store(before, at, Load(best.buffer, where)))] if first else []
+    parts.append(each_group(Store(place, at, end)))
     extreme = Binary(_BETTER[search.op], best, value)
-    yield each(search.conditions, Store(best.buffer, best.indices, extreme))
+    parts.append(each(search.conditions, Store(best.buffer, best.indices, extreme)))
     known = Load(place, own)
     is_best = [Binary("eq", value, best), *([Binary(search.op, value, Load(before, own))] if first else [])]
     nearest = Binary("min" if first else "max", known, here)
-    yield each([*search.conditions, *is_best], Store(place, own, nearest))
+    parts.append(each([*search.conditions, *is_best], Store(place, own, nearest)))
     found = Load(place, at)
     for s in search.beside:
         there = substitute_expr(s.value, {loop.var: of_dtype(found, loop.var.dtype)})
-        yield each_group(If(Binary("ne", found, end), Store(s.buffer, where, there), SKIP))
+        parts.append(each_group(If(Binary("ne", found, end), Store(s.buffer, where, there), SKIP)))
+    return Alloc(place, Alloc(before, seq(*parts)) if first else seq(*parts))
