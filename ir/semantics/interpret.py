@@ -55,11 +55,15 @@ def interpret_with_undef(
     sanitize: bool = False,
     seed: int | None = 0,
     max_steps: int | None = None,
+    arbitrary: bool = False,
     **named: object,
 ) -> tuple[tuple[Array, npt.NDArray[np.bool_]], ...]:
-    """Like `interpret`, but each result comes with a mask of its undef elements, whose values mean nothing."""
+    """Like `interpret`, but each result comes with a mask of its undef elements, whose values mean nothing.
+
+    With `arbitrary`, operations without a value give undef, as in programs from which undef was taken.
+    """
     scalars, arrays = bind_arguments(func, args, named)
-    machine = Machine(sanitize, np.random.default_rng(seed), max_steps)
+    machine = Machine(sanitize, np.random.default_rng(seed), max_steps, arbitrary=arbitrary)
     machine.scalars.update(scalars)
     for buffer in func.buffers:
         machine.add_buffer(buffer, arrays.get(buffer.name))
