@@ -82,8 +82,8 @@ class Memory(Struct):
 class Machine(Struct):
     """The state of a run: scalars in scope and buffers by name. Assumptions are checked only with `sanitize`.
 
-    With `arbitrary`, an operation that has no value (a number that leaves its dtype, a division by zero) is undef and no
-    fault: so run programs in which elements hold some value where they held undef, of which no operation has a fault.
+    With `arbitrary`, an operation that has no value (a number that leaves its dtype, a division by zero) is undef and
+    no fault: so run programs in which some values stand for undef, since operations on undef have no faults.
     In the body of a function, `undef` holds the parameters that are; elsewhere it is None.
     """
 

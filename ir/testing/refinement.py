@@ -167,9 +167,9 @@ def compare(
 
     Where the original faults there are no obligations. Elsewhere the rewritten program must not fault, and must write
     the same where the original is not undef. With `equal` the original must not be less defined either: nothing may be
-    undef, and no assumption be made, in the original alone. Without it, an operation of the rewritten program that has no
-    value gives undef: it may be computed from a value that stands for undef, of which operations have no faults. A run
-    takes at most `steps` statements.
+    undef, and no assumption be made, in the original alone. Without it, operations of the rewritten program that have
+    no value give undef: their operands may stand for undef, operations on which have no faults. A run takes at most
+    `steps` statements.
     """
     lets = any(isinstance(s, Let) for func in (original, rewritten) for s in walk(func.body))
     seeds = _SEEDS if lets else _SEEDS[:1]
