@@ -45,6 +45,7 @@ _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
 _WHOLE = 130_000  # the work of all of them, of proofs and of looking for forms, in one call
 _LEFT = 40_000  # the least that is left of it once the expression as it stands has been asked about
+_UNPROVEN = 10_000  # of rules, where proofs have used up the work of a search
 _FORMS = 40  # matches of the engine that take as long as putting together the forms of a node
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 30_000  # of z3 for one question on the way
@@ -92,8 +93,6 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     place.allow(max(_WHOLE - place.patience.done(), _LEFT))
     best = _smaller(best, place, prices, place.rest())
     for _ in range(_SEARCHES):
-        if place.rest() <= 0:
-            break
         new = _search(best, place, policy)
         if node_count(new) > node_count(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
@@ -225,10 +224,13 @@ class _Place:
                 message = "the given conditions contradict each other, so anything would follow"
                 raise LoopsatError("contradiction", message)
 
-    def begin(self, work: float = _BUDGET.work) -> Patience:
-        """Let a search begin, with a budget of its own: so what it finds does not depend on those before."""
+    def begin(self, work: float = _BUDGET.work, least: float = 0) -> Patience:
+        """Let a search begin, with a budget of its own: so what it finds does not depend on those before.
+
+        It is what is left of the whole, or `least` if that is more.
+        """
         self.left = self.rest()
-        self.patience = Patience(work=min(work, self.left))
+        self.patience = Patience(work=max(min(work, self.left), least))
         return self.patience
 
     def allow(self, work: float) -> None:
@@ -332,9 +334,13 @@ def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work)
     active = tuple(r for r in offered if r.floats in floats)
     expander = Expander(numbering, place.contexts, active, _BUDGET.proposals)
     number = numbering.expr(expr)
+    if patience.over():
+        patience = place.begin(0, _UNPROVEN)
     expander.expand_expr(place.facts, expr)
     numbering.tables["want_expr"].append((place.facts, number))
     rules = tuple(r for r in active if r.in_engine)
+    if patience.over():
+        patience = place.begin(0, _UNPROVEN)
     with engine_with(rules) as engine, engine.scratch(), scratch_folder() as folder:
         saturate(engine, expander, folder, _BUDGET, patience)
         extractor = Extractor(engine.tables(EXTRACTED), numbering, VALUES, 1)

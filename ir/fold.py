@@ -53,11 +53,12 @@ def with_positive_number(expr: Expr) -> Expr:
 
 
 def shortened(expr: Expr) -> Expr:
-    """An expression with one number in place of those that are added to a signed integer one after the other.
+    """An expression with one number in place of those that are added to a signed integer one after the other, and
+    without choices that are known.
 
     It faults nowhere else: sums between that leave the dtype are left out.
     """
-    return map_expr(expr, _joined)
+    return map_expr(expr, lambda e: chosen(_joined(e)))
 
 
 def _joined(expr: Expr) -> Expr:

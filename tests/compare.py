@@ -11,7 +11,7 @@ from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
 from ir.nodes import Let, PrimFunc
 from ir.semantics.inputs import Inputs, random_inputs
-from ir.semantics.interpret import interpret_with_undef
+from ir.semantics.interpret import interpret_refined, interpret_with_undef
 from ir.traverse import results_of, walk
 
 # Reassociation moves the last bits: a few units per operation of a short reduction, of the largest value around.
@@ -41,7 +41,7 @@ def assert_refines(
             continue
         for seed in _seeds(optimized):
             try:
-                found = _run(optimized, inputs, seed)
+                found = _run(optimized, inputs, seed, refined=True)
             except InterpretError as error:
                 raise AssertionError(f"{error}\n{_both(original, optimized)}\ninputs: {inputs}") from error
             _compare(original, optimized, expected, found, inputs, bool(exact))
@@ -53,17 +53,18 @@ def assert_same(original: PrimFunc, optimized: Sequence[PrimFunc], inputs: Input
     """Check that programs without bindings do what `original` allows, on inputs on which it does not fault."""
     expected = [_run(original, inputs, 0)]
     for func in optimized:
-        _compare(original, func, expected, _run(func, inputs, 0), inputs, False)
+        _compare(original, func, expected, _run(func, inputs, 0, refined=True), inputs, False)
 
 
 def _seeds(func: PrimFunc) -> tuple[int, ...]:
     return SEEDS if any(isinstance(s, Let) for s in walk(func.body)) else SEEDS[:1]
 
 
-def _run(func: PrimFunc, inputs: Inputs, seed: int) -> Results:
+def _run(func: PrimFunc, inputs: Inputs, seed: int, refined: bool = False) -> Results:
     """All buffer parameters after a run, with the masks of what is undef."""
     written = results_of(func)
-    results = iter(interpret_with_undef(func, **inputs, seed=seed))
+    run = interpret_refined(func, inputs, seed) if refined else interpret_with_undef(func, **inputs, seed=seed)
+    results = iter(run)
     untouched = {b.name: (np.asarray(inputs[b.name]), np.zeros(np.shape(inputs[b.name]), bool)) for b in func.buffers}
     return untouched | {b.name: next(results) for b in func.buffers if b in written}
 

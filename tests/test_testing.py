@@ -177,6 +177,22 @@ def test_what_is_left_undef_may_be_anything_unless_equality_is_asked_for() -> No
         testing.check_equivalent(zero, undef)
 
 
+def test_where_undef_was_there_may_be_operations_without_a_value() -> None:
+    text = """
+@T.prim_func
+def f(B: T.Buffer((4,), "int8"), C: T.Buffer((4,), "int8")):
+    for i in range(4):
+        B[i] = T.undef()
+        C[i] = B[i] * 20
+"""
+    nine = text.replace("T.undef()", "9")
+    arbitrary, overflows, fits = (parse(t)["f"] for t in (text, nine, nine.replace("B[i] * 20", "20")))
+    given = {name: np.ones(4, np.int8) for name in ("B", "C")}
+    assert testing.check_equivalent(arbitrary, overflows, given=given) == 1
+    with pytest.raises(LoopsatError, match="undef only in the rewritten"):
+        testing.check_equivalent(fits, overflows, given=given)
+
+
 def test_a_check_that_compares_nothing_fails() -> None:
     text = '@T.prim_func\ndef f(A: T.Buffer((2,), "int32")):\n    A[0] = A[1] // 0\n'
     func = parse(text)["f"]

@@ -32,7 +32,7 @@ from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.regular import Numbers, Regular, computed
 from egraph_rules.contexts.spoiling import arbitrary, bindings, few, less, of_use, relied, same_regions, there, told_of
 from egraph_rules.contexts.truths import Prover, Truths
-from egraph_rules.contexts.values import Value, Values
+from egraph_rules.contexts.values import Trail, Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
@@ -96,6 +96,7 @@ class Contexts:
         self._decides = decides
         self.floats = floats
         self._values = Values(self, floats)
+        self._told_by = Trail()  # elements of which conditions on others say what they hold
         self._ranges = Ranges(self, floats)
         self._regular = Regular(self, self._ranges)
         self._faults = Faults(self, self._values)
@@ -561,7 +562,8 @@ class Contexts:
     def _told(self, facts: int, value: Expr | None, element: Load) -> Expr | None:
         """What is said of an element, where that is more than that it is itself."""
         if isinstance(value, Select) and value.then.same(element):
-            return value.other if self.truth(facts, value.cond) is False else None
+            with self._told_by.through(element.buffer) as goes_on:  # elements may tell each other, in turns for ever
+                return value.other if goes_on and self.truth(facts, value.cond) is False else None
         return value
 
     def in_bounds(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:

@@ -387,9 +387,17 @@ class Numbers:
             numbers = not runs or (buffer in copied and buffer.dtype.is_float)
             for known in (r for r in self._defined_regions(f, buffer, numbers=numbers) if not read.is_empty()):
                 read = read.subtract(known)
-            if not read.is_empty():
+            if not read.is_empty() and not self._are_read_elsewhere(f, stmt, buffer, domain):
                 return False
         return runs or self._has_results(f, stmt, domain)
+
+    def _are_read_elsewhere(self, f: Facts, stmt: Stmt, buffer: Buffer, domain: isl.Set) -> bool:
+        """Whether a store reads only such elements of a buffer as some iteration reads under conditions that hold."""
+        if not isinstance(stmt, Store) or not (self._source and self._source.readers(buffer)):
+            return False
+        facts = self._contexts.add_facts(replace(f, domain=domain))
+        read = (load for e in (*stmt.indices, stmt.value) for load in loads(e) if load.buffer == buffer)
+        return all(self._is_read_elsewhere(facts, load) for load in read)
 
     def _defined_regions(self, f: Facts, buffer: Buffer, *, numbers: bool) -> Iterator[isl.Set]:
         """Elements of a buffer that are no undef, or `numbers`."""

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from ir.dtypes import DType
-from ir.nodes import Const, Expr, Var
+from ir.nodes import Binary, Const, Expr, Select, Var
 from ir.presburger.points import (
     LARGE,
     UNDEFINED,
@@ -31,6 +31,7 @@ from ir.traverse import free_vars, walk_expr
 
 _POINTS = 64
 _HALF = _POINTS // 2
+_EACH_WAY = 4  # points at which a choice is made one way, at least
 _BISECTIONS = 12  # of values that are a few thousand apart at most
 _DRAWN = 512
 _DRAWN_TO_KEEP = 4096  # where those are kept that satisfy what is given
@@ -79,6 +80,8 @@ def drawn(
         values = np.where(kinds == 0, rng.choice(near, count), np.where(kinds == 1, wide, narrow))
         inside = rng.integers(low, high, count, endpoint=True)
         found[var] = np.where((values < low) | (values > high), low + inside % min(high - low + 1, 256), values)
+        if not var.dtype.is_signed:  # which wrap around: their largest values are no faults
+            found[var] = np.where(kinds == 3, inside, found[var])
     keep = satisfying(found, given)
     return None if keep.sum() < 8 else {v: values[keep] for v, values in found.items()}
 
@@ -131,7 +134,7 @@ class Sample(Struct, frozen=True):
                 known = {}
                 values, fine = _total(expr, points, max(map(len, points.values())), known)
                 kept = np.flatnonzero(fine)
-        kept = kept[: 4 * _POINTS]
+        kept = _covering(expr, points, known, kept)[: 4 * _POINTS]
         if len(kept) < 4:
             return None
         values = values[kept]
@@ -144,6 +147,28 @@ class Sample(Struct, frozen=True):
             order = order[np.argsort(-np.abs(values[order]) % 61, kind="stable")]
         kept = kept[order]
         return Sample({v: x[kept] for v, x in points.items()}, values[order], known, kept)
+
+
+def _covering(expr: Expr, points: Points, known: Values, kept: Array) -> Array:
+    """Those of the points that are kept, in an order in which all choices are made both ways early."""
+    first: list[Array] = []
+    for cond in dict.fromkeys(c for part in walk_expr(expr) if (c := _choice(part)) is not None):
+        values, fine = _total(cond, points, max(map(len, points.values())), known)
+        for way in (values != 0, values == 0):
+            first.append(kept[(way & fine)[kept]][:_EACH_WAY])
+    order = np.concatenate([*first, kept])
+    return order[np.sort(np.unique(order, return_index=True)[1])]
+
+
+def _choice(part: Expr) -> Expr | None:
+    """The condition that decides which operand a choice, a minimum or a maximum is."""
+    match part:
+        case Select(cond=cond):
+            return cond
+        case Binary(op="min" | "max", lhs=a, rhs=b):
+            return Binary("lt", a, b)
+        case _:
+            return None
 
 
 def _total(expr: Expr, points: Points, length: int, known: Values) -> tuple[Array, Mask]:

@@ -146,12 +146,30 @@ def _form(expr: Expr, domain: isl.Set) -> Expr | None:
 
 
 def _fits(expr: Expr, names: _Names) -> isl.Set:
-    """Where evaluating an expression leaves no range, as far as parts are always evaluated; variables never do."""
-    holds = pb.always()
-    for part in dict.fromkeys((*always_evaluated(expr), *sorted(free_vars(expr), key=_name))):
-        value = _value(part, names) if _may_leave(part) else None
-        if value is not None:
-            holds = holds.intersect(pb.within(value, part.dtype))
+    """Where evaluating an expression leaves no range, as far as sets tell; variables never do."""
+    holds = _parts_fit(expr, names, {})
+    for var in sorted(free_vars(expr), key=_name):
+        value = _value(var, names)
+        holds = holds if value is None else holds.intersect(pb.within(value, var.dtype))
+    return holds
+
+
+def _parts_fit(expr: Expr, names: _Names, known: dict[Expr, isl.Set]) -> isl.Set:
+    """Where no part that is evaluated leaves its range; more than that, where it is not known which ones are."""
+    if expr in known or isinstance(expr, (Const, Var)):
+        return known.get(expr, pb.always())
+    value = _value(expr, names) if _may_leave(expr) else None
+    holds = pb.always() if value is None else pb.within(value, expr.dtype)
+    first, *rest = children(expr) or (expr,)
+    if first is not expr:
+        holds = holds.intersect(_parts_fit(first, names, known))
+    for part, unless in zip(rest, _unevaluated(expr, names), strict=False):
+        if unless is None:
+            holds = holds.intersect(_parts_fit(part, names, known))
+        elif pb.condition(first, names).exact:
+            fits = _parts_fit(part, names, known)
+            holds = holds if fits.plain_is_universe() else holds.intersect(fits.union(unless))
+    known[expr] = holds
     return holds
 
 

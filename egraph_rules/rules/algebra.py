@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import reduce
 from itertools import product
+from math import gcd
 
 import islpy as isl
 
@@ -179,7 +180,7 @@ def polynomial_form(expr: Expr, here: Here) -> Iterator[Expr]:
     terms = atoms.polynomial(expr)
     if terms is None:
         return
-    for new in dict.fromkeys((atoms.total(terms, expr.dtype), atoms.factored(terms, expr.dtype))):
+    for new in dict.fromkeys(form(terms, expr.dtype) for form in (atoms.total, atoms.factored, atoms.multiple)):
         if not new.same(expr) and (not expr.dtype.is_signed or atoms.stay_in_range(expr, new, here)):
             yield new
 
@@ -298,6 +299,14 @@ class Atoms:
         rest = {m: c for m, c in terms.items() if c and atom not in m}
         product = Binary("mul", self.exprs[atom], self.factored(inside, dtype))
         return Binary("add", product, self.factored(rest, dtype)) if rest else product
+
+    def multiple(self, terms: Polynomial, dtype: DType) -> Expr:
+        """The same, with the number that all products are multiples of taken out of them."""
+        terms = {m: c for m, c in _wrapped(terms, dtype).items() if c}
+        factor = gcd(*terms.values())
+        if len(terms) < 2 or factor == 1:
+            return self.total(terms, dtype)
+        return Binary("mul", self.total({m: c // factor for m, c in terms.items()}, dtype), const(factor, dtype))
 
     def _text(self, monomial: Monomial) -> tuple[str, ...]:
         return tuple(to_script(self.exprs[a]) for a in monomial)

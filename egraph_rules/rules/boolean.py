@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egraph_rules.authoring.rule import ANY, BOOL, SIGNED, Number, Term, Truth, defined, rule
+from egraph_rules.authoring.rule import ANY, BOOL, INTEGER, SIGNED, Number, Term, Truth, defined, rule
 from ir.nodes import FALSE, TRUE, Select
 
 
@@ -11,22 +11,22 @@ def not_not(x: Term):
     return ~~x, x
 
 
-@rule(on=SIGNED, because="the integers are totally ordered")
+@rule(on=INTEGER, because="the integers are totally ordered")
 def not_lt(x: Term, y: Term):
     return ~(x < y), x >= y
 
 
-@rule(on=SIGNED, because="the integers are totally ordered")
+@rule(on=INTEGER, because="the integers are totally ordered")
 def not_le(x: Term, y: Term):
     return ~(x <= y), x > y
 
 
-@rule(on=SIGNED, because="the integers are totally ordered")
+@rule(on=INTEGER, because="the integers are totally ordered")
 def not_gt(x: Term, y: Term):
     return ~(x > y), x <= y
 
 
-@rule(on=SIGNED, because="the integers are totally ordered")
+@rule(on=INTEGER, because="the integers are totally ordered")
 def not_ge(x: Term, y: Term):
     return ~(x >= y), x < y
 

@@ -20,6 +20,11 @@ def sub_add_same(x: Term, y: Term):
     return (x - y) + y, x, defined(y)
 
 
+@rule(on=INTEGER, because="bits that are turned over twice are as they were")
+def bitxor_same(x: Term, y: Term):
+    return (x ^ y) ^ y, x, defined(y)
+
+
 @rule(on=SIGNED, because="constants add up")
 def add_constants(x: Term, a: Number, b: Number):
     return (x + a) + b, x + (a + b)
@@ -111,8 +116,8 @@ def remainder_of_quotient(x: Term, c: Number):
 
 
 INTEGER_RULES = (
-    sub_self, add_sub_same, sub_add_same, add_constants, sub_constant, mul_constants, add_multiples, add_self,
-    floormod_one, floordiv_of_multiple, floordiv_exact, floordiv_cancel, floordiv_common_factor, floordiv_of_offset,
-    floormod_of_multiple, floormod_exact, floormod_of_offset, floordiv_nested, floormod_nested, divmod_rejoins,
-    remainder_of_quotient,
+    sub_self, add_sub_same, sub_add_same, bitxor_same, add_constants, sub_constant, mul_constants, add_multiples,
+    add_self, floormod_one, floordiv_of_multiple, floordiv_exact, floordiv_cancel, floordiv_common_factor,
+    floordiv_of_offset, floormod_of_multiple, floormod_exact, floormod_of_offset, floordiv_nested, floormod_nested,
+    divmod_rejoins, remainder_of_quotient,
 )  # fmt: skip

@@ -136,7 +136,7 @@ def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, 
                 place, value = _narrowed(place, value)
                 spot = pb.point(place.indices) if isinstance(place, Load) else None
                 if isinstance(place, Load) and unless:
-                    value = Select(reduce(lambda p, q: Binary("or", p, q), unless), place, value)
+                    value = Select(reduce(lambda p, q: Binary("or", p, q), unless), held.itself(place), value)
                 known = held.stored(place.indices, value) if isinstance(place, Load) else None
                 arbitrary = held.is_function(value) and has_undef(value)
                 if isinstance(place, Load) and spot is not None and known is not None and not arbitrary:

@@ -193,6 +193,11 @@ def element(buffer: Buffer) -> Load:
     return Load(buffer, tuple(coordinate(axis, DType.INT32) for axis in range(len(buffer.shape))))
 
 
+def itself(load: Load) -> Load:
+    """The element of a load, by its coordinates, whatever its indices are."""
+    return Load(load.buffer, tuple(coordinate(axis, index.dtype) for axis, index in enumerate(load.indices)))
+
+
 def bounds(
     buffer: Buffer, value: Value, region: isl.Set, contents: Contents, domain: isl.Set
 ) -> Iterator[tuple[Side, Const]]:

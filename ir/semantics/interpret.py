@@ -58,8 +58,20 @@ def interpret_with_undef(
     **named: object,
 ) -> tuple[tuple[Array, npt.NDArray[np.bool_]], ...]:
     """Like `interpret`, but each result comes with a mask of its undef elements, whose values mean nothing."""
+    return _run(func, args, named, Machine(sanitize, np.random.default_rng(seed), max_steps))
+
+
+def interpret_refined(
+    func: PrimFunc, named: Mapping[str, object], seed: int | None = 0
+) -> tuple[tuple[Array, npt.NDArray[np.bool_]], ...]:
+    """Run a program in which some values stand for undef: operations that have no value are undef, and no faults."""
+    return _run(func, (), named, Machine(False, np.random.default_rng(seed), arbitrary=True))
+
+
+def _run(
+    func: PrimFunc, args: Sequence[object], named: Mapping[str, object], machine: Machine
+) -> tuple[tuple[Array, npt.NDArray[np.bool_]], ...]:
     scalars, arrays = bind_arguments(func, args, named)
-    machine = Machine(sanitize, np.random.default_rng(seed), max_steps)
     machine.scalars.update(scalars)
     for buffer in func.buffers:
         machine.add_buffer(buffer, arrays.get(buffer.name))

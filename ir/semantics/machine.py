@@ -82,6 +82,8 @@ class Memory(Struct):
 class Machine(Struct):
     """The state of a run: scalars in scope and buffers by name. Assumptions are checked only with `sanitize`.
 
+    With `arbitrary`, an operation that has no value (a number that leaves its dtype, a division by zero) is undef and
+    no fault: so run programs in which some values stand for undef, since operations on undef have no faults.
     In the body of a function, `undef` holds the parameters that are; elsewhere it is None.
     """
 
@@ -91,6 +93,7 @@ class Machine(Struct):
     scalars: dict[Var, Scalar] = field(default_factory=lambda: dict[Var, Scalar]())
     memory: dict[str, Memory] = field(default_factory=lambda: dict[str, Memory]())
     undef: frozenset[Var] | None = None
+    arbitrary: bool = False
     _runs: dict[int, tuple[Stmt, Run]] = field(default_factory=lambda: dict[int, tuple[Stmt, Run]]())
     _values: dict[int, tuple[Expr, Evaluation]] = field(default_factory=lambda: dict[int, tuple[Expr, Evaluation]]())
     _names: dict[Var, Var] = field(default_factory=lambda: dict[Var, Var]())
@@ -354,7 +357,7 @@ class Machine(Struct):
         body = machine._run_of(call.callee.body)
 
         def run() -> None:
-            machine.rng, machine.steps = self.rng, self.steps
+            machine.rng, machine.steps, machine.arbitrary = self.rng, self.steps, self.arbitrary
             machine.scalars.clear()  # what nodes were turned into keeps this dictionary
             machine.scalars.update({var: self._frozen(value(), var.dtype) for var, value in values})
             machine.memory = {param.name: part() for param, part in sections}
@@ -527,6 +530,7 @@ class Machine(Struct):
             values = [(p, value()) for p, value in arguments]
             machine.scalars = {p: v for p, v in values if not isinstance(v, Undefined)}
             machine.undef = frozenset(p for p, v in values if isinstance(v, Undefined))
+            machine.arbitrary = self.arbitrary
             try:
                 return body()
             except _UndecidedError:
@@ -566,7 +570,7 @@ class Machine(Struct):
             try:
                 return function(a, b)
             except ArithmeticFault as fault:
-                raise self._faulty(expr, fault) from fault
+                return self._without_value(expr, fault)
 
         return operate
 
@@ -581,12 +585,14 @@ class Machine(Struct):
             try:
                 return function(a)
             except ArithmeticFault as fault:
-                raise self._faulty(expr, fault) from fault
+                return self._without_value(expr, fault)
 
         return convert
 
-    def _faulty(self, expr: Expr, fault: ArithmeticFault) -> InterpretError:
-        return self.fault(fault.kind, f"{fault} in `{to_script(expr)}`", expr.span)
+    def _without_value(self, expr: Expr, fault: ArithmeticFault) -> Undefined:
+        if self.arbitrary:
+            return UNDEF
+        raise self.fault(fault.kind, f"{fault} in `{to_script(expr)}`", expr.span) from fault
 
     def _annihilated(self, op: str, a: Value, b: Value) -> Value:
         """`a op b` where an operand is undef: zero if the other one is a factor zero."""

@@ -104,13 +104,22 @@ def _machine_for(same: _Same) -> _Strict:
 
 
 def execute(
-    func: PrimFunc, inputs: Inputs, seed: int = 0, floats: Floats = Floats.STRICT, steps: int = _STEPS
+    func: PrimFunc,
+    inputs: Inputs,
+    seed: int = 0,
+    floats: Floats = Floats.STRICT,
+    steps: int = _STEPS,
+    arbitrary: bool = False,
 ) -> Outcome:
-    """Run a function; faults and false assumptions end it. `floats` are the freedoms of what is checked."""
+    """Run a function; faults and false assumptions end it. `floats` are the freedoms of what is checked.
+
+    With `arbitrary`, operations without a value give undef.
+    """
     scalars, arrays = bind_arguments(func, (), inputs)
     machine = _machine_for(_Same(func))
     machine.reset(seed)
     machine.steps, machine.finite, machine.annihilates = steps, True, annihilates(floats)
+    machine.arbitrary = arbitrary
     machine.scalars.update(scalars)
     try:
         for buffer in func.buffers:
@@ -158,13 +167,15 @@ def compare(
 
     Where the original faults there are no obligations. Elsewhere the rewritten program must not fault, and must write
     the same where the original is not undef. With `equal` the original must not be less defined either: nothing may be
-    undef, and no assumption be made, in the original alone. A run takes at most `steps` statements.
+    undef, and no assumption be made, in the original alone. Without it, operations of the rewritten program that have
+    no value give undef: their operands may stand for undef, operations on which have no faults. A run takes at most
+    `steps` statements.
     """
     lets = any(isinstance(s, Let) for func in (original, rewritten) for s in walk(func.body))
     seeds = _SEEDS if lets else _SEEDS[:1]
 
-    def outcomes(func: PrimFunc, seeds: Sequence[int]) -> list[Outcome]:
-        return [execute(func, inputs, seed, floats, steps) for seed in seeds]
+    def outcomes(func: PrimFunc, seeds: Sequence[int], arbitrary: bool) -> list[Outcome]:
+        return [execute(func, inputs, seed, floats, steps, arbitrary) for seed in seeds]
 
     found = _compare(original, rewritten, outcomes, seeds, inputs, floats, equal=equal)
     if found.difference is None or not lets:
@@ -175,26 +186,26 @@ def compare(
 def _compare(
     original: PrimFunc,
     rewritten: PrimFunc,
-    outcomes: Callable[[PrimFunc, Sequence[int]], list[Outcome]],
+    outcomes: Callable[[PrimFunc, Sequence[int], bool], list[Outcome]],
     seeds: Sequence[int],
     inputs: Inputs,
     floats: Floats,
     *,
     equal: bool,
 ) -> Comparison:
-    old = outcomes(original, seeds)
+    old = outcomes(original, seeds, False)
     broken = next((o for o in old if o.fault is not None), None)
     if broken is not None:
         if not (equal and broken.broke_assumption):
             return Comparison(vacuous=True, why="" if broken.fault is None else broken.fault.message)
-        new = outcomes(rewritten, seeds)
+        new = outcomes(rewritten, seeds, False)
         if any(o.fault is not None for o in new):
             return Comparison(vacuous=True)
         return Comparison(Difference("only the original makes an assumption that does not hold here", broken, new[0]))
     if Floats.FINITE in floats and not all(o.finite for o in old):
         # of a program that computes something else the policy says nothing
         return Comparison(vacuous=True, why="it computes what is no finite number")
-    new = outcomes(rewritten, seeds)
+    new = outcomes(rewritten, seeds, not equal)
     faulty = next((o for o in new if o.fault is not None), None)
     if faulty is not None:
         found = None if faulty.too_long else Difference("only the rewritten program faults", old[0], faulty)

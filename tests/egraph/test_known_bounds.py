@@ -1123,3 +1123,28 @@ def f(Q: T.Buffer((6, 2), "float32"), P: T.Buffer((6, 6), "float32")):
     best = optimize(func).best
     assert _decisions(best) == 0, to_script(best)
     assert assert_refines(func, best, np.random.default_rng(1)) > 0
+
+
+@pytest.mark.parametrize(("least", "guards"), [(1, 0), (0, 1)])  # of an empty row, the first element is padding
+def test_a_maximum_that_starts_with_an_element_of_its_row_is_a_number(least: int, guards: int) -> None:
+    func = parse(
+        f"""@T.prim_func
+def f(X: T.Buffer((4, 12), "float32"), n: T.Buffer((4,), "int32"), Z: T.Buffer((4,), "float32")):
+    M = T.alloc_buffer((4,), "float32")
+    for b, t in T.grid(4, 12):
+        T.assume(n[b] >= {least} and n[b] <= 12 and (t < n[b] or X[b, t] == -T.float32("inf")))
+    for b in range(4):
+        M[b] = X[b, 0]
+        for t in range(12):
+            if t < n[b]:
+                M[b] = T.max(M[b], X[b, t])
+    for b in range(4):
+        Z[b] = 0.0
+        for t in range(12):
+            if t < n[b]:
+                Z[b] = Z[b] + T.exp(X[b, t] - M[b])
+"""
+    ).funcs[0]
+    best = optimize(func).best
+    assert to_script(best).count("if ") == guards
+    assert assert_refines(func, best, np.random.default_rng(1)) > 0

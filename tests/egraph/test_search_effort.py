@@ -484,3 +484,31 @@ def test_large_programs_have_a_budget_in_proportion() -> None:
     assert Budget().in_proportion(400) == Budget()
     large = Budget(nodes=50, work=70).in_proportion(2001)
     assert (large.nodes, large.work, large.rounds) == (250, 350, Budget().rounds)
+
+
+@pytest.mark.parametrize("place", ["T.if_then_else(i < 1, 5, i - 1)", "5 - i"])
+def test_an_element_is_itself_unless_a_condition_on_data_holds(place: str) -> None:
+    text = f"""
+@T.prim_func
+def f(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32"), J: T.Buffer((3,), "int32")):
+    for i in range(6):
+        T.assume(J[i % 3] == 0 or A[{place}] == 1)
+    for i in range(1, 6):
+        if A[i] == 0:
+            B[i] = T.min(B[i], T.Select(A[i // 2] == 1, A[i - 1], T.max(B[i], A[5 - i])))
+"""
+    assert optimize(parse(text)["f"]).report.questions < 300  # 1,400, were it what stands where its place leads to
+
+
+def test_elements_that_tell_each_other_do_so_once() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), Y: T.Buffer((8,), "int32")):
+    for i in range(8):
+        T.assume(B[i] == 1 or A[i] == 1)
+        T.assume(B[(i + 1) % 8] == 1 or A[i] == 1)
+    for i in range(2, 5):
+        if A[i] == 0:
+            Y[i] = 3
+"""
+    assert "if A[i] == 0" in to_script(optimize(parse(text)["f"]).best)

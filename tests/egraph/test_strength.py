@@ -16,6 +16,7 @@ from profiles import some
 from tests.exhaustive import Grid, difference
 
 NAMES = dict.fromkeys("abcdhijkmnpqwxyz", "int32") | {"u": "uint8", "v": "uint8", "s": "int64", "t": "bool"}
+NAMES |= {"e": "uint32", "r": "uint32"}
 TILE = ["0 <= y", "y < 16"]
 TILES = [*TILE, "0 <= z", "z < 8"]
 UNSIGNED = ["x >= 0", "y >= 0"]
@@ -215,6 +216,19 @@ TABLE: list[tuple[str, list[str], int]] = [
     ("n > i * w + j", ["w * i + j < n"], 1),
     ("w * i + j <= n", ["j + i * w < n"], 1),
     ("T.min(w * i + j, n)", ["j + i * w < n"], 5),
+    # choices that make no difference, of what may overflow; those made in few places; common numbers
+    ("T.if_then_else(y <= 1, z - w + 16, z - w + 16)", TILE, 5),
+    ("T.if_then_else(x % 16 - (x + x) == x, x, x % 16 - (x + x))", ["x >= 0"], 7),
+    ("T.if_then_else(z % 4 < y, y, z % 4)", ["0 <= z", "z < 100", "0 <= y", "y < 100"], 5),
+    ("(x + 8) * 16 - 16", [], 5),
+    ("z * z % 2 * 8 - z * z % 2 * 7", [], 5),
+    # where proofs about parts take all the work there is
+    ("not not r + e >= e", [], 5),
+    ("T.if_then_else(r == 3, r + e < e, r + e < e)", [], 5),
+    ("16 + r >= 16 and e != 3 or 16 + r >= 16", [], 5),
+    ("r + e == 16 and r > 3 or r + e == 16 and not r > 3", [], 5),
+    ("T.max(r + 1, r) ^ e ^ e", [], 5),
+    ("T.if_then_else(8 + e + r < r, T.min(8 + e + r, r), T.max(r, 8 + e + r))", [], 5),
 ]  # fmt: skip
 
 
