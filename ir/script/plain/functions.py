@@ -20,7 +20,9 @@ from ir.script.plain.syntax.absent import with_truths
 from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counted import apart
 from ir.script.plain.syntax.counters import with_counters
+from ir.script.plain.syntax.defaults import with_read_keys
 from ir.script.plain.syntax.desugared import desugared, with_named_rows, with_parts_of
+from ir.script.plain.syntax.grouped import with_places
 from ir.script.plain.syntax.keyed import with_lists
 from ir.script.plain.syntax.linked import with_linked_lists
 from ir.script.plain.syntax.lists import with_arrays
@@ -86,6 +88,8 @@ def _reading(
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
     node = apart(without_shorthand(node, source, outer))
     node = with_named_rows(node, {name for function, name in reading.rows if function == named})
+    node = with_read_keys(node, source, outer)
+    node = with_places(node, source, outer)
     node, linked = with_linked_lists(node, source)
     node, lists = with_lists(node, source, outer)
     grown = {name for function, name in reading.grown if function == named}
