@@ -40,6 +40,7 @@ from ir.script.plain.logic import deciding, logical
 from ir.script.plain.program import Program
 from ir.script.plain.promotion import Number, Numbers, Weak
 from ir.script.plain.syntax.counters import Sized
+from ir.script.plain.syntax.filled import Natural
 from ir.script.plain.syntax.desugared import Recorded
 from ir.script.plain.syntax.lists import Listed
 from ir.script.plain.tuples import MAX_ITEMS, Items, alike_list, check_no_list, of_kind, outer_table, stands_for_list
@@ -212,6 +213,9 @@ class Evaluator(Struct):
                 return self.caller.listed(node)
             case Sized():
                 return self.sized(node)
+            case Natural(value=value):
+                number = self.numbers.integer(self.number(value), node)
+                return Weak(number.expr, 0, number.high) if isinstance(number, Weak) else number
             case ast.ListComp():
                 return self.caller.as_list([self.array(node)], node)
             case ast.Dict():

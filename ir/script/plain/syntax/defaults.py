@@ -100,6 +100,10 @@ class _Keys:
                 return [node]
             case ast.AugAssign():  # what is updated is added where that is done
                 return [*self._added(node, [node.value]), node]
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Name(id=name), slice=key)), args=args)
+            ) if name in self.defaults:  # as is what a list or set is appended to
+                return [*self._added(node, [key, *args]), node]
             case _:
                 return [*self._added(node, [node]), node]
 

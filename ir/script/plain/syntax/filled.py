@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import ast
 import copy
+from typing import TYPE_CHECKING
 
 from ir.script.plain.loops.counting import at_place
 
 
+class Natural(ast.expr):
+    """An integer that is not negative, so that as an index it counts from the beginning."""
+
+    _fields = ("value",)
+    value: ast.expr
+
+    if TYPE_CHECKING:  # Python's own fills in the fields
+
+        def __init__(self, value: ast.expr) -> None: ...
+
+
 class Filled(ast.NodeTransformer):
-    """Puts names and expressions in the places of a text."""
+    """Puts names and expressions in the places of a text; `NATURAL(x)` in it is an integer that is not negative."""
 
     def __init__(self, parts: dict[str, str | ast.expr]) -> None:
         self.parts = parts
@@ -28,11 +40,16 @@ class Filled(ast.NodeTransformer):
         assert isinstance(stmt, ast.Expr)
         return stmt.value
 
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id == "NATURAL":
+            return ast.copy_location(Natural(self.visit(node.args[0])), node)
+        return self.generic_visit(node)
+
     def visit_Name(self, node: ast.Name) -> ast.AST:
         part = self.parts.get(node.id)
         if isinstance(part, str):
-            return ast.Name(part, node.ctx)
-        return node if part is None else copy.deepcopy(part)
+            return ast.copy_location(ast.Name(part, node.ctx), node)
+        return node if part is None else at_place(copy.deepcopy(part), node)
 
 
 class Put(ast.NodeTransformer):

@@ -150,7 +150,7 @@ class _Places(ast.NodeTransformer):
     def _method(self, node: ast.stmt, name: str, key: ast.expr, attr: str, args: list[ast.expr]) -> ast.stmt:
         """Something that is done to the list of a key which is there."""
         group = self.found[name]
-        (found,) = self._parsed("ROWS[DICT[KEY]].METHOD()", node, ROWS=group.rows, DICT=name, KEY=key)
+        (found,) = self._parsed("ROWS[NATURAL(DICT[KEY])].METHOD()", node, ROWS=group.rows, DICT=name, KEY=key)
         assert isinstance(found, ast.Expr) and isinstance(found.value, ast.Call)
         assert isinstance(found.value.func, ast.Attribute)
         found.value.func.attr, found.value.args = attr, [self.visit(a) for a in args]
@@ -210,7 +210,7 @@ class _Places(ast.NodeTransformer):
                 node.target = at_place(ast.Name(place, ast.Store()), node.target)
             case _:
                 raise self._error(node.iter, name)
-        given = self._parsed("ITEM = ROWS[PLACE]", node, ITEM=item, ROWS=self.found[name].rows, PLACE=place)
+        given = self._parsed("ITEM = ROWS[NATURAL(PLACE)]", node, ITEM=item, ROWS=self.found[name].rows, PLACE=place)
         node.body = [*given, *node.body]
 
     def _parsed(self, text: str, node: ast.AST, **parts: str | ast.expr) -> list[ast.stmt]:
@@ -220,7 +220,7 @@ class _Places(ast.NodeTransformer):
 
     def _row(self, node: ast.AST, name: str, key: ast.expr, default: bool) -> ast.expr:
         place = "DICT.get(KEY, 0)" if default else "DICT[KEY]"
-        return Filled({"ROWS": self.found[name].rows, "DICT": name, "KEY": key}).expression(f"ROWS[{place}]", node)
+        return Filled({"ROWS": self.found[name].rows, "DICT": name, "KEY": key}).expression(f"ROWS[NATURAL({place})]", node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         match node:
@@ -272,7 +272,7 @@ class _Places(ast.NodeTransformer):
                     continue
             target.id = fresh(f"{item}_at", self.taken)
             place = Filled({"ROWS": self.found[name].rows, "PLACE": target.id})
-            row = Filled({item: place.expression("ROWS[PLACE]", node)})
+            row = Filled({item: place.expression("ROWS[NATURAL(PLACE)]", node)})
             for field in fields:
                 setattr(node, field, row.visit(getattr(node, field)))
             for other in node.generators:

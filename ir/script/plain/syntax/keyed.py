@@ -23,6 +23,7 @@ from ir.script.scope import Source
 _ANY_ORDER = ("sum", "min", "max", "any", "all", "sorted", "len")  # for which the order of a set does not matter
 _DICTIONARY = "look its keys up one by one, test them by `in`, or loop over them, over .values() or over .items()"
 _SET = "members are added, removed, tested by `in` and looped over"
+_CHANGING = ("add", "discard", "remove", "update", "setdefault")
 _LATER = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp, ast.Lambda)
 _Pair = tuple[str, str] | None
 
@@ -52,6 +53,12 @@ def with_lists(node: ast.FunctionDef, source: Source, outer: Meaning) -> tuple[a
 
 def _is_stored(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
+
+
+def _changes_keys(node: ast.For, name: str) -> bool:
+    """Whether a loop adds keys to a dictionary or set, or takes some out."""
+    owners = [n.value for s in node.body for n in ast.walk(s) if isinstance(n, ast.Attribute) and n.attr in _CHANGING]
+    return _takes_out(node, name) or any(isinstance(n, ast.Name) and n.id == name for n in owners)
 
 
 def _takes_out(node: ast.For, name: str) -> bool:
@@ -149,6 +156,7 @@ class _Lists:
             case ast.For(iter=over, target=target):
                 before = self._hoisted(node, [over])
                 over = node.iter
+                before += self._copied(node)
                 node.iter = self.over(node.iter, _any_order(node))
                 name = self._keys_looped(over)
                 inner = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
@@ -480,6 +488,23 @@ class _Lists:
                 return name in self.found and part in args
             case _:
                 return False
+
+    def _copied(self, node: ast.For) -> list[ast.stmt]:
+        """`for k in list(name)`, where the loop adds keys or takes some out: over a copy of them."""
+        match node.iter:
+            case ast.Call(func=ast.Name(id="list" | "sorted" | "tuple"), args=[ast.Name(id=name)]) if (
+                name in self.found and _changes_keys(node, name)
+            ):
+                copied = fresh(f"{name}_copied", self.taken)
+                text = "COPIED = KEYS.copy()" if self._values(name) else "COPIED = sorted(KEYS)"
+                made = self._parsed(text, node.iter, COPIED=copied, KEYS=self.found[name].keys)
+                over: ast.expr = ast.Name(copied, ast.Load())
+                if ast.unparse(node.iter.func) == "sorted":
+                    over = ast.Call(node.iter.func, [over], node.iter.keywords)
+                node.iter = at_place(over, node.iter)
+                return made
+            case _:
+                return []
 
     def _keys_looped(self, over: ast.expr) -> str:
         """The dictionary whose keys a loop runs over."""

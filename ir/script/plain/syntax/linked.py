@@ -17,7 +17,8 @@ from ir.script.plain.syntax.counters import late_parts
 from ir.script.plain.syntax.filled import Filled, Put
 from ir.script.scope import Source
 
-_TOTALS = ("sum", "min", "max", "any", "all", "sorted", "list", "tuple")  # of all items of a list
+_LISTS = ("sorted", "list", "tuple")
+_TOTALS = ("sum", "min", "max", "any", "all", *_LISTS)  # of all items of a list
 _HINT = "items are appended to {name}[k], which is looped over, counted by len and asked by `in`"
 
 
@@ -121,10 +122,29 @@ def _with_rows(node: ast.FunctionDef, names: set[str]) -> None:
         place, name = fresh(f"{row}_at", taken), given_by[0][1]
         if stores[row] != len(given_by) or stores[name] > 1 or any(other != name for _, other, _ in given_by):
             continue
+        if _looked_up(node, row) and not any(_changed_from(node, part, name) for part, _, _ in given_by):
+            for part, _, _ in given_by:
+                part.value = at_place(ast.Call(ast.Name("list", ast.Load()), [part.value], []), part.value)
+            continue
         for part, _, at in given_by:
             part.targets, part.value = [at_place(ast.Name(place, ast.Store()), part)], at
-        found = at_place(ast.Subscript(ast.Name(name, ast.Load()), ast.Name(place, ast.Load()), ast.Load()), node)
+        found = ast.Subscript(ast.Name(name, ast.Load()), ast.Name(place, ast.Load()), ast.Load())
         node.body = [Filled({row: found}).visit(stmt) for stmt in node.body]
+
+
+def _looked_up(node: ast.FunctionDef, row: str) -> bool:
+    """Whether any item of a list is looked up, but the first and the last."""
+    found = [n.slice for n in ast.walk(node) if isinstance(n, ast.Subscript) and getattr(n.value, "id", "") == row]
+    return any(ast.unparse(index) not in ("0", "-1") for index in found)
+
+
+def _changed_from(node: ast.FunctionDef, part: ast.stmt, name: str) -> bool:
+    """Whether lists in a list get items after a statement, or in a loop around it."""
+    (first,) = (k for k, stmt in enumerate(node.body) if part in ast.walk(stmt))
+    return any(
+        isinstance(n, ast.Attribute) and isinstance(n.value, ast.Subscript) and getattr(n.value.value, "id", "") == name
+        for stmt in node.body[first:] for n in ast.walk(stmt)
+    )  # fmt: skip
 
 
 def _asked(node: ast.FunctionDef, name: str) -> tuple[bool, bool]:
@@ -219,6 +239,11 @@ class _Lists(ast.NodeTransformer):
                 )
             ) if name in self.found and attr == self.found[name].adds:
                 return (self._added if attr == "add" else self._appended)(node, name, at, item)
+            case ast.Assign(
+                targets=[ast.Name(id=copied)],
+                value=ast.Call(func=ast.Name(id="list"), args=[ast.Subscript() as item]) as call,
+            ) if self._row(item):
+                return self._copied(call, copied)
             case ast.For(iter=ast.Subscript(value=ast.Name(id=name), slice=at)) if name in self.found:
                 return self._looped(node, name, at)
             case ast.For():
@@ -233,10 +258,29 @@ class _Lists(ast.NodeTransformer):
         node.body, node.orelse = self.statements(node.body), self.statements(node.orelse)
         return [*before, node]
 
+    def _copied(self, call: ast.Call, name: str) -> list[ast.stmt]:
+        """Statements that give a name to a list of the items of a list."""
+        row = self._row(call.args[0])
+        assert row is not None
+        each = self._each(call.args[0], row[0])
+        text = "LIST = []\nfor _ in ROW:\n    LIST.append(ITEM)"
+        begun, loop = self._parsed(text, call, LIST=name, ROW=call.args[0], ITEM=each.elt)
+        assert isinstance(loop, ast.For)
+        loop.target = at_place(each.generators[0].target, call)
+        return [begun, *self._statement(loop)]
+
     def _hoisted(self, node: ast.stmt, part: ast.AST) -> list[ast.stmt]:
         """Statements that give names to places of lists all of whose items are looked at."""
         found: list[ast.stmt] = []
         late = {*_late(part)}
+        for one in [n for n in ast.walk(part) if isinstance(n, ast.Call) and n not in late]:
+            if not (one.args and (row := self._row(one.args[0])) and ast.unparse(one.func) in _LISTS):
+                continue
+            copied = fresh(f"{row[0]}_list", self.taken)
+            found += self._copied(one, copied)
+            one.args[0] = at_place(ast.Name(copied, ast.Load()), one)
+            if ast.unparse(one.func) != "sorted":
+                Put(one, one.args[0]).visit(node)
         for one in [n for n in ast.walk(part) if n not in late]:
             row = self._row(one)
             if row is None or isinstance(row[1], (ast.Name, ast.Constant)) or not self.found[row[0]].searched:
@@ -282,7 +326,7 @@ class _Lists(ast.NodeTransformer):
             "if FIRST[AT] < 0:",
             "    FIRST[AT] = len(NEXT)",
             "else:",
-            "    NEXT[LAST[AT]] = len(NEXT)",
+            "    NEXT[NATURAL(LAST[AT])] = len(NEXT)",
         ]
         lines += ["LAST[AT] = len(NEXT)", "NEXT.append(-1)"]
         lines += ["SIZES[AT] += 1"] * linked.counted + ["OWNERS.append(AT % len(FIRST))"] * linked.searched
@@ -321,12 +365,12 @@ class _Lists(ast.NodeTransformer):
                 "unsupported", f"a loop over a list in `{name}` {what}", node, help=self._hint(name)
             )
         names = linked.places() | {"PLACE": fresh(f"{name}_place", self.taken), "_": fresh("_", self.taken)}
-        value = f"{linked.items[0]}[PLACE]"
+        value = f"{linked.items[0]}[NATURAL(PLACE)]"
         if linked.tuples:
-            value = f"({', '.join(f'{item}[PLACE]' for item in linked.items)},)"
+            value = f"({', '.join(f'{item}[NATURAL(PLACE)]' for item in linked.items)},)"
         text = (
             f"PLACE = FIRST[AT]\nfor _ in range(len(NEXT)):\n    if PLACE < 0:\n        break\n    ITEM = {value}\n"
-            "    PLACE = NEXT[PLACE]"
+            "    PLACE = NEXT[NATURAL(PLACE)]"
         )
         before, loop = self._parsed(text, node, **names, AT=self.visit(at), ITEM=fresh("item", self.taken))
         assert isinstance(loop, ast.For)
@@ -389,7 +433,7 @@ class _Lists(ast.NodeTransformer):
         if row is None or index not in ("0", "-1") or not isinstance(node.ctx, ast.Load):
             return self.generic_visit(node)
         linked = self.found[row[0]]
-        place = f"{linked.first if index == '0' else linked.last}[AT]"
+        place = f"NATURAL({linked.first if index == '0' else linked.last}[AT])"
         parts = [f"{item}[{place}]" for item in linked.items]
         text = f"({', '.join(parts)},)" if linked.tuples else parts[0]
         return Filled({"AT": self.visit(row[1])}).expression(text, node)
