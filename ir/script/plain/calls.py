@@ -22,7 +22,7 @@ from ir.script.plain.library import complexes, made, records, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import ABSENT, arguments, keyword, only, values, without_usual
 from ir.script.plain.library.arranged import ARRANGED, extents_of, flattened, size_of
-from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE, PUT_IN_PLACE
+from ir.script.plain.library.bodies import BODIES, BY_PLACE, FINITE, IN_PLACE, PUT_IN_PLACE
 from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.library.dictionaries import called, dictionary_of
 from ir.script.plain.library.elements import UPDATES_OF_PAIRS
@@ -126,6 +126,8 @@ def put_in_place(
         hint = 'leave out floats="strict", or sort and search before the call'
         raise read.error("unsupported", f"{name} is of finite numbers", node, hint)
     function = PUT_IN_PLACE[name]
+    if name in BY_PLACE:
+        args = [selected.compacted(read, a, node) if isinstance(a, Selection) else a for a in args]
     if name in UPDATES_OF_PAIRS and len(args) > 1 and isinstance(args[1], tuple) and not isinstance(args[1], Items):
         function, args = UPDATES_OF_PAIRS[name], (args[0], *args[1], *args[2:])
     try:
@@ -292,8 +294,7 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             return Weak(Cast(DType.INT64, whole, read.source.span(node)))
         case "np.where":
             if len(node.args) == 1:
-                hint = "write np.where(condition, A, B), a total such as A[condition].sum(), or a loop with `if`"
-                raise read.error("unsupported", "how many places there are depends on data", node, hint)
+                return read.caller.of_library("np.nonzero", [read.array(node.args[0])], node)
             return chosen_by(read, [read.value(v) for v in arguments(read, node, name, 3, 3)], node)
         case "np.square":
             value = read.value(only(read, node, name))

@@ -40,8 +40,8 @@ from ir.script.plain.logic import deciding, logical
 from ir.script.plain.program import Program
 from ir.script.plain.promotion import Number, Numbers, Weak
 from ir.script.plain.syntax.counters import Sized
-from ir.script.plain.syntax.filled import Natural
 from ir.script.plain.syntax.desugared import Recorded
+from ir.script.plain.syntax.filled import Natural
 from ir.script.plain.syntax.lists import Listed
 from ir.script.plain.tuples import MAX_ITEMS, Items, alike_list, check_no_list, of_kind, outer_table, stands_for_list
 from ir.script.scope import Source
@@ -98,7 +98,7 @@ class Evaluator(Struct):
         if isinstance(value, (View, Elementwise)):
             return value
         if isinstance(value, Selection):
-            raise self.error("unsupported", f"how large `{shown(node)}` is depends on data", node, selected.HINT)
+            return selected.compacted(self, value, node)
         raise self.error("not-an-array", f"`{shown(node)}` is no array", node)
 
     def array_or(self, node: ast.expr) -> Value:

@@ -44,12 +44,10 @@ FUNCTIONS = {
     "isinstance": "write one function for each kind",
     **dict.fromkeys(("ndindex", "product"), "write one loop for each dimension"),
     "combinations": "write one loop for each item, as in `for i in range(n): for j in range(i + 1, n):`",
-    **dict.fromkeys(("nonzero", "argwhere", "flatnonzero", "compress", "extract"), SIZED),
     "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
     **dict.fromkeys(("float_power", "nextafter"), "write it as a plain Python function, which is put in place"),
     **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "qr", "lstsq", "pinv"), "factorize before the call"),
     "tolist": "loop over the array itself",
-    "unique": "sort, and count the places where neighbours differ",
     "rand": "draw before the call, and pass the numbers as an array",
 }
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ir.script.plain.library.chosen import CHOSEN, kept
 from ir.script.plain.library.elements import ELEMENTS, OF_MATH, OF_UFUNCS, OWN, UPDATES
 from ir.script.plain.library.functional import FUNCTIONAL
 from ir.script.plain.library.matrices import MATRICES
@@ -415,15 +416,20 @@ BODIES: dict[str, Callable[..., Any]] = {
         convolve, correlate, cross, inner, vdot, polyval, count_nonzero, ptp, average, cov, corrcoef, trapezoid,
         gradient,
         isclose, allclose, array_equal, nan_to_num, nansum, nanprod, nanmax, nanmin, nanmean,
-        *ELEMENTS, *SHAPES, *STORING,
+        *ELEMENTS, *SHAPES, *STORING, *CHOSEN,
     )},
     "np.lib.stride_tricks.sliding_window_view": sliding_window_view, "np.linalg.norm": norm, **MATRICES,
     "sorted": sorted_items, **OF_MATH, **OF_UFUNCS, **UPDATES, **FUNCTIONAL,
 }  # fmt: skip
-PUT_IN_PLACE = {**BODIES, **OWN, "sorted.reverse": falling_order, "sorted.rows": falling_lexsort}
+PUT_IN_PLACE = {**BODIES, **OWN, "A[m]": kept, "sorted.reverse": falling_order, "sorted.rows": falling_lexsort}
 FINITE = (
     "sorted", "sorted.reverse", "sorted.rows", "np.sort", "np.argsort", "np.lexsort",
     "np.median", "np.quantile", "np.percentile", "np.searchsorted", "np.digitize",
     "np.interp", "np.fmax", "np.fmin",
+    "np.unique", "np.union1d", "np.intersect1d", "np.setdiff1d",
 )  # fmt: skip
 IN_PLACE = (*UPDATES, *(f"np.{f.__name__}" for f in STORING))  # statements, which store to their first argument
+BY_PLACE = frozenset(f"np.{f.__name__}" for f in (  # for which it matters where items stand
+    sort, argsort, median, quantile, percentile, bincount, histogram, searchsorted, digitize, interp, convolve,
+    correlate, cov, corrcoef, trapezoid, gradient, *CHOSEN, *SHAPES,
+)) | {"sorted", "sorted.reverse"}  # fmt: skip

@@ -176,3 +176,11 @@ def chosen(read: Evaluator, array: Array, truths: Array, node: ast.AST) -> Selec
         message = f"truths of shape {shown_shape(truths.shape)} select nothing of shape {shown_shape(array.shape)}"
         raise read.error("shape", message, node)
     return Selection(array, truths)
+
+
+def compacted(read: Evaluator, selection: Selection, node: ast.AST) -> Array:
+    """The items of a selection one after the other, in an array with room for all."""
+    place = ast.copy_location(ast.Call(ast.Name("A[m]", ast.Load()), [], []), node)
+    found = read.caller.of_library("A[m]", [selection.array, selection.truths], place)
+    assert isinstance(found, (View, Elementwise))
+    return found

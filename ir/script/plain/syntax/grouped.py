@@ -220,7 +220,9 @@ class _Places(ast.NodeTransformer):
 
     def _row(self, node: ast.AST, name: str, key: ast.expr, default: bool) -> ast.expr:
         place = "DICT.get(KEY, 0)" if default else "DICT[KEY]"
-        return Filled({"ROWS": self.found[name].rows, "DICT": name, "KEY": key}).expression(f"ROWS[NATURAL({place})]", node)
+        return Filled({"ROWS": self.found[name].rows, "DICT": name, "KEY": key}).expression(
+            f"ROWS[NATURAL({place})]", node
+        )
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         match node:
