@@ -44,6 +44,7 @@ class _Read(Struct, frozen=True):
     locals: set[str]
     cells: dict[int, list[str]]
     results: frozenset[str]
+    own: frozenset[str]
     first: frozenset[ast.expr]
     maybe: bool  # whether it returns whether that is None, and a number
     order: Mapping[ast.AST, int]  # which is which of its loops and branches, of which several may have one place
@@ -107,7 +108,9 @@ def _reading(
     names, cells = local_names(body, params), cells_of(body, params)
     nodes = (n for s in body for n in ast.walk(s) if isinstance(n, (ast.For, ast.If)))
     order: dict[ast.AST, int] = {n: k for k, n in enumerate(nodes)}
-    return _Read(source, params, positional, rest, body, names, cells, results, whole.first, whole.maybe, order)
+    return _Read(
+        source, params, positional, rest, body, names, cells, results, whole.own, whole.first, whole.maybe, order
+    )
 
 
 def inner_function(
@@ -188,6 +191,6 @@ def frame_of(
     home = within if inner else function
     assert home is not None
     frame = Frame(home, read.source, Numbers(read.source, exact), path, read.locals, read.cells, results=read.results,
-                  first=read.first, nodes=read.body, order=read.order, maybe=read.maybe,
+                  own=read.own, first=read.first, nodes=read.body, order=read.order, maybe=read.maybe,
                   enclosing=function.enclosing if inner else None)  # fmt: skip
     return Opened(frame, read.body, read.params, read.positional, read.rest)
