@@ -47,7 +47,6 @@ FUNCTIONS = {
     "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
     **dict.fromkeys(("float_power", "nextafter"), "write it as a plain Python function, which is put in place"),
     **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "qr", "lstsq", "pinv"), "factorize before the call"),
-    "tolist": "loop over the array itself",
     "rand": "draw before the call, and pass the numbers as an array",
 }
 

@@ -75,18 +75,27 @@ def sorted_items(iterable: Any, reverse: Any = False) -> Any:
     return rising[::-1] if reverse else rising
 
 
-def argsort(a: Any, axis: Any = -1, kind: Any = None) -> Any:
-    if a.ndim != 1:
-        return unsupported("it is of vectors here: sort row by row")
+def _order(a: Any, order: Any) -> None:
     n = len(a)
-    order = np.empty(n, np.int64)
     for i in range(n):
         place = 0
         for j in range(n):
             if a[j] < a[i] or (a[j] == a[i] and j < i):
                 place += 1
         order[place] = i
-    return order
+
+
+def argsort(a: Any, axis: Any = -1, kind: Any = None) -> Any:
+    moved = np.ravel(a) if axis is None else np.moveaxis(a, axis, -1)
+    order = np.empty(moved.shape, np.int64)
+    if moved.ndim == 1:
+        _order(moved, order)
+        return order
+    if np.size(moved) > 0:
+        rows, orders = np.reshape(moved, (-1, moved.shape[-1])), np.reshape(order, (-1, moved.shape[-1]))
+        for i in range(len(rows)):
+            _order(rows[i], orders[i])
+    return order if axis is None else np.moveaxis(order, -1, axis)
 
 
 def _quantile(a: Any, q: Any) -> Any:
