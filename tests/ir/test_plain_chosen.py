@@ -74,6 +74,13 @@ def stack_of_rises(A):
     return stack
 
 
+@program(lambda r: (r.random(5), 2))
+def parts_of_few(x, least):
+    none, one, some = x[x > 2], x[x >= x.max()], x[x > 0]
+    parts = none[:-1], none[1:-1], one[1:-1], some[1:-1], none[-2:], one[:-3], some[least:], none[least:-1], one[::-1]
+    return parts, len(none[:-1]), len(one[1:-1]), np.diff(np.flatnonzero(x > 0.3)), some[1:] - some[:-1]
+
+
 @program(lambda r: (r.random(6),))
 def first_ones(x):
     out, n = np.empty(len(x)), 0

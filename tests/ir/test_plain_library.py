@@ -51,7 +51,8 @@ np.ravel_multi_index((k, k), (5, 6)) | np.unravel_index(k, (2, 3)) | np.unravel_
 np.digitize(v, np.array([0, 1, 3])) | np.diff(A, axis=0) | np.diff(v, n=2) | np.diff(A, 3) | np.ediff1d(A)
 np.add.accumulate(A, axis=1) | np.add.reduce(A) | np.multiply.reduce(A, axis=1) | np.add.reduce(A, axis=None)
 np.logical_or.reduce(A) | np.logical_and.reduce(A, axis=1) | np.sum([2, 3]) | np.max([2, 3.5])
-np.searchsorted(np.array([0, 1, 3]), A) | np.bincount(k, None, minlength=9) | np.argsort(A, axis=0) | np.argsort(A, None)
+np.searchsorted(np.array([0, 1, 3]), A) | np.bincount(k, None, minlength=9) | np.argsort(A, axis=0, kind="stable")
+np.argsort(A, None, "stable")
 np.nonzero(A) | np.flatnonzero(A) | np.argwhere(A) | np.unique(k) | np.isin(k, [1, 2]) | np.extract(A > B, A)
 """
 NUMBERS = """

@@ -121,6 +121,7 @@ class Learned(Struct):
         default_factory=lambda: set[Key]()
     )  # loops whose steps are written out: each has other arrays
     counters: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())  # with the most that they reach
+    compact: set[Key] = field(default_factory=lambda: set[Key]())  # selections that are wanted as arrays
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0
     changed: bool = False
