@@ -175,6 +175,56 @@ def tuples_looked_up_first(P):
     return most, len(count)
 
 
+@program(lambda r: (r.integers(0, 4, (4, 5)),))
+def islands(G):
+    seen = set()
+    n, m = G.shape
+    count = 0
+    for i in range(n):
+        for j in range(m):
+            if G[i, j] > 1 and (i, j) not in seen:
+                count += 1
+                stack = [(i, j)]
+                seen.add((i, j))
+                while stack:
+                    a, b = stack.pop()
+                    for da, db in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+                        x, y = a + da, b + db
+                        if 0 <= x < n and 0 <= y < m and G[x, y] > 1 and (x, y) not in seen:
+                            seen.add((x, y))
+                            stack.append((x, y))
+    return count
+
+
+@program(lambda r: (r.integers(0, 4, (4, 5)),))
+def steps_from_a_corner(G):
+    n, m = G.shape
+    dist = {(0, 0): 0}
+    q = deque([(0, 0)])
+    while q:
+        x, y = q.popleft()
+        for dx, dy in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+            u, v = x + dx, y + dy
+            if 0 <= u < n and 0 <= v < m and G[u, v] < 3 and (u, v) not in dist:
+                dist[(u, v)] = dist[(x, y)] + 1
+                q.append((u, v))
+    return len(dist), max(dist.values())
+
+
+@program(lambda r: (r.integers(0, 4, (5, 5)),))
+def reached(G):
+    n = G.shape[0]
+    seen = {0}
+    todo = [0]
+    while len(todo) > 0:
+        u = todo.pop()
+        for v in range(n):
+            if G[u, v] > 2 and v not in seen:
+                seen.add(v)
+                todo.append(v)
+    return len(seen)
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -199,7 +249,17 @@ def sorted_in_place(x):
     return d[0][0]
 
 
+def members_of_any_kind(x):
+    seen = set()
+    k = 0
+    while k not in seen:
+        seen.add(k)
+        k = int(x[k])
+    return len(seen)
+
+
 REFUSED = [
+    (members_of_any_kind, "no bound is found of how long `seen` becomes"),
     (pairs_of_lists, "d.items() or d.values()"), (read_where_it_may_not_run, "d.get(key, 0), which adds nothing"),
     (sorted_in_place, "which is looped over"),
 ]  # fmt: skip

@@ -61,6 +61,7 @@ class Growing(Struct, eq=False):
     appended: int = 0  # like `items`, with those for which the program says how long the list is
     once: int = 0  # appended by steps after which the loop around them ends
     place: ast.AST | None = None  # where it was appended to last
+    different: bool = False  # whether no two items are the same
 
 
 Value = Number | Array | Selection | Named | tuple["Value", ...]

@@ -92,9 +92,9 @@ def _reading(
     node = with_read_keys(node, source, outer)
     node = with_places(node, source, outer)
     node, linked = with_linked_lists(node, source)
-    node, lists = with_lists(node, source, outer)
+    node, lists, different = with_lists(node, source, outer)
     grown = {name for function, name in reading.grown if function == named}
-    node = with_counters(node, source, reading.counted | lists | linked, grown)
+    node = with_counters(node, source, reading.counted | lists | linked, grown, different)
     arrays = {name for function, name in reading.arrays if function == named}
     parted = [(name, items, kind) for function, name, items, kind in reading.parted if function == named]
     node = desugared(with_truths(with_arrays(node, arrays), source, parted), source, parted)

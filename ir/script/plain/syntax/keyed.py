@@ -36,19 +36,21 @@ class _Keyed(Struct, frozen=True):
     default: ast.expr | None = None
 
 
-def with_lists(node: ast.FunctionDef, source: Source, outer: Meaning) -> tuple[ast.FunctionDef, set[str]]:
-    """A function with lists for its sets, and for dictionaries that it fills; and the names of these lists.
+def with_lists(node: ast.FunctionDef, source: Source, outer: Meaning) -> tuple[ast.FunctionDef, set[str], set[str]]:
+    """A function with lists for its sets, and for dictionaries that it fills; the names of these lists, and of those no
+    two items of which are the same.
 
     Raises:
         ParseError: something else is done with one.
     """
     kinds = Kinds(node, outer)
     if not any(isinstance(n, ast.expr) and kinds.of(n) for n in ast.walk(node)):
-        return node, set()
+        return node, set(), set()
     node = copy.deepcopy(node)
     lists = _Lists(node, source, Kinds(node, outer))
     node.body = lists.statements(node.body)
-    return node, {name for k in lists.found.values() for name in (k.keys, k.values) if name}
+    keys = {k.keys for k in lists.found.values()}
+    return node, keys | {k.values for k in lists.found.values() if k.values}, keys
 
 
 def _is_stored(node: ast.Name) -> bool:
@@ -181,7 +183,11 @@ class _Lists:
     def _tested(self, test: ast.expr) -> tuple[_Pair, _Pair]:
         """The dictionary and key that is not there where a condition holds, and where it does not."""
         match test:
-            case ast.Compare(left=key, ops=[op], comparators=[ast.Name(id=name)]) if self._values(name):
+            case ast.BoolOp(op=ast.And(), values=values):
+                return next((pair for value in values if (pair := self._tested(value)[0])), None), None
+            case ast.Compare(left=key, ops=[op], comparators=[ast.Name(id=name)]) if name in self.found and all(
+                isinstance(k, (ast.Name, ast.Constant)) for k in (key.elts if isinstance(key, ast.Tuple) else [key])
+            ):
                 pair = name, ast.unparse(key)
                 return (pair, None) if isinstance(op, ast.NotIn) else (None, pair if isinstance(op, ast.In) else None)
             case _:
@@ -195,7 +201,7 @@ class _Lists:
             stores = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
             if absent is not None and ({absent[0]} & names_of(node) or stores & names_of(ast.parse(absent[1]))):
                 absent = None
-            simple = isinstance(node, ast.Assign)
+            simple = isinstance(node, (ast.Assign, ast.Expr))
             self.absent = self.absent if simple else None
             found += self._statement(node)
             self.absent = outside
@@ -378,8 +384,9 @@ class _Lists:
                 raise self.error(node, name)
 
     def _added(self, node: ast.stmt, name: str, item: ast.expr) -> list[ast.stmt]:
+        absent = self.absent == (name, ast.unparse(item))
         before, key = self._kept(item, "key")
-        text = "if KEY not in KEYS:\n    KEYS.append(KEY)"
+        text = "KEYS.append(KEY)" if absent else "if KEY not in KEYS:\n    KEYS.append(KEY)"
         return [*before, *self._parsed(text, node, KEYS=self.found[name].keys, KEY=key)]
 
     def _stored(self, node: ast.stmt, name: str, key: ast.expr, value: ast.expr) -> list[ast.stmt]:

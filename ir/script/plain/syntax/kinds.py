@@ -93,5 +93,8 @@ def _filled_in(node: ast.FunctionDef) -> set[ast.expr]:
 
 
 def _is_number(node: ast.expr) -> bool:
+    """Whether a key is a number, or a tuple of numbers, that is written out."""
+    if isinstance(node, ast.Tuple):
+        return bool(node.elts) and all(map(_is_number, node.elts))
     node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
