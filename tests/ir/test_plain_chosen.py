@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,18 @@ def parts_of_few(x, least):
     none, one, some = x[x > 2], x[x >= x.max()], x[x > 0]
     parts = none[:-1], none[1:-1], one[1:-1], some[1:-1], none[-2:], one[:-3], some[least:], none[least:-1], one[::-1]
     return parts, len(none[:-1]), len(one[1:-1]), np.diff(np.flatnonzero(x > 0.3)), some[1:] - some[:-1]
+
+
+@program(lambda r: (r.integers(0, 5, 6), 3))
+def chosen_where_there_are_any(A, most):
+    few = [x for x in A if x > most]
+    middle = np.median(np.array(few)) if few else 0.0
+    counts = Counter(A)
+    common = counts.most_common(2)
+    return (
+        middle, sorted(few)[0] if few else -1, np.sort(A)[0] if A[0] > 2 else (np.sort(A)[-1] if A[1] > 1 else 7),
+        common[0][0], counts.most_common(1)[0][1], len(counts.most_common()),
+    )  # fmt: skip
 
 
 @program(lambda r: (r.random(6),))

@@ -17,6 +17,7 @@ from ir.script.plain.loops.exits import structured
 from ir.script.plain.program import Reading, identity_of
 from ir.script.plain.promotion import Numbers
 from ir.script.plain.syntax.absent import with_truths
+from ir.script.plain.syntax.branches import with_branches
 from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counted import apart
 from ir.script.plain.syntax.counters import with_counters
@@ -88,6 +89,7 @@ def _reading(
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
     node = apart(without_shorthand(node, source, outer))
+    node = with_branches(node) if named in reading.branched else node
     node = with_named_rows(node, {name for function, name in reading.rows if function == named})
     node = with_read_keys(node, source, outer)
     node = with_places(node, source, outer)

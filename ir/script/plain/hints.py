@@ -30,6 +30,7 @@ EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.YieldFrom: "store into an array, and return it",
     ast.Await: "leave it out of the function",
 }
+ALONE = "call it in a statement of its own, before the condition"
 APPENDING = "make the array first, as in out = np.empty(n), and store into out[k]"
 OUTER = "it is of outside, where nothing changes by a call: return what is to be kept"
 OWN = "make a list of the function's own first, as in x = list(x)"

@@ -11,6 +11,7 @@ from types import FunctionType
 
 import islpy as isl
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 import ir.presburger.sets as pb
 from ir.analysis.conditions import conjunction
@@ -122,6 +123,7 @@ class Reading(Struct, frozen=True):
     arrays: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that arrays must stand for
     grown: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that get more items in loops
     rows: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of rows that loops run over, and change
+    branched: frozenset[str] = frozenset()  # functions whose choices are branches
 
 
 class Learned(Struct):
@@ -147,6 +149,16 @@ class Learned(Struct):
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0
     changed: bool = False
+
+    def branch(self, function: str) -> None:
+        """Have the choices of a function read as branches.
+
+        Raises:
+            Recount: they are not so far.
+        """
+        if function not in self.reading.branched:
+            self.reading = replace(self.reading, branched=self.reading.branched | {function})
+            raise Recount
 
     def carry(self, key: Key, name: str) -> None:
         """What a name of an array stands for is copied from each step of a loop to the next."""

@@ -182,10 +182,10 @@ class Body(Struct, dict=True):
         buffer = None if kind is None else self.program.alloc(name_of(function).strip("<>"), (), kind.dtype, span)
         with self.program.guarded(span):
             value = run()
-            if isinstance(value, (tuple, Named)):
-                hint = "call it in a statement of its own, before the condition"
+            if isinstance(value, (tuple, Named)) or getattr(value, "shape", ()):
+                self.program.learned.branch(self.frame.identity())
                 message = f"{name_of(function)} is called under a condition, and gives no number"
-                raise self.read.error("unsupported", message, node, hint)
+                raise self.read.error("unsupported", message, node, hints.ALONE)
             number = self.read.as_number(value, node)
             kind = self.program.learned.assign(key, number, self.frame.numbers, node)
             if buffer is None or buffer.dtype is not kind.dtype:

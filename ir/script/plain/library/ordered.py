@@ -42,7 +42,9 @@ def ordered(read: Evaluator, call: ast.Call, node: ast.Call) -> Value:
     def element(indices: Indices) -> Number:
         return read.element(items, (read.element(order, indices[:1], node), *indices[1:]), node)
 
-    return read.caller.as_list([Elementwise(items.shape, element)], node, 1 + of_tuples, items_kind(read, items))
+    found = Elementwise(items.shape, element)
+    kind = items_kind(read, items) or (tuple if of_tuples else None)
+    return read.caller.as_list([found], node, 1 + of_tuples, kind)
 
 
 def _order(read: Evaluator, ranks: Array, falls: bool, node: ast.Call) -> Value:

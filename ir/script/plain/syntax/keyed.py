@@ -627,6 +627,10 @@ class _Reads(ast.NodeTransformer):
                 return self.lists.written("VALUES", node, **names)
             case "items", [], True:
                 return self.lists.zipped(keyed, node)
+            case "most_common", [] | [_], True:
+                pair, count = fresh("pair", self.lists.taken), {"COUNT": self.visit(args[0])} if args else {}
+                text = f"sorted(zip(KEYS, VALUES), key=lambda {pair}: -{pair}[1])" + "[:COUNT]" * len(args)
+                return self.lists.written(text, node, **names, **count)
             case "get", [key, default], True:
                 return self._looked_up(node, name, key, self.visit(default))
             case "issubset" | "issuperset", [ast.Name(id=other)], False if other in self.found:
