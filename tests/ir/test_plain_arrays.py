@@ -328,11 +328,6 @@ def different_rows(m):
     return np.concatenate((m[0], m[:, 0]), axis=0) + np.stack((m[0], m[:, 0]))
 
 
-@refused("return", "depends on data", M)
-def only_some(m):
-    return m[m > 2]
-
-
 @refused("unsupported", "must be a number", M)
 def some_of_another(m):
     m[m > 2] = m * m[0, 0] + np.zeros((1, 3, 4))

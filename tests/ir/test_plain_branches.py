@@ -356,7 +356,19 @@ def sometimes_none(x):
     return None
 
 
+def returned_early_too(x):
+    d = x.copy()
+    e = d
+    for k in range(3):
+        if x[k] > 0.5:
+            d = x
+            return d, e
+    d += 1
+    return d, e
+
+
 REFUSED = [
+    (returned_early_too, "an array that `d` may stand for"),
     (sometimes_none, "a number that stands for none"),
     (left_with_nothing, "nothing is left of `d`"), (shorter_until, "`d` stands for arrays of different kinds"),
     (one_of_two, "an array that `z` may stand for"), (one_of_two_before_a_change, "as in z = x.copy()"),

@@ -452,14 +452,6 @@ def handed_on_as_none(n: Any) -> Any:
     return a
 
 
-def appended_if(n: Any) -> Any:
-    out = []
-    for i in range(n):
-        if i * i > n + 0.5 * i:
-            out.append(i)
-    return np.array(out)
-
-
 def appended_again_and_again(n: Any) -> Any:
     out = []
     x = np.zeros(n)
@@ -500,7 +492,7 @@ def popped_and_changed(n: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "text"),
     [
-        (appended_if, "greatest size"), (appended_in_turns, "A[:] = B"),
+        (appended_in_turns, "A[:] = B"),
         (appended_again_and_again, "x.copy()"), (appended_and_changed, "x.copy()"), (popped_and_changed, "x.copy()"),
         (times_a_list, "np.array(x)"), (the_same_row, "[[0] * m for _ in range(n)]"),
         (fewer_items, "as many items as there are"), (a_row_of_two_names, "x[:]"),

@@ -457,7 +457,7 @@ def counter_is_of_numpy(k):
         (names_too_many, (W,), "arguments", "3 names for 2 values"),
         (zip_reversed, (W,), "arguments", "`zip(w, w)` cannot be reversed"),
         (zip_kept, (W,), "unsupported", "`zip(w, w)` is no value"),
-        (zip_of_stars, (M,), "arguments", "zip is called with stars"),
+        (zip_of_stars, (M,), "arguments", "2 names for an array"),
         (start_of_half, (W,), "dtype-mismatch", "found float64"),
         (strict_of_others, (W,), "shape", "the same length"),
         (bound_is_stored_to, (I,), "unsupported", "its body changes what it counts to"),

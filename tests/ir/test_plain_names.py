@@ -396,16 +396,8 @@ def lists_and_tuples_of_other_names(x):
     return len(a), len(b), len(first), len(second), x[0]
 
 
-def where_alone(x):
-    return np.where(x > 0.5)[0]
-
-
 def two_selections(x):
     return (x[x > 0.5] * x[x > 0.4]).sum()
-
-
-def selection_returned(x):
-    return x[x > 0.5]
 
 
 def greatest_beside(x):
@@ -453,10 +445,6 @@ def counted_without_end(x):
 
 def several_stars(x, *more):
     return x
-
-
-def places_of(x):
-    return np.flatnonzero(x > 0.5)
 
 
 def transformed(x):
@@ -510,9 +498,9 @@ def near_a_name(x):
 REFUSED = [
     (near_a_function, "did you mean `np.cumsum`?"), (near_a_name, "did you mean `total`?"),
     (list_of_two_names, "a = a + ..."), (list_of_a_caller, "a = a + ..."), (list_in_a_list, "b = b + ..."),
-    (places_of, "array of the greatest size"), (transformed, "loops of the transform"),
+    (transformed, "loops of the transform"),
     (floats_out, "float64"), (options_by_name, "its parameters are a, a_min"),
-    (where_alone, "A[condition].sum()"), (two_selections, "different arrays"), (selection_returned, "depends on data"),
+    (two_selections, "different arrays"),
     (greatest_beside, "whose sizes may differ"), (assigned_within, "(y := v * 2)"), (assigned_after, "(y := x[1])"),
     (read_before, "statement of its own"), (parts_matched, "give it a name first"), (by_place, "given by name"),
     (decorated, "leave the decorator out"), (counted_without_end, "minlength"), (several_stars, "name each parameter"),

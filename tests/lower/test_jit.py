@@ -660,3 +660,15 @@ def test_remainders_of_floats_are_those_of_numpy_to_the_bit() -> None:
     np.testing.assert_array_equal(both(a, b)[0], a % b)
     np.testing.assert_array_equal(both(a, b)[1], a // b)
     assert "jnp.remainder" in both.source
+
+
+def test_results_are_as_long_as_data_say_but_where_jax_traces() -> None:
+    @loopsat.jit
+    def positive(x):
+        return x[x > 0]
+
+    x = jnp.array([1.0, -2.0, 3.0])
+    assert positive(x).tolist() == [1.0, 3.0]
+    assert jax.grad(lambda v: (positive(v) ** 2).sum())(x).tolist() == [2.0, 0.0, 6.0]
+    with pytest.raises(LoopsatError, match="where JAX traces"):
+        jax.jit(positive)(x)

@@ -48,6 +48,7 @@ class Selection(Struct, frozen=True, eq=False):
 
     array: View | Elementwise
     truths: View | Elementwise
+    key: tuple[tuple[int, ...], str] | None = None  # of where it got a name
 
 
 Array = View | Elementwise
@@ -133,11 +134,23 @@ class Slicing(Struct):
             raise self.source.error("slice", "a slice of negative step must have bounds that are numbers", node)
         start = 0 if item.start is None else self._bound(item.start, extent, node)
         stop = extent if item.stop is None else self._bound(item.stop, extent, node)
-        length = stop if same(start, 0) else self._difference(stop, start, node)
+        length = self._length(item, start, stop, extent, node)
         if not same(step, 1):
             up = self.numbers.binary("add", length, self.numbers.binary("sub", step, 1, node), node)
             length = self.numbers.binary("floordiv", up, step, node)
         return start, step, length
+
+    def _length(self, item: slice, start: Number, stop: Number, extent: Number, node: ast.AST) -> Number:
+        """How many places there are from a bound to another, of which the second may come first."""
+        left, right = (0 if bound is None else bound for bound in (item.start, item.stop))
+        to_end = item.stop is None or (isinstance(right, int) and right < 0)
+        if to_end and isinstance(left, int) and isinstance(right, int) and left >= 0:
+            found = self.numbers.binary("sub", extent, left - right, node)
+            return found if self.at_most(0, found) else self.numbers.binary("max", found, 0, node)
+        found = stop if same(start, 0) else self._difference(stop, start, node)
+        if isinstance(found, int):
+            return max(found, 0)
+        return found if self.at_most(start, stop) else self.numbers.binary("max", found, 0, node)
 
     def _difference(self, stop: Number, start: Number, node: ast.AST) -> Number:
         """The length of a slice from one bound to another, without what both have in common."""
@@ -150,7 +163,8 @@ class Slicing(Struct):
 
     def _bound(self, bound: Number, extent: Number, node: ast.AST) -> Number:
         if isinstance(bound, int) and bound < 0:
-            return self.numbers.binary("add", extent, bound, node)
+            found = self.numbers.binary("add", extent, bound, node)
+            return found if self.at_most(0, found) else self.numbers.binary("max", found, 0, node)
         if not self.at_most(0, bound):
             from_end = self.numbers.binary("max", self.numbers.binary("add", bound, extent, node), 0, node)
             bound = self.numbers.select(self.numbers.binary("lt", bound, 0, node), from_end, bound, node)

@@ -14,7 +14,7 @@ from ir.dtypes import DType
 from ir.errors import ParseError, suggest
 from ir.nodes import Cast, Expr, Unary
 from ir.script.plain import hints
-from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View, is_number
+from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View, is_number, viewed
 from ir.script.plain.comparisons import greatest
 from ir.script.plain.frames import Comprehension, Named, Value, shown
 from ir.script.plain.functions import Function, Inner, Opened, defaults_of, named
@@ -22,7 +22,7 @@ from ir.script.plain.library import complexes, made, records, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import ABSENT, arguments, keyword, only, values, without_usual
 from ir.script.plain.library.arranged import ARRANGED, extents_of, flattened, size_of
-from ir.script.plain.library.bodies import BODIES, FINITE, IN_PLACE, PUT_IN_PLACE
+from ir.script.plain.library.bodies import BODIES, BY_PLACE, FINITE, IN_PLACE, PUT_IN_PLACE
 from ir.script.plain.library.composed import COMPOSED, composed
 from ir.script.plain.library.dictionaries import called, dictionary_of
 from ir.script.plain.library.elements import UPDATES_OF_PAIRS
@@ -126,6 +126,8 @@ def put_in_place(
         hint = 'leave out floats="strict", or sort and search before the call'
         raise read.error("unsupported", f"{name} is of finite numbers", node, hint)
     function = PUT_IN_PLACE[name]
+    if name in BY_PLACE:
+        args = [selected.compacted(read, a, node) if isinstance(a, Selection) else a for a in args]
     if name in UPDATES_OF_PAIRS and len(args) > 1 and isinstance(args[1], tuple) and not isinstance(args[1], Items):
         function, args = UPDATES_OF_PAIRS[name], (args[0], *args[1], *args[2:])
     try:
@@ -217,6 +219,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
     numbers = read.numbers
     if name in library.COMPLEX_ARCS and (value := _complex_of(read, name, node)) is not None:
         return put_in_place(read, f"complex.{library.COMPLEX_ARCS[name]}", [value], {}, node)
+    if name == "math.log" and len(node.args) == 2:
+        return put_in_place(read, "math.log.base", [read.number(a) for a in node.args], {}, node)
     if name in library.FLOAT_UNARY:
         op, of_numpy = library.FLOAT_UNARY[name]
         value = read.value(only(read, node, name))
@@ -292,8 +296,7 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             return Weak(Cast(DType.INT64, whole, read.source.span(node)))
         case "np.where":
             if len(node.args) == 1:
-                hint = "write np.where(condition, A, B), a total such as A[condition].sum(), or a loop with `if`"
-                raise read.error("unsupported", "how many places there are depends on data", node, hint)
+                return read.caller.of_library("np.nonzero", [read.array(node.args[0])], node)
             return chosen_by(read, [read.value(v) for v in arguments(read, node, name, 3, 3)], node)
         case "np.square":
             value = read.value(only(read, node, name))
@@ -327,6 +330,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             return Named(np.finfo(dtype) if name == "np.finfo" else np.iinfo(dtype))
         case "range":
             return read.caller.numbers_in(node)
+        case "zip" if len(node.args) == 1 and isinstance(node.args[0], ast.Starred):
+            return turned(read, node.args[0].value, node)
         case "loopsat.prange" | "enumerate" | "zip" | "reversed":
             hint = f"loop over it, as in `for i in {shown(node)}`"
             raise read.error("unsupported", f"`{shown(node)}` is no value", node, hint)
@@ -501,6 +506,18 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
         case _:
             near = hints.FUNCTIONS.get(name, "") or suggest(name, (*_METHODS, *_OF_ARRAYS))
             raise read.error("unknown-function", f"arrays have no method `{name}` here", node, near)
+
+
+def turned(read: Evaluator, rows: ast.expr, node: ast.AST) -> Value:
+    """`zip(*rows)`: the first items of rows that are known to have the same length, then the second ones, and so on."""
+    value = read.value(rows)
+    if isinstance(value, tuple) and value and all(isinstance(row, tuple) for row in value):
+        lengths = [len(row) for row in value if isinstance(row, tuple)]
+        return tuple(tuple(row[k] for row in value if isinstance(row, tuple)) for k in range(min(lengths)))
+    if isinstance(value, (View, Elementwise)) and len(value.shape) > 1 and isinstance(count := value.shape[1], int):
+        shape = (value.shape[0], *value.shape[2:])
+        return tuple(viewed(value, shape, lambda i, k=k: (i[0], k, *i[1:])) for k in range(count))
+    raise read.error("unsupported", f"`{shown(node)}` is no value", node, "give it rows whose number is known")
 
 
 def _python_total(read: Evaluator, name: str, node: ast.Call) -> Value:

@@ -235,7 +235,7 @@ class Comprehensions(Struct, frozen=True):
         return view
 
     def as_list(self, parts: Sequence[Array], node: ast.AST, depth: int = 1, kind: type | None = None) -> View:
-        """A list of the items of arrays, one array after the other; they may be records of a class."""
+        """A list of the items of arrays, one array after the other; they may be tuples, or records of a class."""
         key, read, numbers = self.key("list", node), self.read, self.read.numbers
         kinds = [self.learn(key, read.element(a, tuple(0 for _ in a.shape), node), node) for a in parts]
         size: Number = 0
@@ -246,7 +246,7 @@ class Comprehensions(Struct, frozen=True):
         shape = (size, *parts[0].shape[1:])
         buffer = self.arrays.allocate("items", shape, kept_in(kinds[-1]), node)
         kind = kind or items_kind(read, parts[0])
-        read.program.listed[buffer] = Stands(key, depth, kind is not None, kind)
+        read.program.listed[buffer] = Stands(key, depth, kind is not None, None if kind is tuple else kind)
         with read.program.guarded(read.source.span(node)):
             for first, array in zip(places, parts, strict=True):
                 self.arrays.store(View(buffer, array.shape, lambda i, k=first: self._after(k, i, node)), array, node)

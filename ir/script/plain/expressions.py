@@ -41,6 +41,7 @@ from ir.script.plain.program import Program
 from ir.script.plain.promotion import Number, Numbers, Weak
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.desugared import Recorded
+from ir.script.plain.syntax.filled import Natural
 from ir.script.plain.syntax.lists import Listed
 from ir.script.plain.tuples import MAX_ITEMS, Items, alike_list, check_no_list, of_kind, outer_table, stands_for_list
 from ir.script.scope import Source
@@ -97,7 +98,7 @@ class Evaluator(Struct):
         if isinstance(value, (View, Elementwise)):
             return value
         if isinstance(value, Selection):
-            raise self.error("unsupported", f"how large `{shown(node)}` is depends on data", node, selected.HINT)
+            return selected.compacted(self, value, node)
         raise self.error("not-an-array", f"`{shown(node)}` is no array", node)
 
     def array_or(self, node: ast.expr) -> Value:
@@ -212,6 +213,9 @@ class Evaluator(Struct):
                 return self.caller.listed(node)
             case Sized():
                 return self.sized(node)
+            case Natural(value=value):
+                number = self.numbers.integer(self.number(value), node)
+                return Weak(number.expr, 0, number.high) if isinstance(number, Weak) else number
             case ast.ListComp():
                 return self.caller.as_list([self.array(node)], node)
             case ast.Dict():

@@ -61,6 +61,7 @@ class Growing(Struct, eq=False):
     appended: int = 0  # like `items`, with those for which the program says how long the list is
     once: int = 0  # appended by steps after which the loop around them ends
     place: ast.AST | None = None  # where it was appended to last
+    different: bool = False  # whether no two items are the same
 
 
 Value = Number | Array | Selection | Named | tuple["Value", ...]
@@ -115,6 +116,9 @@ class Frame(Struct):
     order: Mapping[ast.AST, int] = field(default_factory=lambda: dict[ast.AST, int]())  # of loops and branches
     maybe: bool = False  # whether the function returns whether that is None, and a number
     results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
+    own: frozenset[str] = (
+        frozenset()
+    )  # results that are no names of the function: only what it returns is given to them
     enclosing: Callable[[str, ast.AST], Value] | None = None  # what names mean in the function around this one
 
     def hold(self, key: Key, value: Number) -> None:

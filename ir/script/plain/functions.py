@@ -17,10 +17,13 @@ from ir.script.plain.loops.exits import structured
 from ir.script.plain.program import Reading, identity_of
 from ir.script.plain.promotion import Numbers
 from ir.script.plain.syntax.absent import with_truths
+from ir.script.plain.syntax.branches import with_branches
 from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counted import apart
 from ir.script.plain.syntax.counters import with_counters
+from ir.script.plain.syntax.defaults import with_read_keys
 from ir.script.plain.syntax.desugared import desugared, with_named_rows, with_parts_of
+from ir.script.plain.syntax.grouped import with_places
 from ir.script.plain.syntax.keyed import with_lists
 from ir.script.plain.syntax.linked import with_linked_lists
 from ir.script.plain.syntax.lists import with_arrays
@@ -42,6 +45,7 @@ class _Read(Struct, frozen=True):
     locals: set[str]
     cells: dict[int, list[str]]
     results: frozenset[str]
+    own: frozenset[str]
     first: frozenset[ast.expr]
     maybe: bool  # whether it returns whether that is None, and a number
     order: Mapping[ast.AST, int]  # which is which of its loops and branches, of which several may have one place
@@ -85,11 +89,14 @@ def _reading(
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
     node = apart(without_shorthand(node, source, outer))
+    node = with_branches(node) if named in reading.branched else node
     node = with_named_rows(node, {name for function, name in reading.rows if function == named})
+    node = with_read_keys(node, source, outer)
+    node = with_places(node, source, outer)
     node, linked = with_linked_lists(node, source)
-    node, lists = with_lists(node, source, outer)
+    node, lists, different = with_lists(node, source, outer)
     grown = {name for function, name in reading.grown if function == named}
-    node = with_counters(node, source, reading.counted | lists | linked, grown)
+    node = with_counters(node, source, reading.counted | lists | linked, grown, different)
     arrays = {name for function, name in reading.arrays if function == named}
     parted = [(name, items, kind) for function, name, items, kind in reading.parted if function == named]
     node = desugared(with_truths(with_arrays(node, arrays), source, parted), source, parted)
@@ -103,7 +110,9 @@ def _reading(
     names, cells = local_names(body, params), cells_of(body, params)
     nodes = (n for s in body for n in ast.walk(s) if isinstance(n, (ast.For, ast.If)))
     order: dict[ast.AST, int] = {n: k for k, n in enumerate(nodes)}
-    return _Read(source, params, positional, rest, body, names, cells, results, whole.first, whole.maybe, order)
+    return _Read(
+        source, params, positional, rest, body, names, cells, results, whole.own, whole.first, whole.maybe, order
+    )
 
 
 def inner_function(
@@ -184,6 +193,6 @@ def frame_of(
     home = within if inner else function
     assert home is not None
     frame = Frame(home, read.source, Numbers(read.source, exact), path, read.locals, read.cells, results=read.results,
-                  first=read.first, nodes=read.body, order=read.order, maybe=read.maybe,
+                  own=read.own, first=read.first, nodes=read.body, order=read.order, maybe=read.maybe,
                   enclosing=function.enclosing if inner else None)  # fmt: skip
     return Opened(frame, read.body, read.params, read.positional, read.rest)

@@ -30,6 +30,7 @@ EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.YieldFrom: "store into an array, and return it",
     ast.Await: "leave it out of the function",
 }
+ALONE = "call it in a statement of its own, before the condition"
 APPENDING = "make the array first, as in out = np.empty(n), and store into out[k]"
 OUTER = "it is of outside, where nothing changes by a call: return what is to be kept"
 OWN = "make a list of the function's own first, as in x = list(x)"
@@ -44,12 +45,9 @@ FUNCTIONS = {
     "isinstance": "write one function for each kind",
     **dict.fromkeys(("ndindex", "product"), "write one loop for each dimension"),
     "combinations": "write one loop for each item, as in `for i in range(n): for j in range(i + 1, n):`",
-    **dict.fromkeys(("nonzero", "argwhere", "flatnonzero", "compress", "extract"), SIZED),
     "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
     **dict.fromkeys(("float_power", "nextafter"), "write it as a plain Python function, which is put in place"),
     **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "qr", "lstsq", "pinv"), "factorize before the call"),
-    "tolist": "loop over the array itself",
-    "unique": "sort, and count the places where neighbours differ",
     "rand": "draw before the call, and pass the numbers as an array",
 }
 

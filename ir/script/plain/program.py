@@ -6,10 +6,12 @@ import ast
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import product
+from math import prod
 from types import FunctionType
 
 import islpy as isl
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 import ir.presburger.sets as pb
 from ir.analysis.conditions import conjunction
@@ -18,10 +20,10 @@ from ir.errors import ParseError, Span
 from ir.naming import unused
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Store, Var, const, seq
 from ir.script.plain.arrays import View
-from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.plain.promotion import Interval, Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.sharing import Loops, Sharing
 from ir.script.values import Typer
-from ir.traverse import buffers_read, buffers_written, has_loads, node_count, substitute_expr
+from ir.traverse import buffers_read, buffers_written, conjuncts_of, has_loads, node_count, substitute_expr
 
 _DIALECT = "T"  # what programs print `T.serial` and the like with
 _PASSES = 3  # after which the bounds of a cell that still grow are given up
@@ -63,6 +65,14 @@ class CellType(Struct):
     high: int | None = None
 
 
+def _least(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else min(a, b)
+
+
+def _most(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else max(a, b)
+
+
 class Grown(Struct):
     """What is known of a list that grows: the shape of items, how many there are in the end, and in a step of loops."""
 
@@ -74,6 +84,19 @@ class Grown(Struct):
     guessed: bool = False  # whether what items are rests on no item so far
     most: int = 0  # items, where the program says how many there are at most
     grew: int = 0
+    reach: tuple[Interval, ...] | None = None  # of integers that items are, or each of those that they have
+
+    def reached(self, reach: tuple[Interval, ...]) -> None:
+        """An item is appended whose integers lie in these intervals."""
+        if self.reach is not None and len(self.reach) == len(reach):
+            reach = tuple((_least(a[0], b[0]), _most(a[1], b[1])) for a, b in zip(self.reach, reach, strict=True))
+        self.reach = reach
+
+    def different(self) -> int | None:
+        """How many items there are at most of which no two are the same; None if there is no end of them."""
+        if self.reach is None or any(low is None or high is None for low, high in self.reach):
+            return None
+        return prod(max(high - low + 1, 0) for low, high in self.reach if low is not None and high is not None)
 
 
 class Grant(Struct, frozen=True):
@@ -100,6 +123,7 @@ class Reading(Struct, frozen=True):
     arrays: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that arrays must stand for
     grown: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that get more items in loops
     rows: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of rows that loops run over, and change
+    branched: frozenset[str] = frozenset()  # functions whose choices are branches
 
 
 class Learned(Struct):
@@ -121,9 +145,20 @@ class Learned(Struct):
         default_factory=lambda: set[Key]()
     )  # loops whose steps are written out: each has other arrays
     counters: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())  # with the most that they reach
+    compact: set[Key] = field(default_factory=lambda: set[Key]())  # selections that are wanted as arrays
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0
     changed: bool = False
+
+    def branch(self, function: str) -> None:
+        """Have the choices of a function read as branches.
+
+        Raises:
+            Recount: they are not so far.
+        """
+        if function not in self.reading.branched:
+            self.reading = replace(self.reading, branched=self.reading.branched | {function})
+            raise Recount
 
     def carry(self, key: Key, name: str) -> None:
         """What a name of an array stands for is copied from each step of a loop to the next."""
@@ -340,8 +375,9 @@ class Program(Struct):
 
     def assume(self, cond: Expr) -> None:
         """Take a condition as true for the rest of the list."""
-        if not has_loads(cond):
-            self.facts.append(pb.condition(cond).may)
+        for part in conjuncts_of(cond):
+            if not has_loads(part):
+                self.facts.append(pb.condition(part).may)
 
     def excluded(self, cond: Expr) -> bool:
         """Whether a condition is known to be false here."""
@@ -353,6 +389,24 @@ class Program(Struct):
             return where.is_empty()
 
         return not has_loads(cond) and pb.within_budget(question, False)
+
+    def reach(self, value: Number) -> Interval:
+        """Between which integers a number lies here; None where nothing is known."""
+        low, high = interval_of(value)
+        expr = expr_of(value)
+        if expr is None or not expr.dtype.is_integer or has_loads(expr):
+            return low, high
+        var = Var("_reached", expr.dtype)
+
+        def line() -> Interval:
+            where = pb.condition(Binary("eq", var, expr)).may
+            for fact in self.facts:
+                where = where.intersect(fact)
+            return pb.bounds(pb.only(where, var.name))
+
+        least, most = pb.within_budget(line, (None, None))
+        low = least if low is None else low if least is None else max(low, least)
+        return low, most if high is None else high if most is None else min(high, most)
 
     def apart(self, read: Sequence[Expr], stored: Sequence[Expr], axes: Sequence[tuple[Var, Expr]]) -> bool:
         """Whether no step of loops over `axes` (variables and extents) reads at a place that another one stores to."""

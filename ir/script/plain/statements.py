@@ -28,7 +28,7 @@ from ir.script.plain.library.complexes import IMAG, REAL
 from ir.script.plain.library.dictionaries import dictionary_of, stored_at
 from ir.script.plain.library.ordered import ordered
 from ir.script.plain.library.scans import scanned
-from ir.script.plain.library.selected import alike, rows_first
+from ir.script.plain.library.selected import alike, given_name, rows_first
 from ir.script.plain.loops.counting import Counted
 from ir.script.plain.loops.growing import (
     appended,
@@ -182,10 +182,10 @@ class Body(Struct, dict=True):
         buffer = None if kind is None else self.program.alloc(name_of(function).strip("<>"), (), kind.dtype, span)
         with self.program.guarded(span):
             value = run()
-            if isinstance(value, (tuple, Named)):
-                hint = "call it in a statement of its own, before the condition"
+            if isinstance(value, (tuple, Named)) or getattr(value, "shape", ()):
+                self.program.learned.branch(self.frame.identity())
                 message = f"{name_of(function)} is called under a condition, and gives no number"
-                raise self.read.error("unsupported", message, node, hint)
+                raise self.read.error("unsupported", message, node, hints.ALONE)
             number = self.read.as_number(value, node)
             kind = self.program.learned.assign(key, number, self.frame.numbers, node)
             if buffer is None or buffer.dtype is not kind.dtype:
@@ -299,8 +299,8 @@ class Body(Struct, dict=True):
                     note_copy(self, name, view, kept)
                 return kept
             case Selection() if copy:
-                array, truths = (self.arrays.kept(name, part, node) for part in (value.array, value.truths))
-                return Selection(array, truths)
+                found = given_name(self.read, value, lambda array: self.arrays.kept(name, array, node), name, node)
+                return found if isinstance(found, Selection) else self.settled(name, found, node)
             case View() if copy and any(map(_changing, value.shape)):
                 return replace(value, shape=tuple(self.program.frozen("size", n, None) for n in value.shape))
             case View() | Elementwise() | Selection() | Named():

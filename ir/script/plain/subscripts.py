@@ -14,6 +14,7 @@ from ir.script.plain.arrays import (
     Array,
     Elementwise,
     Indices,
+    Selection,
     Slicing,
     View,
     broadcast_index,
@@ -43,6 +44,7 @@ def subscript(read: Evaluator, owner: Value, index: ast.expr, node: ast.AST) -> 
         return item_of(read, owner, index, node)
     if (lists := ragged_of(owner)) is not None:
         return ragged_row(read, lists, read.number(index), node)
+    owner = selected.compacted(read, owner, node) if isinstance(owner, Selection) else owner
     if isinstance(owner, (View, Elementwise)):
         if stands_for_list(read, owner) and isinstance(index, ast.Slice):
             return read.caller.copied(part(read, owner, index, node), node)

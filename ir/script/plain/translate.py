@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.dtypes import DType
-from ir.errors import ParseError, Span
+from ir.errors import KindError, ParseError, Span
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, Load, PrimFunc, Stmt, Store, Var, const
 from ir.presburger.sets import exclusive
 from ir.script.plain import hints
@@ -26,8 +26,9 @@ from ir.script.plain.functions import frame_of
 from ir.script.plain.library.dictionaries import Dictionary, dictionary_of, item_of_key
 from ir.script.plain.library.ragged import Ragged
 from ir.script.plain.library.records import is_kind
+from ir.script.plain.library.selected import compacted
 from ir.script.plain.program import Again, CellType, Learned, NeedsRange, NeedsValue, Program, Recount, Stands
-from ir.script.plain.promotion import Number, Weak
+from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.signature import ArgumentType, ArrayType, Form, Known, ScalarType
 from ir.script.plain.statements import Body
 from ir.script.plain.tuples import Items, Record, of_kind
@@ -238,6 +239,11 @@ def _outputs(body: Body, value: Value, node: ast.AST) -> tuple[list[str], Nested
             return Made(part.kind, tuple(map(placed, part)))
         if isinstance(part, tuple):
             return tuple(map(placed, part))
+        part = compacted(body.read, part, node) if isinstance(part, Selection) else part
+        if (cut := _cut(body, part, node)) is not None:
+            array, count = cut
+            names.extend((array, _output(body, count, node)))
+            return Made(first_items, (len(names) - 2, len(names) - 1))
         names.append(_output(body, part, node))
         return len(names) - 1
 
@@ -245,16 +251,43 @@ def _outputs(body: Body, value: Value, node: ast.AST) -> tuple[list[str], Nested
     return names, returned
 
 
+def first_items(array: Any, count: Any) -> Any:
+    """The first items of an array, as many as a result says.
+
+    Raises:
+        KindError: that is not known while JAX traces.
+    """
+    try:
+        known = int(count)
+    except TypeError as error:  # of JAX, which traces
+        message = "how long a result is depends on data, which is not known where JAX traces"
+        hint = "return an array of the greatest size, and how many of its items count"
+        raise KindError("traced-length", message, help=hint) from error
+    return array[:known]
+
+
+def _cut(body: Body, value: Value, node: ast.AST) -> tuple[str, Number] | None:
+    """The result that has room for an array of which data say how long it is, and this length."""
+    if not isinstance(value, (View, Elementwise)) or not value.shape or body.arrays.settled(value.shape[0], node):
+        return None
+    length = body.program.frozen("count", value.shape[0], body.frame.source.span(node))
+    most = interval_of(length)[1]
+    if most is None or most > DType.INT32.max or not all(body.arrays.settled(n, node) for n in value.shape[1:]):
+        return None
+    room = body.arrays.array("result", (most, *value.shape[1:]), body.read.dtype_of(value, node), node)
+    shape = (length, *value.shape[1:])
+    body.arrays.store(replace(room, shape=shape, whole=False), replace(value, shape=shape), node)
+    return room.buffer.name, length
+
+
 def _output(body: Body, value: Value, node: ast.AST) -> str:
     """The buffer that a result is returned in."""
-    if isinstance(value, (Named, Selection)):
+    if isinstance(value, Named):
         message = f"{body.frame.function.__name__} returns what is neither number nor array"
         hint = "return numbers, arrays, or tuples of them"
-        if isinstance(value, Named) and isinstance(value.value, Maybe):
+        if isinstance(value.value, Maybe):
             message = f"{body.frame.function.__name__} returns None in some cases and a value in others"
             hint = "return a number that stands for none, such as -1 or np.nan, or a truth besides the value"
-        if isinstance(value, Selection):
-            message, hint = f"the size of what {body.frame.function.__name__} returns depends on data", hints.SIZED
         raise body.frame.source.error("return", message, node, help=hint)
     if isinstance(value, View) and value.whole and _stands(body, value.buffer):
         return value.buffer.name

@@ -100,8 +100,12 @@ def lists_in(read: Evaluator, value: Value) -> bool:
 
 
 def check_own_rows(read: Evaluator, value: Value, node: ast.AST) -> None:
-    """Refuse another list of the same lists: what is stored to a row of one would change the other's."""
-    if lists_in(read, value):
+    """Refuse another list of the same lists: what is stored to a row of one would change the other's.
+
+    Nobody stores to tuples.
+    """
+    stands = read.program.listed.get(value.buffer) if isinstance(value, View) else None
+    if lists_in(read, value) and not (stands is not None and stands.of_tuples and stands.depth == 2):
         hint = "copy the rows too, as in [row[:] for row in x]"
         raise read.error("unsupported", "rows of a copy of a list of lists are the same lists", node, hint)
 

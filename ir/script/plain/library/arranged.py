@@ -29,7 +29,7 @@ from ir.script.plain.arrays import (
 )
 from ir.script.plain.frames import Named, Value
 from ir.script.plain.library.arguments import ABSENT
-from ir.script.plain.promotion import Number
+from ir.script.plain.promotion import Number, Numbers
 from ir.script.plain.syntax.cells import is_none
 
 if TYPE_CHECKING:
@@ -355,6 +355,7 @@ def _einsum(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     text = values[0].value if isinstance(values[0], Named) else None
     arrays = [_array(read, v, node) for v in values[1:] if v is not ABSENT]
     inputs, arrow, output = text.replace(" ", "").partition("->") if isinstance(text, str) else ("", "", "")
+    inputs, output = _without_dots(inputs, output, arrow, [len(a.shape) for a in arrays])
     terms = inputs.split(",")
     letters = "".join(sorted({c for c in inputs if c != ","}))
     if not arrow:
@@ -387,6 +388,19 @@ def _einsum(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     found = read.caller.reduce("sum", whole, tuple(range(len(output), len(every))), node)
     dtype = read.dtype_of(whole, node)  # in which sums of products are, where others are in a wider one
     return read.lifted(lambda v: read.numbers.convert(v[0], dtype, node), [found], node)
+
+
+def _without_dots(inputs: str, output: str, arrow: str, ranks: list[int]) -> tuple[str, str]:
+    """The letters of a product with some more in place of dots, which stand for the dimensions that have none."""
+    terms = inputs.split(",")
+    if "..." not in inputs or len(terms) != len(ranks):
+        return inputs, output
+    free = [c for c in string.ascii_uppercase if c not in inputs][::-1]
+    many = [rank - len(term) + 3 if "..." in term else 0 for term, rank in zip(terms, ranks, strict=True)]
+    if not 0 <= min(many) <= max(many) <= len(free):
+        return inputs, output
+    terms = [t.replace("...", "".join(free[:n][::-1])) for t, n in zip(terms, many, strict=True)]
+    return ",".join(terms), output.replace("...", "".join(free[: max(many)][::-1])) if arrow else output
 
 
 def _tensordot(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
@@ -488,15 +502,62 @@ def _flip(axes: tuple[int, ...] | None) -> Arranged:
 def _pad(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     """`np.pad` with a number, or with the elements at the edges."""
     array = _array(read, values[0], node)
-    mode = values[2].value if isinstance(values[2], Named) and values[2] is not ABSENT else "constant"
-    if mode not in ("constant", "edge"):
-        hint = "pad with a number or the edge, or store into a larger array"
+    mode = str(values[2].value) if isinstance(values[2], Named) and values[2] is not ABSENT else "constant"
+    if mode not in ("constant", *_MODES):
+        hint = "pad with a number, the edge, or by reflection, or store into a larger array"
         raise read.error("unsupported", f"np.pad has no mode {mode!r} here", node, hint)
     fill = 0 if values[3] is ABSENT else read.as_number(values[3], node)
     filling = read.numbers.convert(fill, read.dtype_of(array, node), node)
     for axis, (before, after) in enumerate(_widths(read, values[1], len(array.shape), node)):
-        array = _padded(read, array, axis, before, after, None if mode == "edge" else filling, node)
+        if mode == "constant":
+            array = _padded(read, array, axis, before, after, filling, node)
+        else:
+            array = _repeated(read, array, axis, before, after, _MODES[mode], node)
     return array
+
+
+def _at_edge(numbers: Numbers, k: Number, extent: Number, node: ast.AST) -> Number:
+    last = numbers.binary("sub", extent, 1, node)
+    return numbers.builtin_extremum("min", numbers.builtin_extremum("max", k, 0, node), last, node)
+
+
+def _around(numbers: Numbers, k: Number, extent: Number, node: ast.AST) -> Number:
+    return numbers.binary("floormod", k, extent, node)
+
+
+def _reflected(by: int) -> Callable[[Numbers, Number, Number, ast.AST], Number]:
+    """Places beyond an edge as those before it, where the one at the edge itself counts once or (`by` 1) twice."""
+
+    def place(numbers: Numbers, k: Number, extent: Number, node: ast.AST) -> Number:
+        turn = numbers.binary("add", numbers.binary("sub", extent, 1, node), by, node)
+        period = numbers.builtin_extremum("max", numbers.binary("mul", 2, turn, node), 1, node)
+        there = numbers.binary("floormod", k, period, node)
+        back = numbers.binary("sub", numbers.binary("sub", period, by, node), there, node)
+        return numbers.builtin_extremum("min", there, numbers.builtin_extremum("max", back, 0, node), node)
+
+    return place
+
+
+_MODES = {"edge": _at_edge, "wrap": _around, "reflect": _reflected(0), "symmetric": _reflected(1)}
+
+
+def _repeated(
+    read: Evaluator,
+    array: Array,
+    axis: int,
+    before: Number,
+    after: Number,
+    place: Callable[[Numbers, Number, Number, ast.AST], Number],
+    node: ast.Call,
+) -> Array:
+    """An array with some of its elements again before and after it."""
+    numbers, extent = read.numbers, array.shape[axis]
+    wide = numbers.binary("add", numbers.binary("add", extent, before, node), after, node)
+
+    def inner(k: Number) -> Number:
+        return place(numbers, k if same(before, 0) else numbers.binary("sub", k, before, node), extent, node)
+
+    return _along(array, axis, wide, inner, read)
 
 
 def _widths(read: Evaluator, value: Value, rank: int, node: ast.Call) -> list[tuple[Number, Number]]:
@@ -518,7 +579,7 @@ def _widths(read: Evaluator, value: Value, rank: int, node: ast.Call) -> list[tu
 
 
 def _padded(
-    read: Evaluator, array: Array, axis: int, before: Number, after: Number, filling: Number | None, node: ast.Call
+    read: Evaluator, array: Array, axis: int, before: Number, after: Number, filling: Number, node: ast.Call
 ) -> Array:
     numbers, extent = read.numbers, array.shape[axis]
     wide = numbers.binary("add", numbers.binary("add", extent, before, node), after, node)
@@ -526,12 +587,6 @@ def _padded(
     def inner(k: Number) -> Number:
         return k if same(before, 0) else numbers.binary("sub", k, before, node)
 
-    def edge(k: Number) -> Number:
-        last = numbers.binary("sub", extent, 1, node)
-        return numbers.builtin_extremum("min", numbers.builtin_extremum("max", inner(k), 0, node), last, node)
-
-    if filling is None:
-        return _along(array, axis, wide, edge, read)
     moved = _along(array, axis, wide, inner, read)
 
     def element(i: Indices) -> Number:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ir.script.plain.library.chosen import CHOSEN, kept
 from ir.script.plain.library.elements import ELEMENTS, OF_MATH, OF_UFUNCS, OWN, UPDATES
 from ir.script.plain.library.functional import FUNCTIONAL
 from ir.script.plain.library.matrices import MATRICES
@@ -74,18 +75,27 @@ def sorted_items(iterable: Any, reverse: Any = False) -> Any:
     return rising[::-1] if reverse else rising
 
 
-def argsort(a: Any, axis: Any = -1, kind: Any = None) -> Any:
-    if a.ndim != 1:
-        return unsupported("it is of vectors here: sort row by row")
+def _order(a: Any, order: Any) -> None:
     n = len(a)
-    order = np.empty(n, np.int64)
     for i in range(n):
         place = 0
         for j in range(n):
             if a[j] < a[i] or (a[j] == a[i] and j < i):
                 place += 1
         order[place] = i
-    return order
+
+
+def argsort(a: Any, axis: Any = -1, kind: Any = None) -> Any:
+    moved = np.ravel(a) if axis is None else np.moveaxis(a, axis, -1)
+    order = np.empty(moved.shape, np.int64)
+    if moved.ndim == 1:
+        _order(moved, order)
+        return order
+    if np.size(moved) > 0:
+        rows, orders = np.reshape(moved, (-1, moved.shape[-1])), np.reshape(order, (-1, moved.shape[-1]))
+        for i in range(len(rows)):
+            _order(rows[i], orders[i])
+    return order if axis is None else np.moveaxis(order, -1, axis)
 
 
 def _quantile(a: Any, q: Any) -> Any:
@@ -415,15 +425,20 @@ BODIES: dict[str, Callable[..., Any]] = {
         convolve, correlate, cross, inner, vdot, polyval, count_nonzero, ptp, average, cov, corrcoef, trapezoid,
         gradient,
         isclose, allclose, array_equal, nan_to_num, nansum, nanprod, nanmax, nanmin, nanmean,
-        *ELEMENTS, *SHAPES, *STORING,
+        *ELEMENTS, *SHAPES, *STORING, *CHOSEN,
     )},
     "np.lib.stride_tricks.sliding_window_view": sliding_window_view, "np.linalg.norm": norm, **MATRICES,
     "sorted": sorted_items, **OF_MATH, **OF_UFUNCS, **UPDATES, **FUNCTIONAL,
 }  # fmt: skip
-PUT_IN_PLACE = {**BODIES, **OWN, "sorted.reverse": falling_order, "sorted.rows": falling_lexsort}
+PUT_IN_PLACE = {**BODIES, **OWN, "A[m]": kept, "sorted.reverse": falling_order, "sorted.rows": falling_lexsort}
 FINITE = (
     "sorted", "sorted.reverse", "sorted.rows", "np.sort", "np.argsort", "np.lexsort",
     "np.median", "np.quantile", "np.percentile", "np.searchsorted", "np.digitize",
     "np.interp", "np.fmax", "np.fmin",
+    "np.unique", "np.union1d", "np.intersect1d", "np.setdiff1d",
 )  # fmt: skip
 IN_PLACE = (*UPDATES, *(f"np.{f.__name__}" for f in STORING))  # statements, which store to their first argument
+BY_PLACE = frozenset(f"np.{f.__name__}" for f in (  # for which it matters where items stand
+    sort, argsort, median, quantile, percentile, bincount, histogram, searchsorted, digitize, interp, convolve,
+    correlate, cov, corrcoef, trapezoid, gradient, *CHOSEN, *SHAPES,
+)) | {"sorted", "sorted.reverse"}  # fmt: skip

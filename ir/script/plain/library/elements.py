@@ -155,6 +155,30 @@ def comb(n: Any, k: Any) -> Any:
     return found
 
 
+def perm(n: Any, k: Any = None) -> Any:
+    found = 1
+    for i in range(n if k is None else k):
+        found *= n - i
+    return found
+
+
+def math_modf(x: Any) -> Any:
+    whole = float(math.trunc(x))
+    return x - whole, whole
+
+
+def ldexp(x: Any, i: Any) -> Any:
+    return x * 2.0**i
+
+
+def log_to_base(x: Any, base: Any) -> Any:
+    return math.log(x) / math.log(base)
+
+
+def math_isclose(a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
+    return abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
+
+
 def isqrt(n: Any) -> Any:
     root = int(math.sqrt(n))
     return root - int(root * root > n) + int((root + 1) * (root + 1) <= n)
@@ -348,17 +372,18 @@ def list_count(items: Any, item: Any) -> Any:
 
 
 OF_MATH: dict[str, Callable[..., Any]] = {
-    **{f"math.{f.__name__}": f for f in (gcd, lcm, factorial, comb, isqrt, dist)},
+    **{f"math.{f.__name__}": f for f in (gcd, lcm, factorial, comb, perm, isqrt, dist, ldexp)},
     **{f"math.{name}": _as_python(f) for name, f in (
         ("cbrt", cbrt), ("asinh", arcsinh), ("acosh", arccosh), ("atanh", arctanh),
     )},
-    "math.copysign": math_copysign, "cmath.rect": rect, "cmath.polar": polar,
+    "math.copysign": math_copysign, "math.modf": math_modf, "math.isclose": math_isclose,
+    "cmath.rect": rect, "cmath.polar": polar,
 }  # fmt: skip
 OWN: dict[str, Callable[..., Any]] = {  # what calls of Python's own functions become
     "pow": power_modulo, "round.digits": round_to_digits, "round.multiple": round_to_multiple,
     "complex.asin": complex_arcsin, "complex.acos": complex_arccos, "complex.asinh": complex_arcsinh,
     "complex.acosh": complex_arccosh, "complex.atanh": complex_arctanh,
-    "list.index": list_index, "list.count": list_count,
+    "math.log.base": log_to_base, "list.index": list_index, "list.count": list_count,
 }  # fmt: skip
 OF_UFUNCS: dict[str, Callable[..., Any]] = {
     **{f"np.{name}.reduce": _reduces(op) for name, op in _UFUNCS.items() if name not in _TOTALS},

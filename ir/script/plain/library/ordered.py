@@ -10,6 +10,7 @@ from ir.nodes import Expr
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, is_number
 from ir.script.plain.frames import Value
 from ir.script.plain.library.arguments import arguments, keyword
+from ir.script.plain.program import Again
 from ir.script.plain.promotion import Number
 from ir.script.plain.tuples import Items, items_kind, lists_in, stands_for_list
 
@@ -41,7 +42,9 @@ def ordered(read: Evaluator, call: ast.Call, node: ast.Call) -> Value:
     def element(indices: Indices) -> Number:
         return read.element(items, (read.element(order, indices[:1], node), *indices[1:]), node)
 
-    return read.caller.as_list([Elementwise(items.shape, element)], node, 1 + of_tuples, items_kind(read, items))
+    found = Elementwise(items.shape, element)
+    kind = items_kind(read, items) or (tuple if of_tuples else None)
+    return read.caller.as_list([found], node, 1 + of_tuples, kind)
 
 
 def _order(read: Evaluator, ranks: Array, falls: bool, node: ast.Call) -> Value:
@@ -94,7 +97,7 @@ def is_searched(read: Evaluator, owner: Value) -> bool:
 def place_of(read: Evaluator, owner: Value, name: str, node: ast.Call) -> Value:
     """`x.index(item)` and `x.count(item)`."""
     item = read.value(arguments(read, node, name, 1, 1)[0])
-    same = same_items(read, item, owner, node) if isinstance(item, tuple) else None
+    same = None if is_number(item) else same_items(read, item, owner, node)
     if same is not None:
         return read.caller.of_library(f"list.{name}", [same, True], node)
     return read.caller.of_library(f"list.{name}", [owner, read.as_number(item, node)], node)
@@ -108,7 +111,14 @@ def same_items(read: Evaluator, item: Value, owner: Value, node: ast.AST) -> Ele
         found = read.lifted(lambda v: read.numbers.binary("eq", v[0], v[1], node), [item, owner], node)
         assert isinstance(found, Elementwise)
         return found
-    if not (isinstance(item, tuple) and item and all(map(is_number, item)) and lists_in(read, owner)):
+    if isinstance(item, (View, Elementwise)) and lists_in(read, owner):  # an item of a list of tuples
+        row = item
+        if len(row.shape) == 1 and isinstance(length := row.shape[0], int):
+            item = tuple(read.element(row, (k,), node) for k in range(length))
+    if not (isinstance(item, tuple) and item and all(map(is_number, item))):
+        return None
+    _guess_tuples(read, owner, len(item))
+    if not lists_in(read, owner):
         return None
     if len(owner.shape) != 2 or owner.shape[1] != len(item):
         return None
@@ -120,6 +130,19 @@ def same_items(read: Evaluator, item: Value, owner: Value, node: ast.AST) -> Ele
         return reduce(lambda a, b: read.numbers.binary("bitand", a, b, node), same)
 
     return Elementwise(owner.shape[:1], agree)
+
+
+def _guess_tuples(read: Evaluator, owner: Array, items: int) -> None:
+    """Take what a list has no item of so far to be a list of tuples, which it is compared with.
+
+    Raises:
+        Again: that is new.
+    """
+    stands = read.program.listed.get(owner.buffer) if isinstance(owner, View) else None
+    known = read.program.learned.grown.get(stands.key) if stands is not None else None
+    if known is not None and known.guessed and known.shape == ():
+        known.shape, known.depth = (items,), 2
+        raise Again
 
 
 def is_list(read: Evaluator, value: Value) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ir.dtypes import DType
 from ir.nodes import Assert, Const, Expr, Var, const
 from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View, is_number, same, shown_shape
+from ir.script.plain.program import Again
 from ir.script.plain.promotion import Number, Weak
 
 if TYPE_CHECKING:
@@ -176,3 +177,28 @@ def chosen(read: Evaluator, array: Array, truths: Array, node: ast.AST) -> Selec
         message = f"truths of shape {shown_shape(truths.shape)} select nothing of shape {shown_shape(array.shape)}"
         raise read.error("shape", message, node)
     return Selection(array, truths)
+
+
+def given_name(
+    read: Evaluator, selection: Selection, kept: Callable[[Array], Array], name: str, node: ast.AST
+) -> Selection | Array:
+    """What a name stands for that is given a selection: copies of its parts, or where that is wanted its items."""
+    key = read.frame.path, f"{name}:{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+    if key in read.program.learned.compact:
+        return compacted(read, selection, node)
+    return Selection(kept(selection.array), kept(selection.truths), key)
+
+
+def compacted(read: Evaluator, selection: Selection, node: ast.AST) -> Array:
+    """The items of a selection one after the other, in an array with room for all.
+
+    Raises:
+        Again: it has a name, which stands for the array from where it is given the selection.
+    """
+    if selection.key is not None and selection.key not in read.program.learned.compact:
+        read.program.learned.compact.add(selection.key)
+        raise Again
+    place = ast.copy_location(ast.Call(ast.Name("A[m]", ast.Load()), [], []), node)
+    found = read.caller.of_library("A[m]", [selection.array, selection.truths], place)
+    assert isinstance(found, (View, Elementwise))
+    return found

@@ -31,6 +31,9 @@ class Structured(Struct):
     body: list[ast.stmt]
     results: frozenset[str] = frozenset()  # names that hold what is returned, each set on every path
     first: frozenset[ast.expr] = frozenset()  # tests of whether a loop goes on, which hold in its first step
+    own: frozenset[str] = (
+        frozenset()
+    )  # those of the results that are no names of the function, assigned by returns only
     maybe: bool = False  # whether what is returned is whether that is None, and a number
 
 
@@ -114,7 +117,8 @@ class _Exits(Struct):
             body = [start, *body]
         if form is not None:
             body.append(at_place(ast.Return(_formed(form, iter(self.results))), last))
-        return Structured(body, frozenset(self.results) & self.new | self.sure, frozenset(self.first))
+        own = frozenset(self.results) & self.new
+        return Structured(body, own | self.sure, frozenset(self.first), own)
 
     def _fresh(self, name: str) -> str:
         candidate = fresh(name, self.used)

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Stmt, Store
 from ir.script.plain import hints
-from ir.script.plain.arrays import Elementwise, View
+from ir.script.plain.arrays import Elementwise, View, is_number
 from ir.script.plain.frames import Cell, Growing, Value, used
-from ir.script.plain.loops.marking import Marking, most_above
+from ir.script.plain.loops.marking import Marking, beside, most_above
 from ir.script.plain.program import Again, CellType, Grant, Grown, Key, NeedsValue, Recount, Stands, kept_in
 from ir.script.plain.promotion import Interval, Number, Weak, interval_after, interval_of
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
@@ -55,6 +55,7 @@ def opened(body: Body, node: Listed) -> Growing:
         of_tuples = known.depth > 1 and (bool(node.counter) or known.kind is not None)
         body.program.listed[buffer] = Stands(key, known.depth, of_tuples, known.kind)
     growing = Growing(key, buffer, body.program.depth, body.program.branches, counter=node.counter)
+    growing.different = node.different
     growing.loops = len(body.program.loops)
     assert isinstance(node.value, ast.List)
     for item in node.value.elts:
@@ -85,6 +86,10 @@ def append(body: Body, growing: Growing, node: ast.expr, size: Number | None = N
         known.guessed, known.shape = False, None
         del learned.cells[growing.key]
     rows, kind = isinstance(item, tuple), item.kind if isinstance(item, Record) else None
+    if growing.different:
+        parts = [body.read.as_number(v, node) for v in (item if isinstance(item, tuple) else (item,)) if is_number(v)]
+        whole = all(body.frame.numbers.dtype_of(v).is_integer for v in parts)
+        known.reached(tuple(map(body.program.reach, parts)) if parts and whole else ((None, None),))
     if isinstance(item, tuple):
         item = body.read.caller.table(item, None, node)
     array = item if isinstance(item, (View, Elementwise)) and item.shape else None
@@ -236,6 +241,8 @@ def _make_room(body: Body, growing: Growing, loops: int, node: ast.AST) -> None:
     learned = body.program.learned
     known = learned.grown[growing.key]
     need = known.most + growing.items + growing.once
+    if growing.different and (most := known.different()) is not None:
+        need = min(need, most)
     if loops > growing.loops or need <= known.size:
         return
     if need > _MAX_ITEMS:
@@ -329,7 +336,15 @@ def _marked(body: Body, growing: Growing, step: Stmt) -> tuple[Buffer | None, in
     def differ(one: Expr, other: Expr) -> bool:
         return program.differ((one,), (other,))
 
-    return counter, None if counter is None else Marking(step, reach, before, differ).increments(counter)
+    if counter is None:
+        return None, None
+    found = Marking(step, reach, before, differ).increments(counter)
+    for other in body.frame.bindings.values() if found is None else ():
+        if isinstance(other, Growing) and other.different:
+            own = next((b for b, key in cells.items() if key == (body.frame.path, other.counter)), None)
+            if other is growing or (own is not None and beside(step, counter, own)):
+                found = program.learned.grown[other.key].different() if found is None else found
+    return counter, found
 
 
 def _same_list(body: Body, node: Same) -> None:

@@ -13,14 +13,15 @@ from msgspec.structs import replace
 
 from ir.nodes import Buffer, Expr, Let, seq
 from ir.script.plain import hints
-from ir.script.plain.arrays import Array, Elementwise, Indices, View, is_number, same
-from ir.script.plain.calls import call
+from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View, is_number, same
+from ir.script.plain.calls import call, turned
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arranged import size_of, unflat
 from ir.script.plain.library.dictionaries import dictionary_of, keys_of
 from ir.script.plain.library.ragged import ragged_of, row
+from ir.script.plain.library.selected import compacted
 from ir.script.plain.loops.counting import HINT, Counting, Steps
 from ir.script.plain.promotion import Interval, Number, Weak, expr_of, interval_of
 from ir.script.plain.tuples import MAX_ITEMS
@@ -56,6 +57,10 @@ class Iterables(Struct, frozen=True):
             return self._numbers(0, self._bound(node.limit, "a number of steps is an integer"), 1, node)
         name = self._called(node) if isinstance(node, ast.Call) else None
         if isinstance(node, ast.Call) and name is not None:
+            if name == "zip" and len(node.args) == 1 and isinstance(node.args[0], ast.Starred):
+                found = turned(self.read, node.args[0].value, node)
+                assert isinstance(found, tuple)
+                return Items(len(found), lambda k: found[_known(k)], (0, len(found) - 1), listed=True)
             if name != "np.ndindex" and any(isinstance(a, ast.Starred) for a in node.args):
                 raise self.read.error("arguments", f"{name} is called with stars", node, "write out each argument")
             match name:
@@ -107,6 +112,8 @@ class Iterables(Struct, frozen=True):
                 return Items(len(found), lambda k: found[_known(k)], (0, len(found) - 1), listed=True)
             message = f"`{shown(node)}` has {len(found)} items, which would be written out one after the other"
             raise self.read.error("unsupported", message, node, "make an array of them, as in np.array(...)")
+        if isinstance(found, Selection):
+            found = compacted(self.read, found, node)
         if isinstance(found, (View, Elementwise)) and found.shape:
             array = self.settled(found, node)
             assert isinstance(array, (View, Elementwise))

@@ -215,6 +215,44 @@ def _falls(store: Store) -> bool:
             return False
 
 
+def beside(step: Stmt, counter: Buffer, other: Buffer) -> bool:
+    """Whether whatever counts up one counter counts up another one, too, which nothing counts down."""
+    if any(s.buffer == other and not _counts_up(s, other) for s in stores_in(step)):
+        return False
+    return _beside(step, counter, other)
+
+
+def _beside(step: Stmt, counter: Buffer, other: Buffer) -> bool:
+    stores = [*_always(step)]
+    if sum(_counts_up(s, counter) for s in stores) > sum(_counts_up(s, other) for s in stores):
+        return False
+    return all(_beside(inner, counter, other) for inner in _within(step))
+
+
+def _counts_up(store: Store, counter: Buffer) -> bool:
+    match store.value:
+        case Binary(op="add", lhs=Load(buffer=old), rhs=one):
+            return store.buffer == counter == old and is_const(one, 1)
+        case _:
+            return False
+
+
+def _within(stmt: Stmt) -> Iterator[Stmt]:
+    """Statements that run under a condition, or several times, whenever a statement does."""
+    match stmt:
+        case Seq(stmts=parts):
+            for part in parts:
+                yield from _within(part)
+        case Let(body=body) | Alloc(body=body):
+            yield from _within(body)
+        case If(then=then, other=other):
+            yield from (then, other)
+        case For(body=body):
+            yield body
+        case _:
+            pass
+
+
 def _always(stmt: Stmt) -> Iterator[Store]:
     """Stores that run whenever a statement does."""
     match stmt:

@@ -201,7 +201,7 @@ def note_copy(body: Body, name: str, array: Array, into: View) -> None:
 
     Nothing runs after what a call of the whole program returns is known.
     """
-    returned = name in body.frame.results and not body.frame.path
+    returned = name in body.frame.own and not body.frame.path
     if not isinstance(array, View) or array.buffer is into.buffer or returned:
         return
     buffer = array.buffer
@@ -212,7 +212,7 @@ def note_copy(body: Body, name: str, array: Array, into: View) -> None:
     sharing = body.program.sharing
     of_caller = buffer not in list(sharing.born)[body.born :]
     shared = of_caller or any(holds(v) for n, v in body.frame.bindings.items() if n != name)
-    sharing.copy("" if name in body.frame.results else name, buffer, into.buffer, body.program.loops, shared=shared)
+    sharing.copy("" if name in body.frame.own else name, buffer, into.buffer, body.program.loops, shared=shared)
 
 
 def carry_on(body: Body, node: ast.For | ast.If) -> None:

@@ -83,11 +83,16 @@ class Popped(ast.expr):
 
 
 def with_counters(
-    node: ast.FunctionDef, source: Source, wanted: Collection[str], grown: Collection[str]
+    node: ast.FunctionDef,
+    source: Source,
+    wanted: Collection[str],
+    grown: Collection[str],
+    different: Collection[str] = (),
 ) -> ast.FunctionDef:
     """A function that counts the items of its lists: of those that are `wanted`, or that get shorter or start anew.
 
-    Lists that are `grown` by several items at once have them appended one by one.
+    Lists that are `grown` by several items at once have them appended one by one. No two items of a list that is
+    `different` are the same.
 
     Raises:
         ParseError: an item is popped where that may not happen, or is looked at before.
@@ -99,6 +104,7 @@ def with_counters(
     taken = all_names(node)
     sizes = {name: fresh(f"{name}_size", taken) for name in sorted(lists.counted)}
     counters = _Counters(sizes, lists.items, lists.joined - lists.counted, source, lambda name: fresh(name, taken))
+    counters.different = different
     node.body = counters.statements(node.body)
     return node
 
@@ -126,6 +132,7 @@ class _Counters:
         fresh: Callable[[str], str],
     ) -> None:
         self.sizes, self.items, self.joined, self.source, self.fresh = sizes, items, joined, source, fresh
+        self.different: Collection[str] = ()
 
     def statements(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
         """Statements in place of a list of them."""
@@ -245,7 +252,7 @@ class _Counters:
             found.append(at_place(ast.Assign([ast.Name(self.sizes[name], ast.Store())], size), node))
             return found
         empty = ast.copy_location(Listed(ast.List([], ast.Load())), node)
-        empty.group, empty.grows = name, True
+        empty.group, empty.grows, empty.different = name, True, name in self.different
         empty.counter, empty.items = self.sizes[name], self.items[name]
         found.append(at_place(ast.Assign([ast.Name(name, ast.Store())], empty), node))
         found.append(at_place(ast.Assign([ast.Name(self.sizes[name], ast.Store())], ast.Constant(0)), node))

@@ -184,8 +184,8 @@ class _Desugared(Struct, frozen=True):
     def _branched(self, node: ast.If) -> list[ast.stmt]:
         """A branch; what stands behind `and` is assigned where that is looked at."""
         tests = _all_of(node.test)
-        if len(tests) > 1 and not node.orelse and any(map(_assigns, tests[1:])):
-            inner = at_place(ast.If(_joined(tests[1:]), node.body, []), tests[1])
+        if len(tests) > 1 and any(map(_assigns, tests[1:])):
+            inner = at_place(ast.If(_joined(tests[1:]), node.body, copy.deepcopy(node.orelse)), tests[1])
             node.test, node.body = tests[0], self._branched(inner)
         before, node.test = self._hoisted(node.test)
         return [*before, node]

@@ -7,21 +7,25 @@ from __future__ import annotations
 import ast
 import collections
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
-from ir.script.plain.syntax.cells import all_names, names_of, times_assigned
+from ir.script.plain.syntax.cells import all_names, names_of
 from ir.script.plain.syntax.counters import Renamed, late_parts
+from ir.script.plain.syntax.defaults import default_of
+from ir.script.plain.syntax.filled import Filled, Put
+from ir.script.plain.syntax.kinds import SET_OPERATORS, Kinds, Meaning
 from ir.script.scope import Source
 
-Meaning = Callable[[ast.expr], object]  # what a name, or a name in a module, means outside of a function
 _ANY_ORDER = ("sum", "min", "max", "any", "all", "sorted", "len")  # for which the order of a set does not matter
-_SET_OPERATORS = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)
 _DICTIONARY = "look its keys up one by one, test them by `in`, or loop over them, over .values() or over .items()"
-_SET = "members are added, removed and tested by `in`; in their order, loop over sorted({name})"
+_SET = "members are added, removed, tested by `in` and looped over"
+_CHANGING = ("add", "discard", "remove", "update", "setdefault")
+_LATER = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp, ast.Lambda)
+_Pair = tuple[str, str] | None
 
 
 class _Keyed(Struct, frozen=True):
@@ -32,117 +36,90 @@ class _Keyed(Struct, frozen=True):
     default: ast.expr | None = None
 
 
-def with_lists(node: ast.FunctionDef, source: Source, outer: Meaning) -> tuple[ast.FunctionDef, set[str]]:
-    """A function with lists for its sets, and for dictionaries that it fills; and the names of these lists.
+def with_lists(node: ast.FunctionDef, source: Source, outer: Meaning) -> tuple[ast.FunctionDef, set[str], set[str]]:
+    """A function with lists for its sets, and for dictionaries that it fills; the names of these lists, and of those no
+    two items of which are the same.
 
     Raises:
         ParseError: something else is done with one.
     """
-    kinds = _Kinds(node, outer)
+    kinds = Kinds(node, outer)
     if not any(isinstance(n, ast.expr) and kinds.of(n) for n in ast.walk(node)):
-        return node, set()
+        return node, set(), set()
     node = copy.deepcopy(node)
-    lists = _Lists(node, source, _Kinds(node, outer))
+    lists = _Lists(node, source, Kinds(node, outer))
     node.body = lists.statements(node.body)
-    return node, {name for k in lists.found.values() for name in (k.keys, k.values) if name}
-
-
-class _Kinds:
-    """Which expressions are sets ("set") and dictionaries that are filled ("dict"), and names of which alone."""
-
-    def __init__(self, node: ast.FunctionDef, outer: Meaning) -> None:
-        self.outer = outer
-        self.own = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        self.own |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-        self.named: dict[str, str] = {}
-        self.filled = _filled_in(node)
-        values: dict[str, list[ast.expr]] = {}
-        stores = times_assigned(node)
-        for part in ast.walk(node):
-            match part:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    values.setdefault(name, []).append(value)
-                case ast.AugAssign(target=ast.Name(id=name), op=op) if isinstance(op, _SET_OPERATORS):
-                    stores[name] -= 1
-                case _:
-                    pass
-        alone = {n: v for n, v in values.items() if stores[n] == len(v)}
-        while more := {n: k for n, v in alone.items() if n not in self.named
-                       and (k := next(filter(None, map(self.of, v)), ""))}:  # fmt: skip
-            self.named |= more
-        while fewer := {n: k for n, k in self.named.items() if any(self.of(v) != k for v in alone[n])}:
-            self.named = {n: k for n, k in self.named.items() if n not in fewer}
-
-    def called(self, node: ast.AST) -> object:
-        """What a call calls, if it is of outside."""
-        if not isinstance(node, ast.Call) or (isinstance(node.func, ast.Name) and node.func.id in self.own):
-            return None
-        return self.outer(node.func)
-
-    def of(self, node: ast.expr) -> str:
-        """What an expression is: "set", "dict", or neither."""
-        match node:
-            case ast.Set() | ast.SetComp():
-                return "set"
-            case ast.Dict(keys=keys) if not keys or node in self.filled:
-                return "dict"
-            case ast.DictComp():
-                return "dict"
-            case ast.Name(id=name):
-                return self.named.get(name, "")
-            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _SET_OPERATORS):
-                return "set" if self.of(left) == self.of(right) == "set" else ""
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy")):
-                return self.named.get(name, "")
-            case ast.Call(func=ast.Attribute(value=owner, attr="fromkeys")):
-                return "dict" if self.outer(owner) is dict else ""
-            case ast.Call():
-                called = self.called(node)
-                kinds = {set: "set", frozenset: "set"} | dict.fromkeys(
-                    (dict, collections.Counter, collections.defaultdict), "dict"
-                )
-                return kinds.get(called, "") if isinstance(called, type) and not node.keywords else ""
-            case _:
-                return ""
-
-
-def _filled_in(node: ast.FunctionDef) -> set[ast.expr]:
-    """Dictionaries of numbers that are written out, and get keys later: those of which no statement says that they are
-    there, as `d[k] += 1` does."""
-    stored: set[str] = set()
-    for part in ast.walk(node):
-        match part:
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=key)]) if not _is_number(key):
-                stored.add(name)
-            case _:
-                pass
-    found: set[ast.expr] = set()
-    for part in ast.walk(node):
-        match part:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=keys) as value) if name in stored:
-                if all(key is not None and _is_number(key) for key in keys):
-                    found.add(value)
-            case _:
-                pass
-    return found
+    keys = {k.keys for k in lists.found.values()}
+    return node, keys | {k.values for k in lists.found.values() if k.values}, keys
 
 
 def _is_stored(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _is_number(node: ast.expr) -> bool:
-    node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
-    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
+def _changes_keys(node: ast.For, name: str) -> bool:
+    """Whether a loop adds keys to a dictionary or set, or takes some out."""
+    owners = [n.value for s in node.body for n in ast.walk(s) if isinstance(n, ast.Attribute) and n.attr in _CHANGING]
+    return _takes_out(node, name) or any(isinstance(n, ast.Name) and n.id == name for n in owners)
+
+
+def _takes_out(node: ast.For, name: str) -> bool:
+    """Whether a loop takes keys out of a dictionary."""
+    for part in (n for s in node.body for n in ast.walk(s)):
+        match part:
+            case ast.Delete(targets=[ast.Subscript(value=ast.Name(id=owner))]) if owner == name:
+                return True
+            case ast.Attribute(value=ast.Name(id=owner), attr="pop" | "clear") if owner == name:
+                return True
+            case ast.Name(id=owner) if owner == name and _is_stored(part):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _any_order(node: ast.For) -> bool:
+    """Whether a loop only adds up, or finds the greatest or least, so that the order of its steps does not matter."""
+    totals: set[str] = set()
+    others: list[ast.AST] = []
+    for part in _written_in(node.body):
+        match part:
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.BitOr() | ast.BitXor(), value=value) if (
+                not isinstance(value, ast.List)
+            ):
+                others.append(value)
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Name(id="max" | "min"), args=[ast.Name(id=old), value], keywords=[]),
+            ) if old == name:
+                others.append(value)
+            case ast.If(test=test):
+                others.append(test)
+                continue
+            case ast.Continue() | ast.Pass():
+                continue
+            case _:
+                return False
+        totals.add(name)
+    return not any(totals & names_of(part) for part in others)
+
+
+def _written_in(nodes: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements, and those in the branches of them."""
+    for node in nodes:
+        yield node
+        if isinstance(node, ast.If):
+            yield from _written_in([*node.body, *node.orelse])
 
 
 class _Lists:
     """Writes lists in place of sets and dictionaries."""
 
-    def __init__(self, node: ast.FunctionDef, source: Source, kinds: _Kinds) -> None:
+    def __init__(self, node: ast.FunctionDef, source: Source, kinds: Kinds) -> None:
         self.source, self.kinds, self.taken = source, kinds, all_names(node)
         self.found: dict[str, _Keyed] = {}
         self.running: dict[str, str] = {}  # names that run over the keys of a dictionary
+        self.absent: _Pair = None  # a dictionary, and the text of a key that it does not have
         for part in ast.walk(node):
             match part:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in kinds.named:
@@ -161,18 +138,12 @@ class _Lists:
         called = self.kinds.called(value)
         if called is collections.Counter:
             return ast.Constant(0)
-        if called is not collections.defaultdict or not isinstance(value, ast.Call):
+        if called is not collections.defaultdict:
             return None
-        match value.args:
-            case [ast.Name(id="int")]:
-                return ast.Constant(0)
-            case [ast.Name(id="float")]:
-                return ast.Constant(0.0)
-            case [ast.Lambda(body=body)]:
-                return body
-            case _:
-                hint = "the items of a defaultdict are numbers here, as in defaultdict(int)"
-                raise self.source.error("unsupported", f"`{ast.unparse(value)}` is not supported", value, help=hint)
+        if (default := default_of(value, self.kinds)) is None or isinstance(default, ast.List):
+            hint = "the items of a defaultdict are numbers or lists here, as in defaultdict(int)"
+            raise self.source.error("unsupported", f"`{ast.unparse(value)}` is not supported", value, help=hint)
+        return default
 
     # Statements ------------------------------------------------------------------------------------------------------
 
@@ -185,12 +156,14 @@ class _Lists:
             case ast.FunctionDef() | ast.ClassDef():
                 return [node]
             case ast.For(iter=over, target=target):
-                before = self._hoisted(node, [*ast.iter_child_nodes(over)])
-                node.iter = self.over(node.iter)
+                before = self._hoisted(node, [over])
+                over = node.iter
+                before += self._copied(node)
+                node.iter = self.over(node.iter, _any_order(node))
                 name = self._keys_looped(over)
                 inner = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
                 stored = {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and _is_stored(n)}
-                if name and isinstance(inner, ast.Name) and inner.id not in stored:
+                if name and isinstance(inner, ast.Name) and inner.id not in stored and not _takes_out(node, name):
                     self.running[inner.id] = name
                 node.body = self.statements(node.body)
                 if isinstance(inner, ast.Name):
@@ -199,12 +172,40 @@ class _Lists:
                 return [*before, node]
             case ast.While() | ast.If():
                 before = self._hoisted(node, [node.test]) if isinstance(node, ast.If) else []
+                absent, present = self._tested(node.test)
                 node.test = _Reads(self).truth(node.test)
-                node.body, node.orelse = self.statements(node.body), self.statements(node.orelse)
+                node.body, node.orelse = self._without(absent, node.body), self._without(present, node.orelse)
                 return [*before, node]
             case _:
                 before = self._hoisted(node, [p for p in ast.iter_child_nodes(node) if isinstance(p, ast.expr)])
                 return [*before, *self._simple(node)]
+
+    def _tested(self, test: ast.expr) -> tuple[_Pair, _Pair]:
+        """The dictionary and key that is not there where a condition holds, and where it does not."""
+        match test:
+            case ast.BoolOp(op=ast.And(), values=values):
+                return next((pair for value in values if (pair := self._tested(value)[0])), None), None
+            case ast.Compare(left=key, ops=[op], comparators=[ast.Name(id=name)]) if name in self.found and all(
+                isinstance(k, (ast.Name, ast.Constant)) for k in (key.elts if isinstance(key, ast.Tuple) else [key])
+            ):
+                pair = name, ast.unparse(key)
+                return (pair, None) if isinstance(op, ast.NotIn) else (None, pair if isinstance(op, ast.In) else None)
+            case _:
+                return None, None
+
+    def _without(self, absent: _Pair, nodes: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements at whose beginning a dictionary does not have a key: one that stores to it appends."""
+        found: list[ast.stmt] = []
+        for node in nodes:
+            self.absent, outside = absent, self.absent
+            stores = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
+            if absent is not None and ({absent[0]} & names_of(node) or stores & names_of(ast.parse(absent[1]))):
+                absent = None
+            simple = isinstance(node, (ast.Assign, ast.Expr))
+            self.absent = self.absent if simple else None
+            found += self._statement(node)
+            self.absent = outside
+        return found
 
     def _simple(self, node: ast.stmt) -> list[ast.stmt]:
         match node:
@@ -263,7 +264,7 @@ class _Lists:
                 return self._looped(parts, lambda: self._added(node, name, item))
             case ast.DictComp(key=key, value=item, generators=parts):
                 return self._looped(parts, lambda: self._stored(node, name, key, item))
-            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _SET_OPERATORS):
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, SET_OPERATORS):
                 return self._combined(node, name, left, op, right)
             case ast.Call(func=ast.Attribute(attr="fromkeys"), args=[over, item]):
                 return self._each(node, self._keys_of(over), lambda key: self._stored(node, name, key, item))
@@ -383,17 +384,20 @@ class _Lists:
                 raise self.error(node, name)
 
     def _added(self, node: ast.stmt, name: str, item: ast.expr) -> list[ast.stmt]:
+        absent = self.absent == (name, ast.unparse(item))
         before, key = self._kept(item, "key")
-        text = "if KEY not in KEYS:\n    KEYS.append(KEY)"
+        text = "KEYS.append(KEY)" if absent else "if KEY not in KEYS:\n    KEYS.append(KEY)"
         return [*before, *self._parsed(text, node, KEYS=self.found[name].keys, KEY=key)]
 
     def _stored(self, node: ast.stmt, name: str, key: ast.expr, value: ast.expr) -> list[ast.stmt]:
-        keyed = self.found[name]
+        keyed, given = self.found[name], ast.unparse(key)
         there = isinstance(key, ast.Name) and self.running.get(key.id) == name
         before, value = self._kept(value, "value")
         then, key = self._kept(key, "key")
         text = "VALUES[KEYS.index(KEY)] = VALUE"
-        if not there:
+        if self.absent == (name, given):
+            text = "KEYS.append(KEY)\nVALUES.append(VALUE)"
+        elif not there:
             text = f"if KEY in KEYS:\n    {text}\nelse:\n    KEYS.append(KEY)\n    VALUES.append(VALUE)"
         stored = self._parsed(text, node, KEYS=keyed.keys, VALUES=keyed.values, KEY=key, VALUE=value)
         return [*before, *then, *stored]
@@ -436,15 +440,15 @@ class _Lists:
 
     def written(self, text: str, node: ast.AST, **parts: str | ast.expr) -> ast.expr:
         """An expression of a text with places to fill."""
-        (stmt,) = self._parsed(text, node, **parts)
-        assert isinstance(stmt, ast.Expr)
-        return stmt.value
+        return Filled(parts).expression(text, node)
 
     # Expressions -----------------------------------------------------------------------------------------------------
 
     def _hoisted(self, node: ast.stmt, parts: Sequence[ast.AST]) -> list[ast.stmt]:
         """Sets that have no name, as in `len(set(x))`, made before a statement; they stand in it by name."""
         late = {n for p in parts for q in ast.walk(p) for part in late_parts(q) for n in ast.walk(part)}
+        inner = {n for p in parts for q in ast.walk(p) if isinstance(q, _LATER) for n in ast.walk(q)}
+        late -= {n for n in late - inner if isinstance(n, ast.BinOp) and self._is_combined(n)}
         tests = {
             c
             for p in parts
@@ -468,8 +472,16 @@ class _Lists:
             self.kinds.named[name] = "set"
             found += self._started(at_place(ast.Assign([ast.Name(name, ast.Store())], part), part), name, part)
             done |= {*ast.walk(part)}
-            _Put(part, at_place(ast.Name(name, ast.Load()), part)).visit(node)
+            Put(part, at_place(ast.Name(name, ast.Load()), part)).visit(node)
         return found
+
+    def _is_combined(self, node: ast.expr) -> bool:
+        """Whether an expression combines sets that have names, which may be done where it does not run, too."""
+        match node:
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, SET_OPERATORS):
+                return self._is_combined(left) and self._is_combined(right)
+            case _:
+                return isinstance(node, ast.Name) and node.id in self.found and not self._values(node.id)
 
     def _is_filled(self, node: ast.stmt, part: ast.AST) -> bool:
         """Whether a statement gives a set or dictionary what is in `part`."""
@@ -484,21 +496,41 @@ class _Lists:
             case _:
                 return False
 
+    def _copied(self, node: ast.For) -> list[ast.stmt]:
+        """`for k in list(name)`, where the loop adds keys or takes some out: over a copy of them."""
+        match node.iter:
+            case ast.Call(func=ast.Name(id="list" | "sorted" | "tuple"), args=[ast.Name(id=name)]) if (
+                name in self.found and _changes_keys(node, name)
+            ):
+                copied = fresh(f"{name}_copied", self.taken)
+                text = "COPIED = KEYS.copy()" if self._values(name) else "COPIED = sorted(KEYS)"
+                made = self._parsed(text, node.iter, COPIED=copied, KEYS=self.found[name].keys)
+                over: ast.expr = ast.Name(copied, ast.Load())
+                if ast.unparse(node.iter.func) == "sorted":
+                    over = ast.Call(node.iter.func, [over], node.iter.keywords)
+                node.iter = at_place(over, node.iter)
+                return made
+            case _:
+                return []
+
     def _keys_looped(self, over: ast.expr) -> str:
         """The dictionary whose keys a loop runs over."""
         match over:
-            case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items" | "keys")) if (
-                self._values(name)
-            ):
+            case (
+                ast.Name(id=name)
+                | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items" | "keys"))
+                | ast.Call(func=ast.Name(id="sorted" | "list"), args=[ast.Name(id=name), *_])
+            ) if self._values(name):
                 return name
             case _:
                 return ""
 
-    def over(self, node: ast.expr) -> ast.expr:
-        """What a loop runs over."""
-        if isinstance(node, ast.Name) and self._values(node.id):
-            return ast.copy_location(ast.Name(self.found[node.id].keys, ast.Load()), node)
-        return self.read(node)
+    def over(self, node: ast.expr, any_order: bool = False) -> ast.expr:
+        """What a loop runs over: members of sets in ascending order, if it is not known that any will do."""
+        if not isinstance(node, ast.Name) or node.id not in self.found:
+            return self.read(node)
+        text = "KEYS" if self._values(node.id) or any_order else "sorted(KEYS)"
+        return self.written(text, node, KEYS=self.found[node.id].keys)
 
     def _reading(self, node: ast.stmt) -> ast.stmt:
         found: ast.stmt = _Reads(self).visit(node)
@@ -510,7 +542,7 @@ class _Lists:
         return found
 
     def error(self, node: ast.AST, name: str) -> Exception:
-        hint = _DICTIONARY if self._values(name) else _SET.format(name=name)
+        hint = _DICTIONARY if self._values(name) else _SET
         text = ast.unparse(node)
         return self.source.error("unsupported", f"`{text}` is not supported", node, help=hint)
 
@@ -566,7 +598,9 @@ class _Reads(ast.NodeTransformer):
                 text = f"KEYS[VALUES.index({ast.unparse(node.func)}(VALUES))]"
                 return self.lists.written(text, node, KEYS=keyed.keys, VALUES=keyed.values)
             case ast.Call(func=ast.Name(id=function), args=[ast.Name(id=name), *_]) if name in self.found:
-                if function in _ANY_ORDER or (function in ("list", "tuple") and self.found[name].values):
+                if function in ("list", "tuple") and not self.found[name].values:
+                    return self.lists.written("sorted(KEYS)", node, KEYS=self.found[name].keys)
+                if function in (*_ANY_ORDER, "list", "tuple"):
                     node.args[1:] = [self.visit(a) for a in node.args[1:]]
                     node.keywords = [self.visit(k) for k in node.keywords]
                     return node
@@ -593,6 +627,10 @@ class _Reads(ast.NodeTransformer):
                 return self.lists.written("VALUES", node, **names)
             case "items", [], True:
                 return self.lists.zipped(keyed, node)
+            case "most_common", [] | [_], True:
+                pair, count = fresh("pair", self.lists.taken), {"COUNT": self.visit(args[0])} if args else {}
+                text = f"sorted(zip(KEYS, VALUES), key=lambda {pair}: -{pair}[1])" + "[:COUNT]" * len(args)
+                return self.lists.written(text, node, **names, **count)
             case "get", [key, default], True:
                 return self._looked_up(node, name, key, self.visit(default))
             case "issubset" | "issuperset", [ast.Name(id=other)], False if other in self.found:
@@ -643,34 +681,3 @@ class _Reads(ast.NodeTransformer):
     def _keys(self, node: ast.expr) -> ast.expr:
         assert isinstance(node, ast.Name)
         return ast.copy_location(ast.Name(self.found[node.id].keys, ast.Load()), node)
-
-
-class Filled(ast.NodeTransformer):
-    """Puts names and expressions in the places of a text."""
-
-    def __init__(self, parts: dict[str, str | ast.expr]) -> None:
-        self.parts = parts
-
-    def statements(self, text: str, node: ast.AST) -> list[ast.stmt]:
-        """The statements of a text, which stand where `node` does."""
-        nodes = ast.parse(text).body
-        for part in (n for p in nodes for n in ast.walk(p)):
-            for field in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
-                part.__dict__.pop(field, None)
-        return [at_place(self.visit(n), node) for n in nodes]
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        part = self.parts.get(node.id)
-        if isinstance(part, str):
-            return ast.Name(part, node.ctx)
-        return node if part is None else copy.deepcopy(part)
-
-
-class _Put(ast.NodeTransformer):
-    """Puts one node in the place of another."""
-
-    def __init__(self, old: ast.AST, new: ast.AST) -> None:
-        self.old, self.new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self.new if node is self.old else super().generic_visit(node)

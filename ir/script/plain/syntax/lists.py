@@ -28,6 +28,7 @@ class Listed(ast.expr):
     grows: bool = False  # whether items are appended
     counter: str = ""  # the name of the number of items, where data say how many there are
     items: int = 0  # how many numbers each item is then, if it is a tuple
+    different: bool = False  # whether no two items are the same
 
     if TYPE_CHECKING:  # Python's own fills in the fields
 

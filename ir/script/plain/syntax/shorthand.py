@@ -14,9 +14,12 @@ import itertools
 from collections import deque
 from collections.abc import Callable
 
+import numpy as np
+
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of
+from ir.script.plain.syntax.filled import Filled
 from ir.script.scope import Source
 
 Meaning = Callable[[ast.expr], object]  # what a name, or a name in a module, means outside of a function
@@ -39,6 +42,9 @@ def without_shorthand(node: ast.FunctionDef, source: Source, outer: Meaning) -> 
             return None if call.func.id in own else outer(call.func)
         return outer(call.func) if isinstance(call.func, ast.Attribute) else None
 
+    if any(isinstance(part, ast.Attribute) and part.attr == "mgrid" for part in ast.walk(node)):
+        node = copy.deepcopy(node)
+        node.body = [_Grids(outer).visit(stmt) for stmt in node.body]
     if not any(_is_shorthand(part, called) for part in ast.walk(node)):
         return node
     heaps = _heaps(node, called, source)
@@ -83,6 +89,8 @@ def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
             return True
         case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="bin")), attr="count")):
             return True
+        case ast.Call(func=ast.Attribute(attr="tolist"), args=[], keywords=[]):
+            return True
         case ast.Call():
             return any(called(node) is one for one in (*_LOOPS, *_HEAPS, deque, functools.reduce))
         case _:
@@ -99,6 +107,36 @@ def _asserting(test: ast.expr, node: ast.Raise) -> ast.stmt:
         case _:
             message = ast.unparse(node)
     return at_place(ast.Assert(test, ast.Constant(message)), node)
+
+
+class _Grids(ast.NodeTransformer):
+    """Writes `np.mgrid[a:b, c:d]` as a stack of grids."""
+
+    def __init__(self, outer: Meaning) -> None:
+        self.outer = outer
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        match node:
+            case ast.Subscript(value=ast.Attribute(value=module, attr="mgrid") as grid, slice=ast.Tuple(elts=parts)):
+                axes = [self._axis(module, part) for part in parts]
+                if None in axes or self.outer(grid) is not np.mgrid:
+                    return node
+                args = ", ".join(f"A{k}" for k in range(len(axes)))
+                filled = Filled({"NP": module, **{f"A{k}": axis for k, axis in enumerate(axes) if axis is not None}})
+                return filled.expression(f"NP.stack(NP.meshgrid({args}, indexing='ij'))", node)
+            case _:
+                return node
+
+    def _axis(self, module: ast.expr, part: ast.expr) -> ast.expr | None:
+        match part:
+            case ast.Slice(lower=lower, upper=ast.expr() as upper, step=step):
+                first = lower or ast.Constant(0)
+                by = step or ast.Constant(1)
+                names = {"NP": module, "FIRST": first, "STOP": upper, "BY": by}
+                return Filled(names).expression("NP.arange(FIRST, STOP, BY)", part)
+            case _:
+                return None
 
 
 class _Shorthand(ast.NodeTransformer):
@@ -156,6 +194,11 @@ class _Shorthand(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Attribute(value=array, attr="tolist"), args=[], keywords=[]):
+                return at_place(ast.Call(ast.Name("list", ast.Load()), [array], []), node)
+            case _:
+                pass
         match self.called(node), node.args:
             case heapq.heappush, [ast.Name() as heap, item]:
                 return at_place(ast.Call(ast.Attribute(heap, "append", ast.Load()), [item], []), node)
