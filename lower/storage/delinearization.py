@@ -94,6 +94,10 @@ def _split(
 def _ways(index: Expr, size: Polynomial) -> list[tuple[Expr, Expr]]:
     """How an index may be multiples of a size and a rest; of a number that is added, each may have a part."""
     whole, rest = divided(_polynomial(index), size)
+    if size.keys() == {()}:
+        turns = {product: round(c / size[()]) for product, c in rest.items() if product}  # as in 101 * k, of 100
+        whole = summed((*whole.items(), *turns.items()))
+        rest = summed((*rest.items(), *((product, -n * size[()]) for product, n in turns.items())))
     if size.keys() != {()} or () not in rest:
         return [(written(whole, index), written(rest, index))]
     more, less = divmod(rest[()], size[()])
