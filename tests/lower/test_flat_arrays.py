@@ -53,3 +53,15 @@ def test_windows_that_go_from_row_to_row_stay_in_one_dimension(guard: str) -> No
 )
 def test_flat_arrays_agree_with_the_interpreter(body: str) -> None:
     source(body)
+
+
+def test_a_diagonal_of_a_flat_matrix_is_one_of_two_dimensions() -> None:
+    body = (
+        "for k in range(10):\n    for i in range(k + 1, 10):\n"
+        "        X[i * 10 + k] = X[i * 10 + k] / (X[k * 10 + k] * X[k * 10 + k] + 1.0)\n"
+        "        for j in range(k + 1, 10):\n            X[i * 10 + j] = X[i * 10 + j] - X[i * 10 + k] * X[k * 10 + j]"
+    )
+    func = read('X: T.Buffer((100,), "float32")', body)
+    kernel = compile(func)
+    assert_agrees(func, kernel, small_numbers(func, 0), atol=1e-3)
+    assert "X.reshape(10, 10)" in kernel.source

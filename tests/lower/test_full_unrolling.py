@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from lower import compile
 from lowered import agreeing_source, read
 
 PARAMS = 'A: T.Buffer((40,), "int32"), C: T.Buffer((20,), "int32"), Y: T.Buffer((40,), "int32"), Z: T.Buffer((6, 40), "int32")'
@@ -50,3 +51,14 @@ def test_nests_of_few_steps_are_compiled_as_one() -> None:
         "            Y[i] = (Y[i] * 2 + T.if_then_else(A[i + a - 1] < C[b], 1, 0)) % 999"
     )
     assert source(body).count("unroll=True") == 2
+
+
+def test_steps_that_stay_in_registers_are_no_scan() -> None:
+    """What is handed on from step to step is not stored, so a scan, which stores it, costs more."""
+    params = 'O: T.Buffer((2000,), "float32"), A: T.Buffer((32, 2000), "float32"), C: T.Buffer((32, 2000), "float32")'
+    body = (
+        "for n in range(2000):\n    left = T.alloc_buffer((1,), 'float32')\n    left[0] = 1.0\n    O[n] = 0.0\n"
+        "    for l in range(32):\n        O[n] = O[n] + left[0] * A[l, n] * C[l, n]\n        left[0] = left[0] * (1.0 - A[l, n])"
+    )
+    text = compile(read(params, body)).source
+    assert "unroll=True" in text and "in_turn" not in text

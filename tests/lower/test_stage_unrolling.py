@@ -127,3 +127,13 @@ for i in range(256):
     assert "fori_loop(1, 9, k_step" in code
     in_place = table.replace("S[k - 1, T.min(", "S[k, T.max(255 - T.min(").replace("255)])", "255), 0)])")
     assert "k_step" not in agreeing_source(read('A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")', in_place))
+
+
+def test_stages_that_stay_loops_are_not_written_out() -> None:
+    body = """for m in T.serial(1024):
+    for b in T.serial(10):
+        if m & (1 << b) != 0:
+            Y[m] = T.min(Y[m], Y[m - (1 << b)] + X[b])"""
+    func = read('X: T.Buffer((10,), "int32"), Y: T.Buffer((1024,), "int32")', body)
+    assert with_stages(func, CPU) != func, "a stage by itself seems to pay"
+    assert agreeing_source(func).count("fori_loop") <= 2
