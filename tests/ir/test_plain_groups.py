@@ -145,6 +145,16 @@ def lists_that_come(A):
 
 
 @program(lambda r: (r.integers(0, 5, 10),))
+def other_defaults(A):
+    c = defaultdict(int)
+    total = 0
+    for k, x in enumerate(A):
+        total += c[x + 1]
+        c[x] = c.get(k, 3)
+    return total
+
+
+@program(lambda r: (r.integers(0, 5, 10),))
 def reads_add_keys(A):
     d = defaultdict(int)
     fresh = 0
