@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import loopsat
+from ir.nodes import Const
 from plain_runs import Programs, check, check_refused, keeper
 
 PROGRAMS: Programs = []
@@ -127,3 +129,16 @@ REFUSED = [(made_of_any_size, "array of the greatest size"), (with_inverse, "it 
 @pytest.mark.parametrize(("function", "text"), REFUSED, ids=[f.__name__ for f, _ in REFUSED])
 def test_what_is_refused_says_what_to_write(function: Any, text: str) -> None:
     check_refused(function, text)
+
+
+def test_there_is_room_where_sizes_are_open() -> None:
+    x = np.random.default_rng(0).random(7)
+    func = loopsat.jit(chosen_items, sizes="open").specialize(x).func
+    assert all(
+        not isinstance(e.value, int) or e.value < 100 for b in func.buffers for e in b.shape if isinstance(e, Const)
+    )
+    assert np.allclose(loopsat.jit(chosen_items, sizes="open")(x), chosen_items(x))
+
+
+def chosen_items(x):
+    return x[x > 0.5]

@@ -118,6 +118,19 @@ def neighbours(edges):
     return triangles, max(len(s) for s in near), len(near[0])
 
 
+@program(lambda r: (r.integers(0, 5, 10),))
+def appended_of_what_there_is(A):
+    d = defaultdict(list)
+    sizes = [[] for _ in range(3)]
+    for i, x in enumerate(A):
+        if d[x]:
+            d[x].append(i - d[x][-1])
+        else:
+            d[x].append(i)
+        sizes[x % 3].append(len(sizes[x % 3]))
+    return len(d), sum(len(v) for v in d.values()), sum(d[A[0]]), sum(sizes[A[0] % 3])
+
+
 @program(lambda r: (r.integers(0, 9, 10),))
 def lists_that_come(A):
     runs = []
@@ -129,6 +142,16 @@ def lists_that_come(A):
     for run in runs:
         longest = max(longest, len(run))
     return longest, len(runs), sum(runs[0])
+
+
+@program(lambda r: (r.integers(0, 5, 10),))
+def other_defaults(A):
+    c = defaultdict(int)
+    total = 0
+    for k, x in enumerate(A):
+        total += c[x + 1]
+        c[x] = c.get(k, 3)
+    return total
 
 
 @program(lambda r: (r.integers(0, 5, 10),))

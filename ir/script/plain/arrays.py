@@ -43,6 +43,9 @@ class Elementwise(Struct, frozen=True, eq=False):
     chosen: tuple[View, ...] = ()
 
 
+MOST_ITEMS = 2**26  # of an array or list of which data say how long it is
+
+
 class Selection(Struct, frozen=True, eq=False):
     """The items of an array where another one is true, which has the first of its dimensions."""
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Undef, Var, const
 from ir.script.plain.arrays import (
+    MOST_ITEMS,
     Array,
     Elementwise,
     Indices,
@@ -72,7 +73,7 @@ class ArrayStores(Struct):
             expr = self.read.numbers.natural(extent, node)
             if not self.settled(extent, node):
                 most = interval_of(extent)[1]
-                if most is None or most > DType.INT32.max:
+                if most is None or most > MOST_ITEMS:
                     hint = "make it as large as it ever gets, and use a part of it"
                     raise self.read.error("shape", "the size of an array depends on loops or data", node, hint)
                 expr = const(max(most, 0), expr.dtype)

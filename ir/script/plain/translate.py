@@ -19,7 +19,7 @@ from ir.errors import KindError, ParseError, Span
 from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Cast, Const, Expr, Load, PrimFunc, Stmt, Store, Var, const
 from ir.presburger.sets import exclusive
 from ir.script.plain import hints
-from ir.script.plain.arrays import Elementwise, Selection, View, whole
+from ir.script.plain.arrays import MOST_ITEMS, Elementwise, Selection, View, whole
 from ir.script.plain.complex_parts import with_parts
 from ir.script.plain.frames import Maybe, Named, Value
 from ir.script.plain.functions import frame_of
@@ -271,8 +271,11 @@ def _cut(body: Body, value: Value, node: ast.AST) -> tuple[str, Number] | None:
     if not isinstance(value, (View, Elementwise)) or not value.shape or body.arrays.settled(value.shape[0], node):
         return None
     length = body.program.frozen("count", value.shape[0], body.frame.source.span(node))
-    most = interval_of(length)[1]
-    if most is None or most > DType.INT32.max or not all(body.arrays.settled(n, node) for n in value.shape[1:]):
+    most: Number | None = interval_of(length)[1]
+    if (most is None or most > MOST_ITEMS) and isinstance(value, View):  # of sizes that are open
+        extents = value.buffer.shape
+        most = Weak(extents[0]) if len(extents) == len(value.shape) else None
+    if most is None or not all(body.arrays.settled(n, node) for n in (most, *value.shape[1:])):
         return None
     room = body.arrays.array("result", (most, *value.shape[1:]), body.read.dtype_of(value, node), node)
     shape = (length, *value.shape[1:])

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Stmt, Store
 from ir.script.plain import hints
-from ir.script.plain.arrays import Elementwise, View, is_number
+from ir.script.plain.arrays import MOST_ITEMS, Elementwise, View, is_number
 from ir.script.plain.frames import Cell, Growing, Value, used
 from ir.script.plain.loops.marking import Marking, beside, most_above
 from ir.script.plain.program import Again, CellType, Grant, Grown, Key, NeedsValue, Recount, Stands, kept_in
@@ -30,7 +30,6 @@ from ir.traverse import buffers_written
 if TYPE_CHECKING:
     from ir.script.plain.statements import Body
 
-_MAX_ITEMS = 2**26  # of a list of which data say how long it is
 _ROUNDS = 8  # after which the array of a list doubles, until it has room
 
 
@@ -245,10 +244,10 @@ def _make_room(body: Body, growing: Growing, loops: int, node: ast.AST) -> None:
         need = min(need, most)
     if loops > growing.loops or need <= known.size:
         return
-    if need > _MAX_ITEMS:
+    if need > MOST_ITEMS:
         raise _of_any_length(body, growing, node)
     known.grew += 1
-    known.size = need if known.grew < _ROUNDS else max(need, min(2 * known.size, _MAX_ITEMS))
+    known.size = need if known.grew < _ROUNDS else max(need, min(2 * known.size, MOST_ITEMS))
     learned.counters[body.frame.path, growing.counter] = known.size
     raise Again
 
@@ -286,7 +285,7 @@ def counted_after(body: Body, before: list[tuple[Growing, Growing]], steps: Numb
         if marked is not None and (each is None or marked < each):
             growing.once, growing.items = growing.once + marked, 0
             growing.appended = growing.once
-        elif growing.items and (each is None or each > _MAX_ITEMS):
+        elif growing.items and (each is None or each > MOST_ITEMS):
             raise _of_any_length(body, growing, node)
         if growing.appended > growing.items + growing.once:  # how many more there are now only what was granted says
             body.program.grants = [g for g in body.program.grants if g.key != growing.key]

@@ -15,6 +15,7 @@ from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names
 from ir.script.plain.syntax.counted import CHANGING, is_filled, lists_of, method
+from ir.script.plain.syntax.filled import Put
 from ir.script.plain.syntax.lists import Listed
 from ir.script.scope import Source
 
@@ -406,7 +407,7 @@ class _Counters:
             item = self.fresh(f"{name}_item")
             args = pop.args if isinstance(pop, ast.Call) else []
             found += self._taken(at_place(ast.Pass(), pop), name, args, ast.Name(item, ast.Store()))
-            _Put(pop, at_place(ast.Name(item, ast.Load()), pop)).visit(node)
+            Put(pop, at_place(ast.Name(item, ast.Load()), pop)).visit(node)
         return found
 
     def _first_pop_below(self, node: ast.AST) -> bool:
@@ -478,16 +479,6 @@ class Renamed(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
-
-
-class _Put(ast.NodeTransformer):
-    """Puts one node in the place of another."""
-
-    def __init__(self, old: ast.AST, new: ast.AST) -> None:
-        self.old, self.new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self.new if node is self.old else super().generic_visit(node)
 
 
 def _in_order(node: ast.AST) -> Iterator[ast.AST]:

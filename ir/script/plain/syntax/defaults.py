@@ -19,7 +19,7 @@ from ir.script.scope import Source
 
 _Pair = tuple[str, str]  # a dictionary, and the text of a key that it has
 _Read = tuple[str, ast.expr, ast.expr, bool]
-_KEEPING = ("get", "pop", "setdefault", "copy")  # methods that do not ask which other keys there are
+_KEEPING = ("get", "setdefault")  # methods that give what a key stands for, whether it is there or not
 _MADE = {"int": "0", "float": "0.0", "list": "[]", "set": "set()", "bool": "False"}
 
 
@@ -51,7 +51,7 @@ def with_read_keys(node: ast.FunctionDef, source: Source, outer: Meaning) -> ast
                     defaults[name] = default
             case _:
                 pass
-    defaults = {name: default for name, default in defaults.items() if _is_looked_at(node, name)}
+    defaults = {name: default for name, default in defaults.items() if _is_looked_at(node, name, default)}
     if not defaults:
         return node
     node = copy.deepcopy(node)
@@ -59,14 +59,16 @@ def with_read_keys(node: ast.FunctionDef, source: Source, outer: Meaning) -> ast
     return node
 
 
-def _is_looked_at(node: ast.FunctionDef, name: str) -> bool:
+def _is_looked_at(node: ast.FunctionDef, name: str, default: ast.expr) -> bool:
     """Whether a function asks which keys a dictionary has."""
     single: set[ast.AST] = set()
     for part in ast.walk(node):
         match part:
             case ast.Subscript(value=ast.Name() as owner) | ast.Delete(targets=[ast.Subscript(value=owner)]):
                 single.add(owner)
-            case ast.Attribute(value=ast.Name() as owner, attr=attr) if attr in _KEEPING:
+            case ast.Call(func=ast.Attribute(value=ast.Name() as owner, attr=attr), args=[_, given]) if (
+                attr in _KEEPING and ast.unparse(given) == ast.unparse(default)
+            ):
                 single.add(owner)
             case _:
                 pass

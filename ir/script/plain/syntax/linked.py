@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
-from ir.script.plain.syntax.cells import all_names, times_assigned
+from ir.script.plain.syntax.cells import all_names, names_of, times_assigned
 from ir.script.plain.syntax.counters import late_parts
 from ir.script.plain.syntax.filled import Filled, Put
 from ir.script.scope import Source
@@ -330,7 +330,14 @@ class _Lists(ast.NodeTransformer):
         ]
         lines += ["LAST[AT] = len(NEXT)", "NEXT.append(-1)"]
         lines += ["SIZES[AT] += 1"] * linked.counted + ["OWNERS.append(AT % len(FIRST))"] * linked.searched
-        found = self._parsed("\n".join(lines), node, **names)
+        found: list[ast.stmt] = []
+        own = {linked.first, linked.last, linked.sizes, linked.following, linked.owners, *linked.items}
+        for k, part in enumerate(parts):
+            if own & names_of(part):  # what is appended is what there is before
+                item_name = fresh(f"{name}_item", self.taken)
+                found += self._parsed("ITEM = VALUE", node, ITEM=item_name, VALUE=part)
+                parts[k] = at_place(ast.Name(item_name, ast.Load()), part)
+        found += self._parsed("\n".join(lines), node, **names)
         for one, part in zip(linked.items, parts, strict=True):
             found += self._parsed("LIST.append(ITEM)", node, LIST=one, ITEM=part)
         return found

@@ -20,9 +20,9 @@ from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of
 from ir.script.plain.syntax.filled import Filled
+from ir.script.plain.syntax.kinds import Meaning
 from ir.script.scope import Source
 
-Meaning = Callable[[ast.expr], object]  # what a name, or a name in a module, means outside of a function
 _HEAPS = (heapq.heappush, heapq.heappop, heapq.heapify)
 _LOOPS = (itertools.product, itertools.combinations, itertools.pairwise)
 
