@@ -44,8 +44,10 @@ def estimate(
     total, before, nodes = 0.0, None, list(nodes)
     several = len(nodes) > 1
     for node in nodes:
-        places = _elementwise(node, depth)
-        fused, before = (places is not None and places == before) or _is_free(node, places), places
+        # a GPU's compiler makes what a step hands on one by one
+        places = _elementwise(node, {} if target.results_together else depth)
+        free = _is_free(node, _elementwise(node, depth))
+        fused, before = (places is not None and places == before) or free, places
         if isinstance(node, SequentialLoop) and in_one_go(node, boxes, depth, target):
             times = steps * extent(boxes.get(node.loop), target)
             body, one = _in_registers(node.body), operations.as_one(target)
