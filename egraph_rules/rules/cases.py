@@ -380,7 +380,8 @@ def in_one_loop(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 
 @rewrite(
-    law="if c: s else: A[i] = undef  =  if c: s; if not c: A[i] = undef   where s does not change c",
+    law="if c: s else: (A[i] = undef; t)  =  if c: s else: t; if not c: A[i] = undef   "
+    "where neither s nor t changes c, nor t looks at A or changes i",
     because="one of both runs, either way; what is arbitrary afterwards may hold anything before",
     family="conditionals",
 )
@@ -390,9 +391,15 @@ def arbitrary_arm(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, If) or SKIP in (stmt.then, stmt.other):
         return
     for arm, other, cond in ((stmt.then, stmt.other, ~stmt.cond), (stmt.other, stmt.then, stmt.cond)):
-        unchanged = buffers_read(stmt.cond).isdisjoint(buffers_written(other))
-        if _permits(arm) and not _permits(other) and unchanged:
-            yield seq(replace(stmt, cond=cond, then=other, other=SKIP), If(~cond, arm, SKIP))
+        permitted = [s for s in flat(arm) if isinstance(s, Store) and isinstance(s.value, Undef)]
+        left = [s for s in flat(arm) if s not in permitted]
+        written, looked_at = buffers_written(seq(*left)), buffers_read(*all_exprs(seq(*left)))
+        apart = all(
+            s.buffer not in written | looked_at and written.isdisjoint(buffers_read(*s.indices)) for s in permitted
+        )
+        unchanged = buffers_read(stmt.cond).isdisjoint(written | buffers_written(other))
+        if permitted and not _permits(other) and unchanged and apart:
+            yield seq(replace(stmt, cond=cond, then=other, other=seq(*left)), If(~cond, seq(*permitted), SKIP))
 
 
 def _permits(stmt: Stmt) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from egraph_rules.authoring.parts import (
     FALSE,
@@ -40,9 +41,9 @@ from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.rules.algebra import Atoms, is_ring
 from ir.floats import Floats
 from ir.nodes import SKIP as NOTHING
-from ir.nodes import Binary, Expr, For, If, Select, Seq, Stmt, Store
+from ir.nodes import Binary, Expr, For, If, Let, Select, Seq, Stmt, Store
 from ir.operators import COMMUTATIVE
-from ir.traverse import children, loads, with_children
+from ir.traverse import all_exprs, buffers_read, buffers_written, children, loads, with_children
 
 
 @parts("overcompute.then", because="where c holds s runs anyway, elsewhere s and t have the same effect")
@@ -81,12 +82,12 @@ def branch_identical(c: Expression, s: Statement):
 
 
 @rewrite(
-    law="if c: s else: t  =  s   where s and t do the same in the same way but for the order of terms",
-    because="equal sums of products, in which no part overflows where none of the other arm does",
+    law="if c: s else: t  =  s   where s and t do the same but for known numbers, the order of terms and what is dead",
+    because="equal numbers, or sums of products in which no part overflows where none of the other arm does",
     family="branch",
 )
 def alike(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Run one arm for both where they differ in how sums and products are written."""
+    """Run one arm for both where they differ in how sums, products and numbers are written."""
     if not isinstance(stmt, If) or NOTHING in (stmt.then, stmt.other):
         return
     for truth, arm, other in ((False, stmt.then, stmt.other), (True, stmt.other, stmt.then)):
@@ -117,14 +118,51 @@ def _alike(new: Stmt, old: Stmt, here: Here) -> bool:
     match new, old:
         case Store(), Store() if new.buffer == old.buffer:
             return _all_alike((*new.indices, new.value), (*old.indices, old.value), here)
-        case Seq(), Seq():
-            ours, theirs = list(flat(new)), list(flat(old))
-            return len(ours) == len(theirs) and all(_alike(a, b, here) for a, b in zip(ours, theirs, strict=True))
+        case Seq(), Seq() | Store():
+            return _alike_in_turn([*flat(new)], [*flat(old)], here)
         case For(), For() if new.var.same(old.var) and new.kind == old.kind:
+            inside = here.inside(new)
             same = _all_alike((new.start, new.extent), (old.start, old.extent), here)
-            return same and _alike(new.body, old.body, here)
+            return same and (inside is None or _alike_in_turn([*flat(new.body)], [*flat(old.body)], inside))
+        case Let(), Seq() | Store() if all(isinstance(s, Store) for s in flat(old)):
+            inside = here.inside(new)
+            return (
+                inside is not None
+                and here.decided(new.value)
+                and _alike_in_turn([*flat(new.body)], [*flat(old)], inside)
+            )
         case _:
             return new == old
+
+
+def _alike_in_turn(new: Sequence[Stmt], old: Sequence[Stmt], here: Here) -> bool:
+    """Whether statements do the same one after the other, each by what is known after those before it.
+
+    Those of the new ones that only write what may hold anything afterwards need no counterpart.
+    """
+    if not new:
+        return not old
+    rest = new[1:]
+    place, after = here.between(new[0], reduce(lambda t, s: Seq((s, t)), reversed(rest))) if rest else (here, here)
+    if old and _alike(new[0], old[0], place):
+        return _alike_in_turn(rest, old[1:], after)
+    if not place.harmless(new[0]):
+        return False
+    if old and _stores_one_number(new[0], old[0], place):
+        return _alike_in_turn(rest, old[1:], after)
+    seen = buffers_written(new[0]) & buffers_read(
+        *(e for s in old for e in all_exprs(s))
+    )  # of which old ones know more
+    return not seen and place.only_writes_dead(new[0]) and _alike_in_turn(rest, old, after)
+
+
+def _stores_one_number(new: Stmt, old: Stmt, here: Here) -> bool:
+    """Whether two statements store the same known number in one place."""
+    if not isinstance(new, Store) or not isinstance(old, Store) or new.buffer != old.buffer:
+        return False
+    number = here.number(old.value)
+    known = number is not None and number.same(here.number(new.value))
+    return known and all(a.same(b) for a, b in zip(new.indices, old.indices, strict=True))
 
 
 def _all_alike(new: Sequence[Expr], old: Sequence[Expr], here: Here) -> bool:

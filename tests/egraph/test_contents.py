@@ -370,6 +370,33 @@ def test_sums_of_equal_elements_are_alike(form: str, cond: str, first: str, seco
     assert assert_refines(func, best, np.random.default_rng(0), runs=3)
 
 
+@pytest.mark.parametrize(
+    ("then", "other", "kept"),
+    [
+        (["D[i] = A[i] * 2", "E[i] = A[i] * 3"], ["D[i] = 0", "E[i] = 0"], 0),
+        (["D[i] = A[i] * 2", "E[i] = D[i] + 1"], ["D[i] = 0", "E[i] = 1"], 0),
+        (["v = A[i]", "D[i] = v * 2", "E[i] = v * 3"], ["D[i] = 0", "E[i] = 0"], 0),
+        (["D[i] = A[i] * 2", "E[i] = A[i] * 3"], ["D[i] = T.undef()", "E[i] = 0"], 0),
+        (["D[i] = A[i] * 2", "E[i] = A[i] * 3"], ["D[i] = 0", "E[i] = 1"], 1),
+        (["D[i] = A[i] * 2", "E[i] = 0"], ["D[i] = T.undef()", "E[i] = D[i]"], 1),
+        # what is known before a statement is known no more after it
+        (["B[i] = C[i] + D[i]", "F[i] = 2 * B[i]"], ["B[i] = D[i] + C[i]", "F[i] = E[i] + B[i]"], 1),
+        (["A[i] = D[i] + 7", "C[i] = A[i] * E[i]"], ["A[i] = 7 + D[i]", "C[i] = 0"], 1),
+    ],
+)
+def test_arms_of_several_statements_are_alike_one_after_the_other(then: list[str], other: list[str], kept: int) -> None:
+    arms = [f"{arm}\n" + "".join(f"        {s}\n" for s in stmts) for arm, stmts in (("", then), ("    else:", other))]
+    func = program(
+        *(f"for i in range(8):\n    T.assume({name}[i] > -9 and {name}[i] < 9)" for name in "ABCDE"),
+        "for i in range(8):\n    T.assume((i < 6 or A[i] == 0) and (i < 6 or B[i] == E[i]))",
+        f"for i in range(8):\n    if i < 6:{arms[0]}{arms[1]}",
+        params=", ".join(f'{name}: T.Buffer((8,), "int32")' for name in "ABCDEF"),
+    )
+    best = optimize(func).best
+    assert any(bound in to_script(best) for bound in ("i < 6", "serial(6")) == bool(kept)
+    assert assert_refines(func, best, np.random.default_rng(0), runs=3)
+
+
 def test_what_may_be_arbitrary_has_no_bounds() -> None:
     """A maximum with what nobody has written is arbitrary, and equals no number."""
     func = program(
