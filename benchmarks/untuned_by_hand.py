@@ -7409,6 +7409,241 @@ def sum_of_absolute_windows(X):
     )
 
 
+def sum_and_max_rows(A):
+    return (A.sum(1), A.max(1), jnp.argmax(A, 1).astype(jnp.int32))
+
+
+def nchw16c_conv(X, Wt):
+    x = X.transpose(0, 3, 1, 2).reshape(1, 32, 18, 18)
+    w = Wt.transpose(0, 5, 1, 4, 2, 3).reshape(32, 32, 3, 3)
+    return lax.conv_general_dilated(x, w, (1, 1), "VALID").reshape(2, 16, 16, 16).transpose(0, 2, 3, 1)
+
+
+def periodic_diffusion(U):
+    f = lambda t, V: V + 0.1 * (jnp.roll(V, 1, 0) + jnp.roll(V, -1, 0) + jnp.roll(V, 1, 1) + jnp.roll(V, -1, 1) - 4 * V)
+    return lax.fori_loop(0, 10, f, U)
+
+
+def neumann_sweeps(U):
+    f = lambda t, U: jnp.pad(0.25 * (U[:-2, 1:-1] + U[2:, 1:-1] + U[1:-1, :-2] + U[1:-1, 2:]), 1, mode="edge")
+    return lax.fori_loop(0, 12, f, U)
+
+
+def softmax_materialised(X):
+    m = X.max(1, keepdims=True)
+    E = jnp.exp(X - m)
+    z = E.sum(1, keepdims=True)
+    return (E / z, (m + jnp.log(z))[:, 0])
+
+
+def tiled_copy_tails(A):
+    return jnp.pad(A, ((0, 10), (0, 21))).reshape(5, 32, 7, 32).transpose(0, 2, 1, 3)
+
+
+def untile_with_tails(B):
+    return 2 * B.transpose(0, 2, 1, 3).reshape(160, 224)[:150, :203] + 1
+
+
+def gemm_micro_kernel(A, B):
+    return A.transpose(0, 2, 1).reshape(48, 64) @ B.transpose(1, 0, 2).reshape(64, 64)
+
+
+def leaky_integrators(X, a):
+    f = lambda v, x: ((n := (a * v + (1 - a) * x)), n)
+    return lax.scan(f, jnp.zeros(64), X.T)[1].T
+
+
+def first_best_pair(A):
+    k = jnp.argmin(A.reshape(-1))
+    return (A.reshape(-1)[k][None], jnp.stack([k // 90, k % 90]).astype(jnp.int32))
+
+
+def gravity_blocks(P, m):
+    d = P[None] - P[:, None]
+    r2 = (d * d).sum(-1) + 0.01
+    inv = m / (r2 * jnp.sqrt(r2))
+    return jnp.einsum("ijc,ij->ic", d, inv)
+
+
+def wrap_pad_conv1d(X, w):
+    P = jnp.pad(X, ((0, 0), (3, 3)), mode="wrap")
+    return sum(w[k] * P[:, k : k + 200] for k in range(7))
+
+
+def mirror_pad_blur(X):
+    P = jnp.pad(X, 2, mode="reflect")
+    r = sum(P[a : a + 64] for a in range(5))
+    return sum(r[:, a : a + 64] for a in range(5)) / 25
+
+
+def strided_grouped_conv(X, W, b):
+    return jnp.maximum(lax.conv_general_dilated(X, W, (2, 2), "VALID", feature_group_count=2) + b[:, None, None], 0)
+
+
+def sorted_topk_insert(X):
+    v, k = lax.top_k(X, 4)
+    return (v, k.astype(jnp.int32))
+
+
+def ragged_rows_mean(off, X):
+    c = jnp.pad(jnp.cumsum(X, 0), ((1, 0), (0, 0)))
+    n = off[1:] - off[:-1]
+    return (c[off[1:]] - c[off[:-1]]) / jnp.maximum(n, 1)[:, None]
+
+
+def blocked_dot_products(A, B):
+    return jnp.einsum("oik,oik->i", A, B)
+
+
+def counts_per_step(X):
+    m = X > 1
+    return (m.sum()[None].astype(jnp.int32), jnp.where(m, X, 0).sum(0))
+
+
+def dft_of_rows(X):
+    F = jnp.fft.rfft(X, axis=1)
+    return (F.real, F.imag)
+
+
+def quantised_linear(X, W, b, s):
+    acc = (X.astype(jnp.int32) - 128) @ W.T.astype(jnp.int32) + b
+    return jnp.clip(jnp.floor(acc * s + 0.5) + 128, 0, 255).astype(jnp.uint8)
+
+
+def attention_key_blocks(Q, K, V):
+    return jax.nn.softmax(Q @ K.T * 0.17677669, axis=1) @ V
+
+
+def trellis_min_plus(A, B):
+    S = A[:, None, :] + B.T[None]
+    return (S.min(2), jnp.argmin(S, 2).astype(jnp.int32))
+
+
+def reverse_time_rnn(X, Wx, Wh):
+    Z = X @ Wx.T
+    f = lambda h, z: ((n := jnp.tanh(z + Wh @ h)), n)
+    return lax.scan(f, jnp.zeros(32), Z, reverse=True)[1]
+
+
+def interleave_channels(L, R):
+    return jnp.clip(jnp.stack([L, R], 1).reshape(-1) * 32767, -32768, 32767).astype(jnp.int16)
+
+
+def thomas_rows(a, b, c, d):
+
+    def f(s, x):
+        cp, dp = s
+        a, b, c, d = x
+        w = b - a * cp
+        s = (c / w, (d - a * dp) / w)
+        return (s, s)
+
+    s0 = (c[:, 0] / b[:, 0], d[:, 0] / b[:, 0])
+    _, (cp, dp) = lax.scan(f, s0, (a.T[1:], b.T[1:], c.T[1:], d.T[1:]))
+    cp = jnp.concatenate([s0[0][None], cp])
+    dp = jnp.concatenate([s0[1][None], dp])
+    g = lambda x, v: ((n := (v[1] - v[0] * x)), n)
+    _, X = lax.scan(g, dp[-1], (cp[:-1], dp[:-1]), reverse=True)
+    return jnp.concatenate([X, dp[-1][None]]).T
+
+
+def bucket_sums_2d(X, Yc, V):
+    return jnp.zeros((32, 32)).at[(X * 32).astype(jnp.int32), (Yc * 32).astype(jnp.int32)].add(V)
+
+
+def masked_row_softmax_backward(P, dP, n):
+    m = jnp.arange(80) < n[:, None]
+    P = jnp.where(m, P, 0)
+    return P * (dP - (P * dP).sum(1, keepdims=True))
+
+
+def time_tiled_heat(U):
+    return lax.fori_loop(0, 20, lambda t, U: U.at[1:-1].set(0.25 * U[:-2] + 0.5 * U[1:-1] + 0.25 * U[2:]), U)
+
+
+def lut_gamma_rgb(I, lut):
+    return lut[I]
+
+
+def two_pass_variance_cols(X):
+    return (X.mean(0), X.var(0, ddof=1))
+
+
+def nearest_palette(I, C):
+    return jnp.argmin(((I[:, :, None] - C) ** 2).sum(-1), -1).astype(jnp.int32)
+
+
+def lower_tri_packed_times(L, x):
+    i, j = np.tril_indices(50)
+    return jnp.zeros((50, 50)).at[i, j].set(L) @ x
+
+
+def edge_list_laplacian(src, dst, w, x):
+    d = w * (x[src] - x[dst])
+    return jnp.zeros(300).at[src].add(d).at[dst].add(-d)
+
+
+def moving_median5(X):
+    return jnp.sort(jnp.stack([X[k : k + 1996] for k in range(5)], 1), 1)[:, 2]
+
+
+def pooled_pyramid(X):
+    p = lambda X: X.reshape(X.shape[0] // 2, 2, -1, 2).mean((1, 3))
+    A = p(X)
+    B = p(A)
+    return (A, B, p(B))
+
+
+def last_seen_distance(X):
+    i = jnp.arange(400)
+    return (i - lax.cummax(jnp.where(X > 200, i, -1000), axis=1)).astype(jnp.int32)
+
+
+def swap_halves(X):
+    return jnp.roll(X, 128, 1)
+
+
+def reverse_in_place(X):
+    return X[::-1] + 0
+
+
+def gray_world_balance(I):
+    m = I.sum((0, 1))
+    return jnp.minimum(I * (m.sum() / 3 / jnp.maximum(m, 1e-06)), 1)
+
+
+def sparse_dense_diag_scale(rp, ci, v, d):
+    r = jnp.searchsorted(rp, jnp.arange(3000), side="right") - 1
+    return v * d[r] * d[ci]
+
+
+def strassen_like_blocks(A, B):
+    return jnp.einsum("acik,cbkj->abij", A, B)
+
+
+def running_quantile_counts(X, q):
+    b = (X[..., None] >= q).sum(-1)
+    return jnp.zeros((50, 10), jnp.int32).at[jnp.arange(50)[:, None], b].add(1)
+
+
+def levenshtein_full(a, b):
+    j = jnp.arange(121)
+
+    def f(row, x):
+        i, ai = x
+        c = (ai != b).astype(jnp.int32)
+        t = jnp.concatenate([i[None], jnp.minimum(row[1:] + 1, row[:-1] + c)])
+        new = lax.cummin(t - j) + j
+        return (new, new)
+
+    _, R = lax.scan(f, j, (jnp.arange(1, 101), a))
+    return jnp.concatenate([j[None], R])
+
+
+def depth_to_disparity(D, V):
+    return jnp.where(V, 100 / jnp.maximum(D, 0.1), 0)
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -8779,6 +9014,73 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
         "p": d.unit(60),
     },
     "sum_of_absolute_windows": lambda d: {"X": d.floats(900)},
+    "sum_and_max_rows": lambda d: {"A": d.floats(300, 257)},
+    "nchw16c_conv": lambda d: {"X": d.floats(2, 18, 18, 16), "Wt": d.floats(2, 2, 3, 3, 16, 16)},
+    "periodic_diffusion": lambda d: {"U": d.floats(100, 100)},
+    "neumann_sweeps": lambda d: {"U": d.floats(82, 82)},
+    "softmax_materialised": lambda d: {"X": d.floats(128, 500)},
+    "tiled_copy_tails": lambda d: {"A": d.floats(150, 203)},
+    "untile_with_tails": lambda d: {"B": d.floats(5, 7, 32, 32)},
+    "gemm_micro_kernel": lambda d: {"A": d.floats(8, 64, 6), "B": d.floats(4, 64, 16)},
+    "leaky_integrators": lambda d: {"X": d.floats(64, 1000), "a": d.unit(64)},
+    "first_best_pair": lambda d: {"A": d.floats(80, 90)},
+    "gravity_blocks": lambda d: {"P": d.floats(1024, 3), "m": d.unit(1024)},
+    "wrap_pad_conv1d": lambda d: {"X": d.floats(32, 200), "w": d.floats(7)},
+    "mirror_pad_blur": lambda d: {"X": d.floats(64, 64)},
+    "strided_grouped_conv": lambda d: {"X": d.floats(1, 8, 33, 33), "W": d.floats(16, 4, 3, 3), "b": d.floats(16)},
+    "sorted_topk_insert": lambda d: {"X": d.floats(64, 300)},
+    "ragged_rows_mean": lambda d: {"off": d.offsets(101, 3000), "X": d.floats(3000, 16)},
+    "blocked_dot_products": lambda d: {"A": d.floats(16, 64, 64), "B": d.floats(16, 64, 64)},
+    "counts_per_step": lambda d: {"X": d.floats(200, 500)},
+    "dft_of_rows": lambda d: {"X": d.floats(32, 64)},
+    "quantised_linear": lambda d: {
+        "X": d.below(256, 32, 100).astype(np.uint8),
+        "W": (-128 + d.below(256, 48, 100)).astype(np.int8),
+        "b": -1000 + d.below(2000, 48),
+        "s": (d.unit(48) * 0.01).astype(np.float32),
+    },
+    "attention_key_blocks": lambda d: {"Q": d.floats(50, 32), "K": d.floats(70, 32), "V": d.floats(70, 32)},
+    "trellis_min_plus": lambda d: {"A": d.floats(40, 40), "B": d.floats(40, 40)},
+    "reverse_time_rnn": lambda d: {"X": d.floats(60, 16), "Wx": d.floats(32, 16) * 0.2, "Wh": d.floats(32, 32) * 0.2},
+    "interleave_channels": lambda d: {"L": d.floats(5000) * 0.5, "R": d.floats(5000) * 0.5},
+    "thomas_rows": lambda d: {
+        "a": d.unit(50, 128),
+        "b": d.unit(50, 128) + 3,
+        "c": d.unit(50, 128),
+        "d": d.floats(50, 128),
+    },
+    "bucket_sums_2d": lambda d: {"X": d.unit(5000), "Yc": d.unit(5000), "V": d.floats(5000)},
+    "masked_row_softmax_backward": lambda d: {"P": d.unit(64, 80), "dP": d.floats(64, 80), "n": d.below(81, 64)},
+    "time_tiled_heat": lambda d: {"U": d.floats(514)},
+    "lut_gamma_rgb": lambda d: {
+        "I": d.below(256, 120, 160, 3).astype(np.uint8),
+        "lut": d.below(256, 256).astype(np.uint8),
+    },
+    "two_pass_variance_cols": lambda d: {"X": d.floats(400, 60)},
+    "nearest_palette": lambda d: {"I": d.unit(64, 64, 3), "C": d.unit(16, 3)},
+    "lower_tri_packed_times": lambda d: {"L": d.floats(1275), "x": d.floats(50)},
+    "edge_list_laplacian": lambda d: {
+        "src": d.below(300, 2000),
+        "dst": d.below(300, 2000),
+        "w": d.unit(2000),
+        "x": d.floats(300),
+    },
+    "moving_median5": lambda d: {"X": d.floats(2000)},
+    "pooled_pyramid": lambda d: {"X": d.floats(64, 64)},
+    "last_seen_distance": lambda d: {"X": d.below(256, 100, 400).astype(np.uint8)},
+    "swap_halves": lambda d: {"X": d.floats(128, 256)},
+    "reverse_in_place": lambda d: {"X": d.floats(3000)},
+    "gray_world_balance": lambda d: {"I": d.unit(90, 120, 3)},
+    "sparse_dense_diag_scale": lambda d: {
+        "rp": d.offsets(201, 3000),
+        "ci": d.below(200, 3000),
+        "v": d.floats(3000),
+        "d": d.floats(200),
+    },
+    "strassen_like_blocks": lambda d: {"A": d.floats(2, 2, 32, 32), "B": d.floats(2, 2, 32, 32)},
+    "running_quantile_counts": lambda d: {"X": d.floats(50, 300), "q": np.sort(d.floats(9))},
+    "levenshtein_full": lambda d: {"a": d.below(4, 100), "b": d.below(4, 120)},
+    "depth_to_disparity": lambda d: {"D": d.unit(120, 160) * 5, "V": d.unit(120, 160) > 0.3},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -9661,4 +9963,48 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     bilinear_crop,
     markov_steps,
     sum_of_absolute_windows,
+    sum_and_max_rows,
+    nchw16c_conv,
+    periodic_diffusion,
+    neumann_sweeps,
+    softmax_materialised,
+    tiled_copy_tails,
+    untile_with_tails,
+    gemm_micro_kernel,
+    leaky_integrators,
+    first_best_pair,
+    gravity_blocks,
+    wrap_pad_conv1d,
+    mirror_pad_blur,
+    strided_grouped_conv,
+    sorted_topk_insert,
+    ragged_rows_mean,
+    blocked_dot_products,
+    counts_per_step,
+    dft_of_rows,
+    quantised_linear,
+    attention_key_blocks,
+    trellis_min_plus,
+    reverse_time_rnn,
+    interleave_channels,
+    thomas_rows,
+    bucket_sums_2d,
+    masked_row_softmax_backward,
+    time_tiled_heat,
+    lut_gamma_rgb,
+    two_pass_variance_cols,
+    nearest_palette,
+    lower_tri_packed_times,
+    edge_list_laplacian,
+    moving_median5,
+    pooled_pyramid,
+    last_seen_distance,
+    swap_halves,
+    reverse_in_place,
+    gray_world_balance,
+    sparse_dense_diag_scale,
+    strassen_like_blocks,
+    running_quantile_counts,
+    levenshtein_full,
+    depth_to_disparity,
 )

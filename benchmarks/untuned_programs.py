@@ -14672,3 +14672,674 @@ def sum_of_absolute_windows(X: T.Buffer((900,), "float32"), S: T.Buffer((900,), 
         for d in range(-5, 6):
             if i + d >= 0 and i + d < 900 and d != 0:
                 S[i] += T.abs(X[i] - X[i + d]) / T.cast(T.abs(d), "float32")
+
+
+@T.prim_func
+def sum_and_max_rows(
+    A: T.Buffer((300, 257), "float32"),
+    S: T.Buffer((300,), "float32"),
+    M: T.Buffer((300,), "float32"),
+    W: T.Buffer((300,), "int32"),
+):
+    for i in range(300):
+        S[i] = 0.0
+        M[i] = A[i, 0]
+        W[i] = 0
+        for j in range(257):
+            S[i] += A[i, j]
+            if A[i, j] > M[i]:
+                M[i] = A[i, j]
+                W[i] = j
+
+
+@T.prim_func
+def nchw16c_conv(
+    X: T.Buffer((2, 18, 18, 16), "float32"),
+    Wt: T.Buffer((2, 2, 3, 3, 16, 16), "float32"),
+    Y: T.Buffer((2, 16, 16, 16), "float32"),
+):
+    for ko in range(2):
+        for y in range(16):
+            for x in range(16):
+                for ki in range(16):
+                    Y[ko, y, x, ki] = 0.0
+                for co in range(2):
+                    for r in range(3):
+                        for s in range(3):
+                            for ci in range(16):
+                                for ki in range(16):
+                                    Y[ko, y, x, ki] += X[co, y + r, x + s, ci] * Wt[ko, co, r, s, ci, ki]
+
+
+@T.prim_func
+def periodic_diffusion(U: T.Buffer((100, 100), "float32"), V: T.Buffer((100, 100), "float32")):
+    for i, j in T.grid(100, 100):
+        V[i, j] = U[i, j]
+    for t in range(10):
+        N = T.alloc_buffer((100, 100), "float32")
+        for i, j in T.grid(100, 100):
+            N[i, j] = V[i, j] + 0.1 * (
+                V[(i + 99) % 100, j] + V[(i + 1) % 100, j] + V[i, (j + 99) % 100] + V[i, (j + 1) % 100] - 4.0 * V[i, j]
+            )
+        for i, j in T.grid(100, 100):
+            V[i, j] = N[i, j]
+
+
+@T.prim_func
+def neumann_sweeps(U: T.Buffer((82, 82), "float32")):
+    for t in range(12):
+        N = T.alloc_buffer((82, 82), "float32")
+        for i in range(1, 81):
+            for j in range(1, 81):
+                N[i, j] = 0.25 * (U[i - 1, j] + U[i + 1, j] + U[i, j - 1] + U[i, j + 1])
+        for i in range(1, 81):
+            for j in range(1, 81):
+                U[i, j] = N[i, j]
+        for i in range(82):
+            U[i, 0] = U[i, 1]
+            U[i, 81] = U[i, 80]
+        for j in range(82):
+            U[0, j] = U[1, j]
+            U[81, j] = U[80, j]
+
+
+@T.prim_func
+def softmax_materialised(
+    X: T.Buffer((128, 500), "float32"), P: T.Buffer((128, 500), "float32"), L: T.Buffer((128,), "float32")
+):
+    E = T.alloc_buffer((128, 500), "float32")
+    for i in range(128):
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = T.min_value("float32")
+        for j in range(500):
+            m[0] = T.max(m[0], X[i, j])
+        for j in range(500):
+            E[i, j] = T.exp(X[i, j] - m[0])
+        z[0] = 0.0
+        for j in range(500):
+            z[0] = z[0] + E[i, j]
+        for j in range(500):
+            P[i, j] = E[i, j] / z[0]
+        L[i] = m[0] + T.log(z[0])
+
+
+@T.prim_func
+def tiled_copy_tails(A: T.Buffer((150, 203), "float32"), B: T.Buffer((5, 7, 32, 32), "float32")):
+    for io, jo, ii, jj in T.grid(5, 7, 32, 32):
+        if io * 32 + ii < 150 and jo * 32 + jj < 203:
+            B[io, jo, ii, jj] = A[io * 32 + ii, jo * 32 + jj]
+        else:
+            B[io, jo, ii, jj] = 0.0
+
+
+@T.prim_func
+def untile_with_tails(B: T.Buffer((5, 7, 32, 32), "float32"), A: T.Buffer((150, 203), "float32")):
+    for io, jo, ii, jj in T.grid(5, 7, 32, 32):
+        if io * 32 + ii < 150 and jo * 32 + jj < 203:
+            A[io * 32 + ii, jo * 32 + jj] = 2.0 * B[io, jo, ii, jj] + 1.0
+
+
+@T.prim_func
+def gemm_micro_kernel(
+    A: T.Buffer((8, 64, 6), "float32"), B: T.Buffer((4, 64, 16), "float32"), C: T.Buffer((48, 64), "float32")
+):
+    for io in range(8):
+        for jo in range(4):
+            acc = T.alloc_buffer((6, 16), "float32")
+            for i, j in T.grid(6, 16):
+                acc[i, j] = 0.0
+            for k in range(64):
+                for i, j in T.grid(6, 16):
+                    acc[i, j] = acc[i, j] + A[io, k, i] * B[jo, k, j]
+            for i, j in T.grid(6, 16):
+                C[io * 6 + i, jo * 16 + j] = acc[i, j]
+
+
+@T.prim_func
+def leaky_integrators(
+    X: T.Buffer((64, 1000), "float32"), a: T.Buffer((64,), "float32"), Y: T.Buffer((64, 1000), "float32")
+):
+    for c in range(64):
+        v = T.alloc_buffer((1,), "float32")
+        v[0] = 0.0
+        for t in range(1000):
+            v[0] = a[c] * v[0] + (1.0 - a[c]) * X[c, t]
+            Y[c, t] = v[0]
+
+
+@T.prim_func
+def first_best_pair(A: T.Buffer((80, 90), "float32"), best: T.Buffer((1,), "float32"), at: T.Buffer((2,), "int32")):
+    best[0] = A[0, 0]
+    at[0] = 0
+    at[1] = 0
+    for i in range(80):
+        for j in range(90):
+            if A[i, j] < best[0]:
+                best[0] = A[i, j]
+                at[0] = i
+                at[1] = j
+
+
+@T.prim_func
+def gravity_blocks(
+    P: T.Buffer((1024, 3), "float32"), m: T.Buffer((1024,), "float32"), F: T.Buffer((1024, 3), "float32")
+):
+    for i in range(1024):
+        F[i, 0] = 0.0
+        F[i, 1] = 0.0
+        F[i, 2] = 0.0
+        for j in range(1024):
+            dx = P[j, 0] - P[i, 0]
+            dy = P[j, 1] - P[i, 1]
+            dz = P[j, 2] - P[i, 2]
+            r2 = dx * dx + dy * dy + dz * dz + 0.01
+            inv = m[j] / (r2 * T.sqrt(r2))
+            F[i, 0] += dx * inv
+            F[i, 1] += dy * inv
+            F[i, 2] += dz * inv
+
+
+@T.prim_func
+def wrap_pad_conv1d(X: T.Buffer((32, 200), "float32"), w: T.Buffer((7,), "float32"), Y: T.Buffer((32, 200), "float32")):
+    P = T.alloc_buffer((32, 206), "float32")
+    for b, i in T.grid(32, 206):
+        P[b, i] = X[b, (i + 197) % 200]
+    for b, i in T.grid(32, 200):
+        Y[b, i] = 0.0
+        for k in range(7):
+            Y[b, i] += w[k] * P[b, i + k]
+
+
+@T.prim_func
+def mirror_pad_blur(X: T.Buffer((64, 64), "float32"), Y: T.Buffer((64, 64), "float32")):
+    P = T.alloc_buffer((68, 68), "float32")
+    for i, j in T.grid(68, 68):
+        P[i, j] = X[63 - T.abs(63 - T.abs(i - 2)), 63 - T.abs(63 - T.abs(j - 2))]
+    for i, j in T.grid(64, 64):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        for a, b in T.grid(5, 5):
+            s[0] = s[0] + P[i + a, j + b]
+        Y[i, j] = s[0] / 25.0
+
+
+@T.prim_func
+def strided_grouped_conv(
+    X: T.Buffer((1, 8, 33, 33), "float32"),
+    W: T.Buffer((16, 4, 3, 3), "float32"),
+    b: T.Buffer((16,), "float32"),
+    Y: T.Buffer((1, 16, 16, 16), "float32"),
+):
+    for n, k, y, x in T.grid(1, 16, 16, 16):
+        Y[n, k, y, x] = b[k]
+        for c, r, s in T.grid(4, 3, 3):
+            Y[n, k, y, x] += X[n, k // 8 * 4 + c, 2 * y + r, 2 * x + s] * W[k, c, r, s]
+        Y[n, k, y, x] = T.max(Y[n, k, y, x], 0.0)
+
+
+@T.prim_func
+def sorted_topk_insert(
+    X: T.Buffer((64, 300), "float32"), V: T.Buffer((64, 4), "float32"), K: T.Buffer((64, 4), "int32")
+):
+    for i in range(64):
+        for k in range(4):
+            V[i, k] = T.min_value("float32")
+            K[i, k] = 0 - 1
+        for j in range(300):
+            v = T.alloc_buffer((1,), "float32")
+            q = T.alloc_buffer((1,), "int32")
+            v[0] = X[i, j]
+            q[0] = j
+            for k in range(4):
+                if v[0] > V[i, k]:
+                    tv = V[i, k]
+                    tk = K[i, k]
+                    V[i, k] = v[0]
+                    K[i, k] = q[0]
+                    v[0] = tv
+                    q[0] = tk
+
+
+@T.prim_func
+def ragged_rows_mean(
+    off: T.Buffer((101,), "int32"), X: T.Buffer((3000, 16), "float32"), M: T.Buffer((100, 16), "float32")
+):
+    for r in range(100):
+        T.assume(off[r] >= 0 and off[r] <= off[r + 1] and off[r + 1] <= 3000)
+        for c in range(16):
+            M[r, c] = 0.0
+        for p in range(off[r], off[r + 1]):
+            for c in range(16):
+                M[r, c] += X[p, c]
+        if off[r + 1] > off[r]:
+            for c in range(16):
+                M[r, c] = M[r, c] / T.cast(off[r + 1] - off[r], "float32")
+
+
+@T.prim_func
+def blocked_dot_products(
+    A: T.Buffer((16, 64, 64), "float32"), B: T.Buffer((16, 64, 64), "float32"), D: T.Buffer((64,), "float32")
+):
+    for i in range(64):
+        D[i] = 0.0
+    for o in range(16):
+        for i in range(64):
+            for k in range(64):
+                D[i] += A[o, i, k] * B[o, i, k]
+
+
+@T.prim_func
+def counts_per_step(X: T.Buffer((200, 500), "float32"), hits: T.Buffer((1,), "int32"), S: T.Buffer((500,), "float32")):
+    for j in range(500):
+        S[j] = 0.0
+    hits[0] = 0
+    for i in range(200):
+        n = T.alloc_buffer((1,), "int32")
+        n[0] = 0
+        for j in range(500):
+            if X[i, j] > 1.0:
+                n[0] = n[0] + 1
+                S[j] = S[j] + X[i, j]
+        hits[0] = hits[0] + n[0]
+
+
+@T.prim_func
+def dft_of_rows(X: T.Buffer((32, 64), "float32"), R: T.Buffer((32, 33), "float32"), I: T.Buffer((32, 33), "float32")):
+    for b, k in T.grid(32, 33):
+        R[b, k] = 0.0
+        I[b, k] = 0.0
+        for n in range(64):
+            a = 6.2831855 * T.cast(k * n % 64, "float32") / 64.0
+            R[b, k] += X[b, n] * T.cos(a)
+            I[b, k] -= X[b, n] * T.sin(a)
+
+
+@T.prim_func
+def quantised_linear(
+    X: T.Buffer((32, 100), "uint8"),
+    W: T.Buffer((48, 100), "int8"),
+    b: T.Buffer((48,), "int32"),
+    s: T.Buffer((48,), "float32"),
+    Y: T.Buffer((32, 48), "uint8"),
+):
+    for i, o in T.grid(32, 48):
+        acc = T.alloc_buffer((1,), "int32")
+        acc[0] = b[o]
+        for k in range(100):
+            acc[0] = acc[0] + (T.cast(X[i, k], "int32") - 128) * T.cast(W[o, k], "int32")
+        v = T.floor(T.cast(acc[0], "float32") * s[o] + 0.5) + 128.0
+        Y[i, o] = T.cast(T.max(T.min(v, 255.0), 0.0), "uint8")
+
+
+@T.prim_func
+def attention_key_blocks(
+    Q: T.Buffer((50, 32), "float32"),
+    K: T.Buffer((70, 32), "float32"),
+    V: T.Buffer((70, 32), "float32"),
+    O: T.Buffer((50, 32), "float32"),
+):
+    for i in range(50):
+        m = T.alloc_buffer((1,), "float32")
+        l = T.alloc_buffer((1,), "float32")
+        m[0] = T.min_value("float32")
+        l[0] = 0.0
+        for c in range(32):
+            O[i, c] = 0.0
+        for jo in range(5):
+            s = T.alloc_buffer((16,), "float32")
+            mm = T.alloc_buffer((1,), "float32")
+            mm[0] = m[0]
+            for jj in range(16):
+                s[jj] = T.min_value("float32")
+                if jo * 16 + jj < 70:
+                    s[jj] = 0.0
+                    for c in range(32):
+                        s[jj] = s[jj] + Q[i, c] * K[jo * 16 + jj, c]
+                    s[jj] = s[jj] * 0.17677669
+                    mm[0] = T.max(mm[0], s[jj])
+            scale = T.exp(m[0] - mm[0])
+            l[0] = l[0] * scale
+            for c in range(32):
+                O[i, c] = O[i, c] * scale
+            for jj in range(16):
+                if jo * 16 + jj < 70:
+                    p = T.exp(s[jj] - mm[0])
+                    l[0] = l[0] + p
+                    for c in range(32):
+                        O[i, c] = O[i, c] + p * V[jo * 16 + jj, c]
+            m[0] = mm[0]
+        for c in range(32):
+            O[i, c] = O[i, c] / l[0]
+
+
+@T.prim_func
+def trellis_min_plus(
+    A: T.Buffer((40, 40), "float32"),
+    B: T.Buffer((40, 40), "float32"),
+    C: T.Buffer((40, 40), "float32"),
+    P: T.Buffer((40, 40), "int32"),
+):
+    for i, j in T.grid(40, 40):
+        C[i, j] = A[i, 0] + B[0, j]
+        P[i, j] = 0
+        for k in range(1, 40):
+            if A[i, k] + B[k, j] < C[i, j]:
+                C[i, j] = A[i, k] + B[k, j]
+                P[i, j] = k
+
+
+@T.prim_func
+def reverse_time_rnn(
+    X: T.Buffer((60, 16), "float32"),
+    Wx: T.Buffer((32, 16), "float32"),
+    Wh: T.Buffer((32, 32), "float32"),
+    H: T.Buffer((60, 32), "float32"),
+):
+    h = T.alloc_buffer((32,), "float32")
+    for k in range(32):
+        h[k] = 0.0
+    for t in range(60):
+        z = T.alloc_buffer((32,), "float32")
+        for k in range(32):
+            z[k] = 0.0
+            for c in range(16):
+                z[k] += Wx[k, c] * X[59 - t, c]
+            for c in range(32):
+                z[k] += Wh[k, c] * h[c]
+        for k in range(32):
+            h[k] = T.tanh(z[k])
+            H[59 - t, k] = h[k]
+
+
+@T.prim_func
+def interleave_channels(
+    L: T.Buffer((5000,), "float32"), R: T.Buffer((5000,), "float32"), O: T.Buffer((10000,), "int16")
+):
+    for i in range(5000):
+        O[2 * i] = T.cast(T.max(T.min(L[i] * 32767.0, 32767.0), -32768.0), "int16")
+        O[2 * i + 1] = T.cast(T.max(T.min(R[i] * 32767.0, 32767.0), -32768.0), "int16")
+
+
+@T.prim_func
+def thomas_rows(
+    a: T.Buffer((50, 128), "float32"),
+    b: T.Buffer((50, 128), "float32"),
+    c: T.Buffer((50, 128), "float32"),
+    d: T.Buffer((50, 128), "float32"),
+    X: T.Buffer((50, 128), "float32"),
+):
+    for r in range(50):
+        cp = T.alloc_buffer((128,), "float32")
+        dp = T.alloc_buffer((128,), "float32")
+        cp[0] = c[r, 0] / b[r, 0]
+        dp[0] = d[r, 0] / b[r, 0]
+        for i in range(1, 128):
+            w = b[r, i] - a[r, i] * cp[i - 1]
+            cp[i] = c[r, i] / w
+            dp[i] = (d[r, i] - a[r, i] * dp[i - 1]) / w
+        X[r, 127] = dp[127]
+        for k in range(1, 128):
+            X[r, 127 - k] = dp[127 - k] - cp[127 - k] * X[r, 128 - k]
+
+
+@T.prim_func
+def bucket_sums_2d(
+    X: T.Buffer((5000,), "float32"),
+    Yc: T.Buffer((5000,), "float32"),
+    V: T.Buffer((5000,), "float32"),
+    G: T.Buffer((32, 32), "float32"),
+):
+    for i, j in T.grid(32, 32):
+        G[i, j] = 0.0
+    for p in range(5000):
+        T.assume(X[p] >= 0.0 and X[p] < 1.0 and Yc[p] >= 0.0 and Yc[p] < 1.0)
+        i = T.cast(X[p] * 32.0, "int32")
+        j = T.cast(Yc[p] * 32.0, "int32")
+        if i >= 0 and i < 32 and j >= 0 and j < 32:
+            G[i, j] += V[p]
+
+
+@T.prim_func
+def masked_row_softmax_backward(
+    P: T.Buffer((64, 80), "float32"),
+    dP: T.Buffer((64, 80), "float32"),
+    n: T.Buffer((64,), "int32"),
+    dS: T.Buffer((64, 80), "float32"),
+):
+    for i in range(64):
+        T.assume(n[i] >= 0 and n[i] <= 80)
+        d = T.alloc_buffer((1,), "float32")
+        d[0] = 0.0
+        for j in range(80):
+            if j < n[i]:
+                d[0] = d[0] + P[i, j] * dP[i, j]
+        for j in range(80):
+            if j < n[i]:
+                dS[i, j] = P[i, j] * (dP[i, j] - d[0])
+            else:
+                dS[i, j] = 0.0
+
+
+@T.prim_func
+def time_tiled_heat(U: T.Buffer((514,), "float32")):
+    for to in range(5):
+        for ti in range(4):
+            N = T.alloc_buffer((514,), "float32")
+            for io in range(8):
+                for ii in range(64):
+                    N[1 + io * 64 + ii] = (
+                        0.25 * U[io * 64 + ii] + 0.5 * U[1 + io * 64 + ii] + 0.25 * U[2 + io * 64 + ii]
+                    )
+            for i in range(1, 513):
+                U[i] = N[i]
+
+
+@T.prim_func
+def lut_gamma_rgb(
+    I: T.Buffer((120, 160, 3), "uint8"), lut: T.Buffer((256,), "uint8"), O: T.Buffer((120, 160, 3), "uint8")
+):
+    for y, x, c in T.grid(120, 160, 3):
+        O[y, x, c] = lut[T.cast(I[y, x, c], "int32")]
+
+
+@T.prim_func
+def two_pass_variance_cols(
+    X: T.Buffer((400, 60), "float32"), m: T.Buffer((60,), "float32"), v: T.Buffer((60,), "float32")
+):
+    for j in range(60):
+        m[j] = 0.0
+        for i in range(400):
+            m[j] = m[j] + X[i, j]
+        m[j] = m[j] / 400.0
+        v[j] = 0.0
+        for i in range(400):
+            d = X[i, j] - m[j]
+            v[j] = v[j] + d * d
+        v[j] = v[j] / 399.0
+
+
+@T.prim_func
+def nearest_palette(
+    I: T.Buffer((64, 64, 3), "float32"), C: T.Buffer((16, 3), "float32"), O: T.Buffer((64, 64), "int32")
+):
+    for y, x in T.grid(64, 64):
+        best = T.alloc_buffer((1,), "float32")
+        best[0] = 1e30
+        O[y, x] = 0
+        for k in range(16):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for c in range(3):
+                d[0] = d[0] + (I[y, x, c] - C[k, c]) * (I[y, x, c] - C[k, c])
+            if d[0] < best[0]:
+                best[0] = d[0]
+                O[y, x] = k
+
+
+@T.prim_func
+def lower_tri_packed_times(
+    L: T.Buffer((1275,), "float32"), x: T.Buffer((50,), "float32"), y: T.Buffer((50,), "float32")
+):
+    for i in range(50):
+        y[i] = 0.0
+        for j in range(i + 1):
+            y[i] += L[i * (i + 1) // 2 + j] * x[j]
+
+
+@T.prim_func
+def edge_list_laplacian(
+    src: T.Buffer((2000,), "int32"),
+    dst: T.Buffer((2000,), "int32"),
+    w: T.Buffer((2000,), "float32"),
+    x: T.Buffer((300,), "float32"),
+    y: T.Buffer((300,), "float32"),
+):
+    for i in range(300):
+        y[i] = 0.0
+    for e in range(2000):
+        T.assume(src[e] >= 0 and src[e] < 300 and dst[e] >= 0 and dst[e] < 300)
+        d = w[e] * (x[src[e]] - x[dst[e]])
+        y[src[e]] += d
+        y[dst[e]] -= d
+
+
+@T.prim_func
+def moving_median5(X: T.Buffer((2000,), "float32"), Y: T.Buffer((1996,), "float32")):
+    for i in range(1996):
+        a = T.alloc_buffer((5,), "float32")
+        for k in range(5):
+            a[k] = X[i + k]
+        for p in range(1, 5):
+            for q in range(4):
+                if q < 5 - p:
+                    lo = T.min(a[q], a[q + 1])
+                    hi = T.max(a[q], a[q + 1])
+                    a[q] = lo
+                    a[q + 1] = hi
+        Y[i] = a[2]
+
+
+@T.prim_func
+def pooled_pyramid(
+    X: T.Buffer((64, 64), "float32"),
+    A: T.Buffer((32, 32), "float32"),
+    B: T.Buffer((16, 16), "float32"),
+    C: T.Buffer((8, 8), "float32"),
+):
+    for i, j in T.grid(32, 32):
+        A[i, j] = 0.25 * (X[2 * i, 2 * j] + X[2 * i + 1, 2 * j] + X[2 * i, 2 * j + 1] + X[2 * i + 1, 2 * j + 1])
+    for i, j in T.grid(16, 16):
+        B[i, j] = 0.25 * (A[2 * i, 2 * j] + A[2 * i + 1, 2 * j] + A[2 * i, 2 * j + 1] + A[2 * i + 1, 2 * j + 1])
+    for i, j in T.grid(8, 8):
+        C[i, j] = 0.25 * (B[2 * i, 2 * j] + B[2 * i + 1, 2 * j] + B[2 * i, 2 * j + 1] + B[2 * i + 1, 2 * j + 1])
+
+
+@T.prim_func
+def last_seen_distance(X: T.Buffer((100, 400), "uint8"), D: T.Buffer((100, 400), "int32")):
+    for r in range(100):
+        last = T.alloc_buffer((1,), "int32")
+        last[0] = -1000
+        for i in range(400):
+            if X[r, i] > T.uint8(200):
+                last[0] = i
+            D[r, i] = i - last[0]
+
+
+@T.prim_func
+def swap_halves(X: T.Buffer((128, 256), "float32")):
+    for r in range(128):
+        for i in range(128):
+            t = X[r, i]
+            X[r, i] = X[r, i + 128]
+            X[r, i + 128] = t
+
+
+@T.prim_func
+def reverse_in_place(X: T.Buffer((3000,), "float32")):
+    for i in range(1500):
+        t = X[i]
+        X[i] = X[2999 - i]
+        X[2999 - i] = t
+
+
+@T.prim_func
+def gray_world_balance(I: T.Buffer((90, 120, 3), "float32"), O: T.Buffer((90, 120, 3), "float32")):
+    m = T.alloc_buffer((3,), "float32")
+    g = T.alloc_buffer((1,), "float32")
+    for c in range(3):
+        m[c] = 0.0
+    for y, x in T.grid(90, 120):
+        for c in range(3):
+            m[c] = m[c] + I[y, x, c]
+    g[0] = (m[0] + m[1] + m[2]) / 3.0
+    for y, x, c in T.grid(90, 120, 3):
+        O[y, x, c] = T.min(I[y, x, c] * (g[0] / T.max(m[c], 1e-6)), 1.0)
+
+
+@T.prim_func
+def sparse_dense_diag_scale(
+    rp: T.Buffer((201,), "int32"),
+    ci: T.Buffer((3000,), "int32"),
+    v: T.Buffer((3000,), "float32"),
+    d: T.Buffer((200,), "float32"),
+    o: T.Buffer((3000,), "float32"),
+):
+    for i in range(200):
+        T.assume(rp[i] >= 0 and rp[i] <= rp[i + 1] and rp[i + 1] <= 3000)
+        for p in range(rp[i], rp[i + 1]):
+            T.assume(ci[p] >= 0 and ci[p] < 200)
+            o[p] = v[p] * d[i] * d[ci[p]]
+
+
+@T.prim_func
+def strassen_like_blocks(
+    A: T.Buffer((2, 2, 32, 32), "float32"),
+    B: T.Buffer((2, 2, 32, 32), "float32"),
+    C: T.Buffer((2, 2, 32, 32), "float32"),
+):
+    for bi, bj in T.grid(2, 2):
+        for i, j in T.grid(32, 32):
+            C[bi, bj, i, j] = 0.0
+        for bk in range(2):
+            for i, j, k in T.grid(32, 32, 32):
+                C[bi, bj, i, j] += A[bi, bk, i, k] * B[bk, bj, k, j]
+
+
+@T.prim_func
+def running_quantile_counts(
+    X: T.Buffer((50, 300), "float32"), q: T.Buffer((9,), "float32"), N: T.Buffer((50, 10), "int32")
+):
+    for i in range(50):
+        for k in range(10):
+            N[i, k] = 0
+        for j in range(300):
+            b = T.alloc_buffer((1,), "int32")
+            b[0] = 0
+            for k in range(9):
+                if X[i, j] >= q[k]:
+                    b[0] = b[0] + 1
+            N[i, b[0]] += 1
+
+
+@T.prim_func
+def levenshtein_full(a: T.Buffer((100,), "int32"), b: T.Buffer((120,), "int32"), D: T.Buffer((101, 121), "int32")):
+    for i in range(101):
+        D[i, 0] = i
+    for j in range(121):
+        D[0, j] = j
+    for i in range(1, 101):
+        for j in range(1, 121):
+            c = 0 if a[i - 1] == b[j - 1] else 1
+            D[i, j] = T.min(T.min(D[i - 1, j] + 1, D[i, j - 1] + 1), D[i - 1, j - 1] + c)
+
+
+@T.prim_func
+def depth_to_disparity(
+    D: T.Buffer((120, 160), "float32"), V: T.Buffer((120, 160), "bool"), O: T.Buffer((120, 160), "float32")
+):
+    for y, x in T.grid(120, 160):
+        if V[y, x]:
+            O[y, x] = 100.0 / T.max(D[y, x], 0.1)
+        else:
+            O[y, x] = 0.0
