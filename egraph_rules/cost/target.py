@@ -91,6 +91,7 @@ class Target(Struct, frozen=True):
     saves nothing (measured: bools of 128 x 128 take 0.24 us a step, in strips 0.4).
     `results_together`: whether results of a step that have as many elements are made by one statement.
     `unrolled`: the most steps of a loop that are worth compiling as one (XLA:CPU copies arrays to which two store).
+    `written_out`: the most steps of a loop in which elements do not look at each other that are compiled all as one.
     `function`: the most elements of a statement in a loop that is compiled as one function; 0 if none is.
     `function_launch`: `launch` in such a loop, `function_apart`: what an element costs there that is not beside others,
     next to elsewhere.
@@ -163,6 +164,7 @@ class Target(Struct, frozen=True):
     stores_copy: bool = False
     results_together: bool = False
     unrolled: int = 1
+    written_out: int = 32
     reduction_row: float = 0.0
     reduction_repeated: float = 0.0
     reduction_columns: int = 1 << 62

@@ -334,7 +334,7 @@ def _in_stages(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
 
 
 def _plan_price(func: PrimFunc, target: Target, policy: Policy) -> float:
-    program = normalize(func, policy=policy)
+    program, target = normalize(func, policy=policy), as_granted(target, policy)
     made = plan(program, target)
     return estimate(made.nodes, made.boxes, target, depth=program.depth)
 

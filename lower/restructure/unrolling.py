@@ -44,7 +44,6 @@ LOOP_FUNCTIONS = Form(
 )
 
 FACTORS = (2, 4, 8, 16)  # of steps that are compiled as one
-MAX_STEPS = 32
 FEW_STEPS = 4  # of a loop inside another: whatever they do, they share what they read, and are no loop to enter
 MAX_FEW = 16  # statements of few steps
 MAX_STATEMENTS = 128  # that are compiled in place of those of one step
@@ -65,7 +64,7 @@ def together(
     `depth`: of locals, within how many loops each is; `known`: where it begins and ends is known while JAX traces;
     `inside`: it is inside of another loop.
     """
-    if policy.takes(FULL_UNROLLING) and in_one_go(loop, boxes, depth, target, inside):
+    if in_one_go(loop, boxes, depth, target, inside):
         return True
     known = known and loop.loop.var.dtype is DType.INT32  # ends of others are arrays
     if loop.apart and known and policy.takes(PARTIAL_UNROLLING):
@@ -106,7 +105,7 @@ def in_one_go(
     if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
         return False
     steps, body = box.extent.const, _statements(loop.body)
-    if body is None or not 1 < steps <= MAX_STEPS or steps * _compiled(loop.body, boxes, target) > MAX_STATEMENTS:
+    if body is None or not 1 < steps <= target.written_out or steps * _compiled(loop.body, boxes, target) > MAX_STATEMENTS:
         return False
     nested = [n for n in loop.body if isinstance(n, SequentialLoop)]
     if inside and not nested and steps <= FEW_STEPS and steps * len(body) <= MAX_FEW:
@@ -177,9 +176,11 @@ def _own_elements(node: ArrayStatement, loop: Loop, places: Mapping[Buffer, set[
 
 
 def as_granted(target: Target, policy: Policy) -> Target:
-    """The target, without functions made of loops where a policy does not allow them.
+    """The target, without what is made of loops where a policy does not allow that.
 
-    Operations that are compiled together may be rounded once, which strict floats do not allow."""
+    Operations that are compiled together may be rounded once, which strict floats do not allow in functions."""
+    if not policy.takes(FULL_UNROLLING):
+        target = replace(target, written_out=1)
     return target if policy.takes(LOOP_FUNCTIONS) and not policy.exact else replace(target, function=0)
 
 

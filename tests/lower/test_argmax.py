@@ -11,7 +11,7 @@ from egraph_rules.cost.target import CPU
 from lowered import assert_agrees, kernel_of, read, small_numbers
 from profiles import some
 
-EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)
+EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4, written_out=1)
 ROW = 'A: T.Buffer((20,), "int32"), M: T.Buffer((1,), "int32"), P: T.Buffer((1,), "int32")'
 ROWS = 'A: T.Buffer((6, 9), "int32"), M: T.Buffer((6,), "int32"), P: T.Buffer((6,), "int32")'
 STEPS = 'A: T.Buffer((6, 6), "int32"), M: T.Buffer((7, 6), "int32"), P: T.Buffer((7, 6), "int32")'

@@ -18,7 +18,7 @@ from lower.runtime.kernel import Kernel
 from lowered import kernel_of, read
 from profiles import some
 
-EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)
+EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4, written_out=1)
 ARRAYS = (
     'A: T.Buffer((30,), "int32"), B: T.Buffer((30,), "int32"), C: T.Buffer((31,), "int32"), n: T.Buffer((2,), "int32")'
 )

@@ -19,7 +19,7 @@ from lower.runtime.kernel import Kernel
 from lowered import assert_agrees, kernel_of, read
 from profiles import few, some
 
-EAGER = replace(CPU, name="eager", scalar=1e3, function=0)  # as if vectors were longer
+EAGER = replace(CPU, name="eager", scalar=1e3, function=0, written_out=1)  # as if vectors were longer
 COPYING = replace(CPU, function_apart=1.0)  # as if no cache kept what lies beside an element
 VECTORS = ", ".join(f'{name}: T.Buffer((150,), "float32")' for name in "AB")
 TABLES = ", ".join(f'{name}: T.Buffer((40, 60), "float32")' for name in "AB")

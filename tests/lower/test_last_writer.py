@@ -13,7 +13,7 @@ from ir import PrimFunc
 from lowered import assert_agrees, kernel_of, read, small_numbers
 from profiles import few
 
-EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any array statement is worth it
+EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4, written_out=1)  # any array statement is worth it
 ROW = 'P: T.Buffer((24,), "int32"), A: T.Buffer((24,), "int32"), B: T.Buffer((7,), "int32")'
 ROWS = 'P: T.Buffer((24,), "int32"), A: T.Buffer((24, 5), "int32"), B: T.Buffer((7, 5), "int32")'
 

@@ -22,7 +22,7 @@ from lowered import kernel_of, read
 from profiles import few, some
 from symbolic import with_numbers_and_with_symbols
 
-EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any scan is worth it
+EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4, written_out=1)  # any scan is worth it
 TURNS = replace(CPU, name="turns", step=1e4, launch=1.0, dispatch=1e9)  # steps are dear that are compiled one by one
 LEVELS = replace(
     EAGER, name="levels", scan=0.0, dispatch=0.0, launch=0.0
