@@ -105,7 +105,9 @@ def in_one_go(
     if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
         return False
     steps, body = box.extent.const, _statements(loop.body)
-    if body is None or not 1 < steps <= target.written_out or steps * _compiled(loop.body, boxes, target) > MAX_STATEMENTS:
+    if body is None or not 1 < steps <= target.written_out:
+        return False
+    if steps * _compiled(loop.body, boxes, target) > MAX_STATEMENTS:
         return False
     nested = [n for n in loop.body if isinstance(n, SequentialLoop)]
     if inside and not nested and steps <= FEW_STEPS and steps * len(body) <= MAX_FEW:
