@@ -78,7 +78,8 @@ def compacted(
 def trimmed(stmt: Alloc, known: isl.Set) -> Stmt | None:
     """A local as large as the box around what is read of it, with the stores to that alone.
 
-    None where all of it is read. Bounds are inferred from the domains of the loads, as for the stages of a pipeline
+    None where all of it is read, or where nothing is stored that is not read and places would be counted anew: then
+    only the allocation is larger. Bounds are inferred from the domains of the loads, as for the stages of a pipeline
     (Ragan-Kelley et al., "Halide", 2013). A load of the element that its statement stores does not count: it matters
     where the store does. `known` are values of the variables around; bounds are numbers, since those that depend on
     them say nothing of where no load runs.
@@ -94,6 +95,8 @@ def trimmed(stmt: Alloc, known: isl.Set) -> Stmt | None:
     if axes is None or all(a is None for a in axes):
         return None
     body = _with_tests(stmt.body, buffer, axes, known)
+    if body == stmt.body and not all(a is None or is_const(a.first, 0) for a in axes):
+        return None
     shape = tuple(old if a is None else a.extent for old, a in zip(buffer.shape, axes, strict=True))
     small = replace(buffer, shape=shape)
     moved = _Rewriter(buffer, small, axes).stmt(body, known, {})
