@@ -43,7 +43,7 @@ from ir.floats import Floats
 from ir.nodes import SKIP as NOTHING
 from ir.nodes import Binary, Expr, For, If, Let, Select, Seq, Stmt, Store
 from ir.operators import COMMUTATIVE
-from ir.traverse import all_exprs, buffers_read, buffers_written, children, loads, with_children
+from ir.traverse import all_exprs, all_same, buffers_read, buffers_written, children, loads, with_children
 
 
 @parts("overcompute.then", because="where c holds s runs anyway, elsewhere s and t have the same effect")
@@ -150,10 +150,12 @@ def _alike_in_turn(new: Sequence[Stmt], old: Sequence[Stmt], here: Here) -> bool
         return False
     if old and _stores_one_number(new[0], old[0], place):
         return _alike_in_turn(rest, old[1:], after)
-    seen = buffers_written(new[0]) & buffers_read(
-        *(e for s in old for e in all_exprs(s))
-    )  # of which old ones know more
-    return not seen and place.only_writes_dead(new[0]) and _alike_in_turn(rest, old, after)
+    looked_at = buffers_read(*(e for s in old for e in all_exprs(s)))  # of which old ones know more
+    return (
+        buffers_written(new[0]).isdisjoint(looked_at)
+        and place.only_writes_dead(new[0])
+        and _alike_in_turn(rest, old, after)
+    )
 
 
 def _stores_one_number(new: Stmt, old: Stmt, here: Here) -> bool:
@@ -162,7 +164,7 @@ def _stores_one_number(new: Stmt, old: Stmt, here: Here) -> bool:
         return False
     number = here.number(old.value)
     known = number is not None and number.same(here.number(new.value))
-    return known and all(a.same(b) for a, b in zip(new.indices, old.indices, strict=True))
+    return known and all_same(new.indices, old.indices)
 
 
 def _all_alike(new: Sequence[Expr], old: Sequence[Expr], here: Here) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from itertools import count, pairwise, product
+from itertools import pairwise, product
 from math import prod
 from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ir.naming import fresh
 from lower.program.build import ALL, NEW_AXIS, Arg, as_expr, assign, between, call, method, subscript, without_trailing
 from lower.program.masked_stores import positions
 from lower.program.nodes import (
@@ -204,7 +205,7 @@ def _forwarded(
     """A run, and the next store made of what that stores in place of parts of the array, if each part that it reads is
     of one that stores of the run make together, or of none; as they were where it is not.
 
-    Names that are `given` here are none of those that are `taken`."""
+    Names that are `given` here are none of those that are `taken`, and are from then on."""
     if last.own is None or last.part.shape or not _of_one_array([last.part, *(s.part for s in run)]):
         return run, last
     now, sizes = list(run), tuple(s.size for s in last.part.spans)
@@ -215,36 +216,45 @@ def _forwarded(
         if not (isinstance(e, Subscript) and e.value == Name(name)):
             return None
         spans = _spans(e.items, sizes)
-        whole_steps = all(not isinstance(i, Slice) or i.step is None for i in e.items)
-        under = [s for s in now if spans is not None and not _apart(spans, s.part.spans)]
-        if not under:
+        under = [] if spans is None else [s for s in now if not _apart(spans, s.part.spans)]
+        if spans is None or not under:
             return e
         part = _as_one([s.part for s in under])
-        between_them = [s for s in now[now.index(under[0]) : now.index(under[-1])] if s not in under]
-        apart = all(_commute(s, other) for s in between_them for other in under)
-        if spans is None or part is None or not (whole_steps and apart and _within(spans, part.spans)):
+        strided = any(isinstance(i, Slice) and i.step is not None for i in e.items)
+        if part is None or strided or not (_within(spans, part.spans) and _in_a_row(under, now)):
             fits = False
             return e
-        code, before = part.code, tuple(stmt for s in under for stmt in s.before)
-        if not isinstance(code, Name):
-            code = Name(_unused(f"{name}_part", taken | given))
-            given.add(code.id)
-            before = (*before, assign(code.id, part.written()))
-        read = frozenset(n for s in under for n in s.reads)
-        own = tuple(o for s in under for o in s.own or ())
-        others = tuple(n for s in under for n in (s.at, *s.others))
-        joint = _Stored(under[-1].at, replace(part, code=code, parts=()), read, own, before, others)
+        joint = _joint(under, part, name, taken, given)
         now = [joint if s is under[-1] else s for s in now if s is under[-1] or s not in under]
-        reads.update(read)
-        return _relative(code, spans, part.spans)
+        reads.update(joint.reads)
+        assert joint.part.code is not None
+        return _relative(joint.part.code, spans, joint.part.spans)
 
     assert last.part.code is not None
     code = rewritten(last.part.code, one)
     if not fits:
         return run, last
-    return now, replace(
-        last, part=replace(last.part, code=code), reads=frozenset(reads), own=_own(code, name, last.part)
-    )
+    part = replace(last.part, code=code)
+    return now, replace(last, part=part, reads=frozenset(reads), own=_own(code, name, last.part))
+
+
+def _joint(stores: Sequence[_Stored], part: Part, name: str, taken: set[str], given: set[str]) -> _Stored:
+    """Stores as one of a part of an array that they make together, which has a name."""
+    code, before = part.code, tuple(stmt for s in stores for stmt in s.before)
+    if not isinstance(code, Name):
+        code = Name(fresh(f"{name}_part", taken, first=2))
+        given.add(code.id)
+        before = (*before, assign(code.id, part.written()))
+    reads = frozenset(n for s in stores for n in s.reads)
+    own = tuple(o for s in stores for o in s.own or ())
+    others = tuple(n for s in stores for n in (s.at, *s.others))
+    return _Stored(stores[-1].at, replace(part, code=code, parts=()), reads, own, before, others)
+
+
+def _in_a_row(stores: Sequence[_Stored], run: Sequence[_Stored]) -> bool:
+    """Whether stores of a run may come right after each other, those between them before."""
+    between_them = [s for s in run[run.index(stores[0]) : run.index(stores[-1])] if s not in stores]
+    return all(_commute(s, other) for s in between_them for other in stores)
 
 
 def _commute(one: _Stored, other: _Stored) -> bool:
@@ -271,11 +281,6 @@ def _relative(code: JaxExpr, spans: Sequence[Span], of: Sequence[Span]) -> JaxEx
 
 def _within(spans: Sequence[Span], others: Sequence[Span]) -> bool:
     return all(o.start <= s.start and s.stop <= o.stop for s, o in zip(spans, others, strict=True))
-
-
-def _unused(name: str, taken: Set[str]) -> str:
-    names = (name if n == 1 else f"{name}_{n}" for n in count(1))
-    return next(n for n in names if n not in taken)
 
 
 def _has_all_names(run: Sequence[_Stored], given: Set[str]) -> bool:

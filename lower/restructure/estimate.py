@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 
@@ -44,32 +44,43 @@ def estimate(
     total, before, nodes = 0.0, None, list(nodes)
     several = len(nodes) > 1
     for node in nodes:
+        own = _elementwise(node, depth)
         # a GPU's compiler makes what a step hands on one by one
-        places = _elementwise(node, {} if target.results_together else depth)
-        free = _is_free(node, _elementwise(node, depth))
-        fused, before = (places is not None and places == before) or free, places
-        if isinstance(node, SequentialLoop) and in_one_go(node, boxes, depth, target):
-            times = steps * extent(boxes.get(node.loop), target)
-            body, one = _in_registers(node.body), operations.as_one(target)
-            total += steps * target.launch + estimate(body, boxes, one, times, cut, depth)
-        elif isinstance(node, SequentialLoop):
-            times = steps * extent(boxes.get(node.loop), target)
-            together = factor(node, boxes, target)
-            inside = operations.in_function(target) if is_one_function(node, boxes, target) else target
-            each = operations.steps(target, times / together, 0.0) + times * _copies(node.body, boxes, target)
-            each += times * _copies_of_masked(node, boxes, target, depth)
-            total += each + estimate(node.body, boxes, inside, times, cut, depth)
+        places = _elementwise(node, {}) if target.results_together else own
+        fused, before = _is_free(node, own) or (places is not None and places == before), places
+        if isinstance(node, SequentialLoop):
+            total += _loop(node, boxes, target, steps, cut, depth)
         elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
             total += steps * target.launch + estimate(node.fast, boxes, target, steps, depth=depth)
         else:
-            own = {**boxes, **cut[node]} if node in cut else boxes
-            total += steps * _statement(node, own, target, depth, fused=fused, several=several)
+            tight = {**boxes, **cut[node]} if node in cut else boxes
+            total += steps * _statement(node, tight, target, depth, fused=fused, several=several)
     return total
 
 
-def _in_registers(body: Iterable[Node]) -> list[Node]:
+def _loop(
+    node: SequentialLoop,
+    boxes: Mapping[Loop, Box],
+    target: Target,
+    steps: float,
+    cut: Mapping[ArrayStatement, Mapping[Loop, Box]],
+    depth: Mapping[Buffer, int],
+) -> float:
+    """The price of a loop that runs `steps` times."""
+    times = steps * extent(boxes.get(node.loop), target)
+    if in_one_go(node, boxes, depth, target):
+        body = _in_registers(node.body)
+        return steps * target.launch + estimate(body, boxes, operations.as_one(target), times, cut, depth)
+    together = factor(node, boxes, target)
+    inside = operations.in_function(target) if is_one_function(node, boxes, target) else target
+    each = operations.steps(target, times / together, 0.0) + times * _copies(node.body, boxes, target)
+    each += times * _copies_of_masked(node, boxes, target, depth)
+    return each + estimate(node.body, boxes, inside, times, cut, depth)
+
+
+def _in_registers(nodes: Sequence[Node]) -> list[Node]:
     """Nodes without reads of what they store themselves, which steps that are compiled as one hand on in registers."""
-    nodes, stored = list(body), {n.statement.buffer for n in inner_statements(body)}
+    stored = {n.statement.buffer for n in inner_statements(nodes)}
 
     def read(e: Expr) -> Expr:
         if isinstance(e, Load):  # where it depends on what is stored, it is looked up as ever
@@ -176,7 +187,7 @@ def _elementwise(node: Node, depth: Mapping[Buffer, int]) -> tuple[tuple[Expr, E
         *(next((o for o in node.axes if i == o.var), None) for i in indices),
     ]
     over = tuple((o.start, o.extent) for o in kept if o is not None)
-    return over if len(over) == len(node.axes) and node.statement.tile is None else None
+    return over if len(over) == len(node.axes) else None
 
 
 def _is_free(node: Node, places: tuple[tuple[Expr, Expr], ...] | None) -> bool:
@@ -185,11 +196,9 @@ def _is_free(node: Node, places: tuple[tuple[Expr, Expr], ...] | None) -> bool:
     if not isinstance(node, ArrayStatement) or node.statement.guards:
         return False
     store = node.statement.store
-    single = not (node.axes or store.indices)
-    if not single and places is None:
-        return False
-    renames = single and isinstance(store.value, Load) and not store.value.indices
-    return renames or not has_loads(store.value)
+    if node.axes or store.indices:
+        return places is not None and not has_loads(store.value)
+    return not has_loads(store.value) or (isinstance(store.value, Load) and not store.value.indices)
 
 
 def _instances(node: ArrayStatement, tile: Tile, boxes: Mapping[Loop, Box], target: Target) -> float:

@@ -129,6 +129,35 @@ def _planned(nests: Nests, program: Program) -> Nests:
     return replace(nests, program=program, plan=plan(program, nests.target))
 
 
+def _in_windows(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
+    """A function with loops over windows, where its plan costs far less so.
+
+    What masks over whole dimensions become, such as products of matrices, prices of plans do not know; the search,
+    which has code priced, has this move as a rule.
+    """
+    found = with_windows(func)
+    if found is func:
+        return func
+    before, after = (_plan_price(f, target, policy) for f in (func, found))
+    return found if cheaper("windows", _FAR * after, before) else func
+
+
+def _in_stages(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
+    """A function with its stages written out, unless its plan costs more so: a few numbers instead of a variable may
+    leave all loops as they are, each of them several times."""
+    found = with_stages(func, target)
+    if found is func:
+        return func
+    before, after = (_plan_price(f, target, policy) for f in (func, found))
+    return found if cheaper("plan with stages", after, _NEARLY * before + target.dispatch) else func
+
+
+def _plan_price(func: PrimFunc, target: Target, policy: Policy) -> float:
+    program, target = normalize(func, policy=policy), as_granted(target, policy)
+    made = plan(program, target)
+    return estimate(made.nodes, made.boxes, target, depth=program.depth)
+
+
 STATEMENT_PASSES = (
     StatementPass(
         PERIODS,
@@ -138,12 +167,12 @@ STATEMENT_PASSES = (
     StatementPass(
         WINDOWS,
         "when loops are those that count, and before a plan is made of their bounds",
-        lambda func, target, policy: _in_windows(func, target, policy),
+        _in_windows,
     ),
     StatementPass(
         STAGES,
         "last of these: it writes loops out",
-        lambda func, target, policy: _in_stages(func, target, policy),
+        _in_stages,
     ),
 )
 PASSES = (
@@ -308,35 +337,6 @@ def form_of(
         LowerError: the function cannot be lowered.
     """
     return as_it_will_run(func, target, Policy(floats, without=without)).loops()
-
-
-def _in_windows(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
-    """A function with loops over windows, where its plan costs far less so.
-
-    What masks over whole dimensions become, such as products of matrices, prices of plans do not know; the search,
-    which has code priced, has this move as a rule.
-    """
-    found = with_windows(func)
-    if found is func:
-        return func
-    before, after = (_plan_price(f, target, policy) for f in (func, found))
-    return found if cheaper("windows", _FAR * after, before) else func
-
-
-def _in_stages(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
-    """A function with its stages written out, unless its plan costs more so: a few numbers instead of a variable may
-    leave all loops as they are, each of them several times."""
-    found = with_stages(func, target)
-    if found == func:
-        return func
-    before, after = (_plan_price(f, target, policy) for f in (func, found))
-    return found if cheaper("plan with stages", after, _NEARLY * before + target.dispatch) else func
-
-
-def _plan_price(func: PrimFunc, target: Target, policy: Policy) -> float:
-    program, target = normalize(func, policy=policy), as_granted(target, policy)
-    made = plan(program, target)
-    return estimate(made.nodes, made.boxes, target, depth=program.depth)
 
 
 def normal_form(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Nests:

@@ -80,7 +80,7 @@ def _of_those_apart(loop: SequentialLoop, boxes: Mapping[Loop, Box], target: Tar
     than all of them written out by hand."""
     box, each = boxes.get(loop.loop), _compiled(loop.body, boxes, target)
     stored = free_vars(*(i for n in inner_statements(loop.body) for i in n.statement.store.indices))
-    if box is None or not (box.low.is_const and box.extent.is_const) or loop.loop.var in stored:
+    if box is None or not box.is_fixed or loop.loop.var in stored:
         return None  # parts of one array are stored in turn
     if box.extent.const * each <= _MOST_APART:
         return True
@@ -102,7 +102,7 @@ def in_one_go(
     """Whether the steps of a loop, which may be inside of another, are better compiled one after the other. `depth` is
     within how many loops each local is."""
     box = boxes.get(loop.loop)
-    if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
+    if box is None or not box.is_known:
         return False
     steps, body = box.extent.const, _statements(loop.body)
     if body is None or not 1 < steps <= target.written_out:

@@ -116,9 +116,7 @@ class Frame(Struct):
     order: Mapping[ast.AST, int] = field(default_factory=lambda: dict[ast.AST, int]())  # of loops and branches
     maybe: bool = False  # whether the function returns whether that is None, and a number
     results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
-    own: frozenset[str] = (
-        frozenset()
-    )  # results that are no names of the function: only what it returns is given to them
+    own: frozenset[str] = frozenset()  # results that are no names of the function: only returns set them
     enclosing: Callable[[str, ast.AST], Value] | None = None  # what names mean in the function around this one
 
     def hold(self, key: Key, value: Number) -> None:

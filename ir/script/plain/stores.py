@@ -30,7 +30,7 @@ from ir.script.plain.library.selected import alike, beside
 from ir.script.plain.program import Again, Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.tuples import check_no_list, collected, stands_for_list
-from ir.traverse import free_vars, has_loads, loads, reads
+from ir.traverse import all_same, free_vars, has_loads, loads, reads
 
 _SUMS = {"sum": "add", "mean": "add", "prod": "mul", "min": "min", "max": "max", "any": "or", "all": "and"}
 _STARTS = {"prod": 1, "all": True}  # of nothing; that of others is 0
@@ -213,8 +213,7 @@ class ArrayStores(Struct):
                 raise self.read.error("unsupported", message, node, "copy them first, as in places = A.copy()")
             return bool(own)
         return any(
-            not all(map(Expr.same, load.indices, place)) and not self.read.program.apart(load.indices, place, axes)
-            for load in own
+            not all_same(load.indices, place) and not self.read.program.apart(load.indices, place, axes) for load in own
         )
 
     def check_in_place(self, target: View, value: Array, node: ast.AST) -> None:

@@ -31,9 +31,7 @@ class Structured(Struct):
     body: list[ast.stmt]
     results: frozenset[str] = frozenset()  # names that hold what is returned, each set on every path
     first: frozenset[ast.expr] = frozenset()  # tests of whether a loop goes on, which hold in its first step
-    own: frozenset[str] = (
-        frozenset()
-    )  # those of the results that are no names of the function, assigned by returns only
+    own: frozenset[str] = frozenset()  # those of the results that are no names of the function: only returns set them
     maybe: bool = False  # whether what is returned is whether that is None, and a number
 
 

@@ -7,7 +7,7 @@ import copy
 
 from ir.naming import fresh
 from ir.script.plain.syntax.cells import all_names
-from ir.script.plain.syntax.counters import late_parts
+from ir.script.plain.syntax.counters import late_nodes
 from ir.script.plain.syntax.filled import Filled, Put
 
 
@@ -44,7 +44,7 @@ class _Branches:
 
     def _chosen(self, node: ast.stmt, part: ast.AST) -> list[ast.stmt]:
         """Branches that give names to what is chosen in a part of a statement, which looks at the names."""
-        late = {n for q in ast.walk(part) for inner in late_parts(q) for n in ast.walk(inner)}
+        late = late_nodes(part)
         found: list[ast.stmt] = []
         for one in [n for n in ast.walk(part) if isinstance(n, ast.IfExp) and n not in late]:
             name = fresh("chosen", self.taken)

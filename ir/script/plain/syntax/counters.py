@@ -395,7 +395,7 @@ class _Counters:
             return []
         names = {self._popped(n) for n in pops}
         inside = {owner for n in pops for owner in ast.walk(n)}
-        conditional = {n for part in ast.walk(node) for late in late_parts(part) for n in ast.walk(late)}
+        conditional = late_nodes(node)
         for other in ast.walk(node):
             if isinstance(other, ast.Name) and other.id in names and other not in inside:
                 raise self._refused(next(p for p in pops if self._popped(p) == other.id))
@@ -489,6 +489,11 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
     for part in parts:
         yield from _in_order(part)
     yield node
+
+
+def late_nodes(*nodes: ast.AST) -> set[ast.AST]:
+    """All that is in parts of some syntax which are evaluated under a condition, or several times."""
+    return {n for node in nodes for part in ast.walk(node) for late in late_parts(part) for n in ast.walk(late)}
 
 
 def late_parts(node: ast.AST) -> list[ast.AST]:

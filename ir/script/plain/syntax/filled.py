@@ -52,6 +52,11 @@ class Filled(ast.NodeTransformer):
         return node if part is None else at_place(copy.deepcopy(part), node)
 
 
+def filled_in(text: str, node: ast.AST, **parts: str | ast.expr) -> list[ast.stmt]:
+    """The statements of a text with names and expressions in its places, which stand where `node` does."""
+    return Filled(parts).statements(text, node)
+
+
 class Put(ast.NodeTransformer):
     """Puts one node in the place of another."""
 

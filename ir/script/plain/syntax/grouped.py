@@ -14,7 +14,7 @@ from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_in
 from ir.script.plain.syntax.defaults import default_of
-from ir.script.plain.syntax.filled import Filled
+from ir.script.plain.syntax.filled import Filled, filled_in
 from ir.script.plain.syntax.kinds import Kinds, Meaning
 from ir.script.scope import Source
 
@@ -150,7 +150,7 @@ class _Places(ast.NodeTransformer):
     def _method(self, node: ast.stmt, name: str, key: ast.expr, attr: str, args: list[ast.expr]) -> ast.stmt:
         """Something that is done to the list of a key which is there."""
         group = self.found[name]
-        (found,) = self._parsed("ROWS[NATURAL(DICT[KEY])].METHOD()", node, ROWS=group.rows, DICT=name, KEY=key)
+        (found,) = filled_in("ROWS[NATURAL(DICT[KEY])].METHOD()", node, ROWS=group.rows, DICT=name, KEY=key)
         assert isinstance(found, ast.Expr) and isinstance(found.value, ast.Call)
         assert isinstance(found.value.func, ast.Attribute)
         found.value.func.attr, found.value.args = attr, [self.visit(a) for a in args]
@@ -159,7 +159,7 @@ class _Places(ast.NodeTransformer):
     def _started(self, node: ast.stmt, name: str, value: ast.expr) -> list[ast.stmt]:
         """`name = ...`: no lists but the empty one, and those that are there added."""
         group = self.found[name]
-        begun = self._parsed(f"ROWS = [{group.empty}]\nDICT = {{}}", node, ROWS=group.rows, DICT=name)
+        begun = filled_in(f"ROWS = [{group.empty}]\nDICT = {{}}", node, ROWS=group.rows, DICT=name)
         match value:
             case ast.Dict(keys=keys, values=values):
                 pairs = [(k, v) for k, v in zip(keys, values, strict=True) if k is not None]
@@ -181,10 +181,10 @@ class _Places(ast.NodeTransformer):
         """A key gets a new list."""
         group = self.found[name]
         text = f"ROWS.append({group.empty})\nDICT[KEY] = len(ROWS) - 1"
-        found = self._parsed(text, node, ROWS=group.rows, DICT=name, KEY=key)
+        found = filled_in(text, node, ROWS=group.rows, DICT=name, KEY=key)
         for item in value.elts if isinstance(value, (ast.List, ast.Set)) else []:
             add = "append" if group.empty == "[]" else "add"
-            found += self._parsed(f"ROWS[-1].{add}(ITEM)", node, ROWS=group.rows, ITEM=self.visit(item))
+            found += filled_in(f"ROWS[-1].{add}(ITEM)", node, ROWS=group.rows, ITEM=self.visit(item))
         return found
 
     def _there(self, node: ast.stmt, name: str, key: ast.expr) -> tuple[list[ast.stmt], ast.expr]:
@@ -193,11 +193,11 @@ class _Places(ast.NodeTransformer):
         parts = key.elts if isinstance(key, ast.Tuple) else [key]
         if not all(isinstance(p, (ast.Name, ast.Constant)) for p in parts):
             own = fresh("key", self.taken)
-            found = self._parsed("KEY = VALUE", node, KEY=own, VALUE=key)
+            found = filled_in("KEY = VALUE", node, KEY=own, VALUE=key)
             key = ast.Name(own, ast.Load())
         group = self.found[name]
         text = f"if KEY not in DICT:\n    ROWS.append({group.empty})\n    DICT[KEY] = len(ROWS) - 1"
-        return [*found, *self._parsed(text, node, ROWS=group.rows, DICT=name, KEY=key)], key
+        return [*found, *filled_in(text, node, ROWS=group.rows, DICT=name, KEY=key)], key
 
     def _looped(self, node: ast.For, name: str) -> None:
         """`for k, x in name.items()`: over places."""
@@ -210,11 +210,8 @@ class _Places(ast.NodeTransformer):
                 node.target = at_place(ast.Name(place, ast.Store()), node.target)
             case _:
                 raise self._error(node.iter, name)
-        given = self._parsed("ITEM = ROWS[NATURAL(PLACE)]", node, ITEM=item, ROWS=self.found[name].rows, PLACE=place)
+        given = filled_in("ITEM = ROWS[NATURAL(PLACE)]", node, ITEM=item, ROWS=self.found[name].rows, PLACE=place)
         node.body = [*given, *node.body]
-
-    def _parsed(self, text: str, node: ast.AST, **parts: str | ast.expr) -> list[ast.stmt]:
-        return Filled(parts).statements(text, node)
 
     # Expressions -----------------------------------------------------------------------------------------------------
 

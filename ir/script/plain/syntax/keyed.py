@@ -14,9 +14,9 @@ from msgspec import Struct
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of
-from ir.script.plain.syntax.counters import Renamed, late_parts
+from ir.script.plain.syntax.counters import Renamed, late_nodes
 from ir.script.plain.syntax.defaults import default_of
-from ir.script.plain.syntax.filled import Filled, Put
+from ir.script.plain.syntax.filled import Filled, Put, filled_in
 from ir.script.plain.syntax.kinds import SET_OPERATORS, Kinds, Meaning
 from ir.script.scope import Source
 
@@ -248,9 +248,9 @@ class _Lists:
             other = fresh(f"{name}_new", self.taken)
             new = self._open(other, value)
             made = self._started(node, other, value)
-            return [*made, *self._parsed("\n".join(lines), node, **names, NEW_KEYS=new.keys, NEW_VALUES=new.values)]
+            return [*made, *filled_in("\n".join(lines), node, **names, NEW_KEYS=new.keys, NEW_VALUES=new.values)]
         nothing = ast.List([], ast.Load())
-        empty = self._parsed("\n".join(lines), node, **names, NEW_KEYS=nothing, NEW_VALUES=nothing)
+        empty = filled_in("\n".join(lines), node, **names, NEW_KEYS=nothing, NEW_VALUES=nothing)
         return [*empty, *self._filled(node, name, value)]
 
     def _filled(self, node: ast.stmt, name: str, value: ast.expr) -> list[ast.stmt]:
@@ -340,7 +340,7 @@ class _Lists:
                 added = self._added(node, name, key)
                 if not test:
                     return added
-                (cond,) = self._parsed(f"if KEY {test} OTHER:\n    pass", node, KEY=key, OTHER=other)
+                (cond,) = filled_in(f"if KEY {test} OTHER:\n    pass", node, KEY=key, OTHER=other)
                 assert isinstance(cond, ast.If)
                 cond.body = added
                 return [cond]
@@ -367,16 +367,16 @@ class _Lists:
                 before, key = self._kept(item, "key")
                 text = "KEYS.pop(KEYS.index(KEY))"
                 text = text if attr == "remove" else f"if KEY in KEYS:\n    {text}"
-                return [*before, *self._parsed(text, node, KEYS=keyed.keys, KEY=key)]
+                return [*before, *filled_in(text, node, KEYS=keyed.keys, KEY=key)]
             case "clear", [], _:
                 text = "KEYS.clear()\nVALUES.clear()" if keyed.values else "KEYS.clear()"
-                return self._parsed(text, node, KEYS=keyed.keys, VALUES=keyed.values)
+                return filled_in(text, node, KEYS=keyed.keys, VALUES=keyed.values)
             case "update", [over], _:
                 return self._filled(node, name, over)
             case "setdefault", [key, value], True:
                 before, key = self._kept(key, "key")
                 text = "if KEY not in KEYS:\n    KEYS.append(KEY)\n    VALUES.append(VALUE)"
-                return [*before, *self._parsed(text, node, KEYS=keyed.keys, VALUES=keyed.values, KEY=key,
+                return [*before, *filled_in(text, node, KEYS=keyed.keys, VALUES=keyed.values, KEY=key,
                                                VALUE=self.read(value))]  # fmt: skip
             case "pop", [key], True:
                 return self._taken(node, name, key, None)
@@ -387,7 +387,7 @@ class _Lists:
         absent = self.absent == (name, ast.unparse(item))
         before, key = self._kept(item, "key")
         text = "KEYS.append(KEY)" if absent else "if KEY not in KEYS:\n    KEYS.append(KEY)"
-        return [*before, *self._parsed(text, node, KEYS=self.found[name].keys, KEY=key)]
+        return [*before, *filled_in(text, node, KEYS=self.found[name].keys, KEY=key)]
 
     def _stored(self, node: ast.stmt, name: str, key: ast.expr, value: ast.expr) -> list[ast.stmt]:
         keyed, given = self.found[name], ast.unparse(key)
@@ -399,7 +399,7 @@ class _Lists:
             text = "KEYS.append(KEY)\nVALUES.append(VALUE)"
         elif not there:
             text = f"if KEY in KEYS:\n    {text}\nelse:\n    KEYS.append(KEY)\n    VALUES.append(VALUE)"
-        stored = self._parsed(text, node, KEYS=keyed.keys, VALUES=keyed.values, KEY=key, VALUE=value)
+        stored = filled_in(text, node, KEYS=keyed.keys, VALUES=keyed.values, KEY=key, VALUE=value)
         return [*before, *then, *stored]
 
     def _updated(self, node: ast.stmt, name: str, key: ast.expr, op: ast.operator, value: ast.expr) -> list[ast.stmt]:
@@ -408,8 +408,8 @@ class _Lists:
         names: dict[str, str | ast.expr] = {"KEYS": keyed.keys, "VALUES": keyed.values, "KEY": key}
         if keyed.default is not None:
             text = "if KEY not in KEYS:\n    KEYS.append(KEY)\n    VALUES.append(DEFAULT)"
-            before += self._parsed(text, node, **names, DEFAULT=keyed.default)
-        (stmt,) = self._parsed("VALUES[KEYS.index(KEY)] += VALUE", node, **names, VALUE=self.read(value))
+            before += filled_in(text, node, **names, DEFAULT=keyed.default)
+        (stmt,) = filled_in("VALUES[KEYS.index(KEY)] += VALUE", node, **names, VALUE=self.read(value))
         assert isinstance(stmt, ast.AugAssign)
         stmt.op = op
         return [*before, stmt]
@@ -419,7 +419,7 @@ class _Lists:
         keyed, at = self.found[name], fresh(f"{name}_at", self.taken)
         names: dict[str, str | ast.expr] = {"KEYS": keyed.keys, "VALUES": keyed.values, "AT": at}
         text = "AT = KEYS.index(KEY)\nKEYS.pop(AT)\nITEM = VALUES.pop(AT)"
-        found = self._parsed(text, node, **names, KEY=self.read(key), ITEM=fresh(f"{name}_item", self.taken))
+        found = filled_in(text, node, **names, KEY=self.read(key), ITEM=fresh(f"{name}_item", self.taken))
         if target is not None:
             last = found[-1]
             assert isinstance(last, ast.Assign)
@@ -433,10 +433,7 @@ class _Lists:
         if all(isinstance(p, (ast.Name, ast.Constant)) for p in parts):
             return [], value
         name = fresh(f"{role}_1", self.taken)
-        return self._parsed("NAME = VALUE", value, NAME=name, VALUE=value), ast.Name(name, ast.Load())
-
-    def _parsed(self, text: str, node: ast.AST, **parts: str | ast.expr) -> list[ast.stmt]:
-        return Filled(parts).statements(text, node)
+        return filled_in("NAME = VALUE", value, NAME=name, VALUE=value), ast.Name(name, ast.Load())
 
     def written(self, text: str, node: ast.AST, **parts: str | ast.expr) -> ast.expr:
         """An expression of a text with places to fill."""
@@ -446,7 +443,7 @@ class _Lists:
 
     def _hoisted(self, node: ast.stmt, parts: Sequence[ast.AST]) -> list[ast.stmt]:
         """Sets that have no name, as in `len(set(x))`, made before a statement; they stand in it by name."""
-        late = {n for p in parts for q in ast.walk(p) for part in late_parts(q) for n in ast.walk(part)}
+        late = late_nodes(*parts)
         inner = {n for p in parts for q in ast.walk(p) if isinstance(q, _LATER) for n in ast.walk(q)}
         late -= {n for n in late - inner if isinstance(n, ast.BinOp) and self._is_combined(n)}
         tests = {
@@ -504,7 +501,7 @@ class _Lists:
             ):
                 copied = fresh(f"{name}_copied", self.taken)
                 text = "COPIED = KEYS.copy()" if self._values(name) else "COPIED = sorted(KEYS)"
-                made = self._parsed(text, node.iter, COPIED=copied, KEYS=self.found[name].keys)
+                made = filled_in(text, node.iter, COPIED=copied, KEYS=self.found[name].keys)
                 over: ast.expr = ast.Name(copied, ast.Load())
                 if ast.unparse(node.iter.func) == "sorted":
                     over = ast.Call(node.iter.func, [over], node.iter.keywords)

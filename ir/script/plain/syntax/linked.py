@@ -14,7 +14,7 @@ from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of, times_assigned
 from ir.script.plain.syntax.counters import late_parts
-from ir.script.plain.syntax.filled import Filled, Put
+from ir.script.plain.syntax.filled import Filled, Put, filled_in
 from ir.script.scope import Source
 
 _LISTS = ("sorted", "list", "tuple")
@@ -264,7 +264,7 @@ class _Lists(ast.NodeTransformer):
         assert row is not None
         each = self._each(call.args[0], row[0])
         text = "LIST = []\nfor _ in ROW:\n    LIST.append(ITEM)"
-        begun, loop = self._parsed(text, call, LIST=name, ROW=call.args[0], ITEM=each.elt)
+        begun, loop = filled_in(text, call, LIST=name, ROW=call.args[0], ITEM=each.elt)
         assert isinstance(loop, ast.For)
         loop.target = at_place(each.generators[0].target, call)
         return [begun, *self._statement(loop)]
@@ -286,7 +286,7 @@ class _Lists(ast.NodeTransformer):
             if row is None or isinstance(row[1], (ast.Name, ast.Constant)) or not self.found[row[0]].searched:
                 continue
             place = fresh(f"{row[0]}_at", self.taken)
-            found += self._parsed("PLACE = AT", one, PLACE=place, AT=self.visit(row[1]))
+            found += filled_in("PLACE = AT", one, PLACE=place, AT=self.visit(row[1]))
             Put(row[1], at_place(ast.Name(place, ast.Load()), one)).visit(node)
         return found
 
@@ -301,20 +301,20 @@ class _Lists(ast.NodeTransformer):
         lines += ["SIZES = [0] * COUNT"] * linked.counted + ["OWNERS = []"] * linked.searched
         lines += [f"{item} = []" for item in linked.items]
         names = linked.places() | {"COUNT": fresh(f"{name}_count", self.taken), "VALUE": count}
-        return self._parsed("\n".join(lines), node, **names)
+        return filled_in("\n".join(lines), node, **names)
 
     def _written_out(self, node: ast.stmt, name: str, count: int) -> list[ast.stmt]:
         """So many lists that are empty, of which there may come to be more."""
         linked = self.found[name]
         lists = ["FIRST", "LAST", "NEXT", *["SIZES"] * linked.counted, *["OWNERS"] * linked.searched, *linked.items]
-        begun = self._parsed("\n".join(f"{one} = []" for one in lists), node, **linked.places())
+        begun = filled_in("\n".join(f"{one} = []" for one in lists), node, **linked.places())
         return [*begun, *(new for _ in range(count) for new in self._more(node, name))]
 
     def _more(self, node: ast.stmt, name: str) -> list[ast.stmt]:
         """One list more."""
         linked = self.found[name]
         text = "FIRST.append(-1)\nLAST.append(-1)" + "\nSIZES.append(0)" * linked.counted
-        return self._parsed(text, node, **linked.places())
+        return filled_in(text, node, **linked.places())
 
     def _appended(self, node: ast.stmt, name: str, at: ast.expr, item: ast.expr) -> list[ast.stmt]:
         linked = self.found[name]
@@ -335,24 +335,24 @@ class _Lists(ast.NodeTransformer):
         for k, part in enumerate(parts):
             if own & names_of(part):  # what is appended is what there is before
                 item_name = fresh(f"{name}_item", self.taken)
-                found += self._parsed("ITEM = VALUE", node, ITEM=item_name, VALUE=part)
+                found += filled_in("ITEM = VALUE", node, ITEM=item_name, VALUE=part)
                 parts[k] = at_place(ast.Name(item_name, ast.Load()), part)
-        found += self._parsed("\n".join(lines), node, **names)
+        found += filled_in("\n".join(lines), node, **names)
         for one, part in zip(linked.items, parts, strict=True):
-            found += self._parsed("LIST.append(ITEM)", node, LIST=one, ITEM=part)
+            found += filled_in("LIST.append(ITEM)", node, LIST=one, ITEM=part)
         return found
 
     def _added(self, node: ast.stmt, name: str, at: ast.expr, item: ast.expr) -> list[ast.stmt]:
         """`name[at].add(item)`: appended where it is not there."""
         place, parts = fresh(f"{name}_at", self.taken), item.elts if isinstance(item, ast.Tuple) else [item]
         names = [fresh(f"{name}_item", self.taken) for _ in parts]
-        found = self._parsed("AT = VALUE", node, AT=place, VALUE=self.visit(at))
+        found = filled_in("AT = VALUE", node, AT=place, VALUE=self.visit(at))
         for own, part in zip(names, parts, strict=True):
-            found += self._parsed("ITEM = VALUE", node, ITEM=own, VALUE=self.visit(part))
+            found += filled_in("ITEM = VALUE", node, ITEM=own, VALUE=self.visit(part))
         key: ast.expr = ast.Name(names[0], ast.Load())
         if isinstance(item, ast.Tuple):
             key = ast.Tuple([ast.Name(n, ast.Load()) for n in names], ast.Load())
-        (test,) = self._parsed("if KEY not in ROWS[AT]:\n    pass", node, KEY=key, ROWS=name, AT=place)
+        (test,) = filled_in("if KEY not in ROWS[AT]:\n    pass", node, KEY=key, ROWS=name, AT=place)
         assert isinstance(test, ast.If)
         test.test = self.visit(test.test)
         test.body = self._appended(node, name, ast.Name(place, ast.Load()), key)
@@ -379,16 +379,13 @@ class _Lists(ast.NodeTransformer):
             f"PLACE = FIRST[AT]\nfor _ in range(len(NEXT)):\n    if PLACE < 0:\n        break\n    ITEM = {value}\n"
             "    PLACE = NEXT[NATURAL(PLACE)]"
         )
-        before, loop = self._parsed(text, node, **names, AT=self.visit(at), ITEM=fresh("item", self.taken))
+        before, loop = filled_in(text, node, **names, AT=self.visit(at), ITEM=fresh("item", self.taken))
         assert isinstance(loop, ast.For)
         given = loop.body[1]
         assert isinstance(given, ast.Assign)
         given.targets = [node.target]
         loop.body += self.statements(node.body)
         return [before, loop]
-
-    def _parsed(self, text: str, node: ast.AST, **parts: str | ast.expr) -> list[ast.stmt]:
-        return Filled(parts).statements(text, node)
 
     def _hint(self, name: str) -> str:
         return _HINT.format(name=name)
