@@ -60,7 +60,10 @@ MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it 
 
 
 class Job(Struct, frozen=True):
-    """`buffer[indices] = value`, or `op=` when it updates, for all positions of `axes` where the guards hold."""
+    """`buffer[indices] = value`, or `op=` when it updates, for all positions of `axes` where the guards hold.
+
+    Nobody asks for the value where one of the conditions `asked` does not hold.
+    """
 
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -68,11 +71,13 @@ class Job(Struct, frozen=True):
     op: UpdateOp | None
     guards: tuple[Expr, ...]
     axes: tuple[Axis, ...]
+    asked: tuple[Expr, ...] = ()
 
     def exprs(self) -> Iterator[Expr]:
         yield from self.indices
         yield self.value
         yield from self.guards
+        yield from self.asked
 
     def substitute(self, var: Var, value: Expr) -> Job:
         """The job without the axis of `var`, which takes one value."""
@@ -84,6 +89,7 @@ class Job(Struct, frozen=True):
             self.op,
             tuple(substitute_expr(g, values) for g in self.guards),
             tuple(a for a in self.axes if a.var != var),
+            tuple(substitute_expr(g, values) for g in self.asked),
         )
 
     def with_axis(self, old: Axis, *new: Axis) -> Job:
@@ -286,7 +292,7 @@ def turn(job: Job, bounds: Bounds) -> Job:
     """
     around = bounds.with_axes(job.axes)
     for axis in job.axes:
-        if not axis.is_fixed or axis.var in free_vars(*job.guards):
+        if not axis.is_fixed or axis.var in free_vars(*job.guards, *job.asked):
             continue
         size = axis.extent.const
         uses = [e for i in job.indices for e in _outermost(i, axis.var)]

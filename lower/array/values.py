@@ -233,6 +233,19 @@ def _is_count(expr: Expr) -> bool:
     return isinstance(expr, Const) and float(expr.value) >= 1 and float(expr.value).is_integer()
 
 
+def is_steep(expr: Expr) -> bool:
+    """Whether an operation may have an infinite derivative, or one that is no number."""
+    match expr:
+        case Unary(op=op):
+            return op in _STEEP
+        case Binary(op="div" | "atan2" | "hypot", rhs=b):
+            return b.dtype.is_float and not isinstance(b, Const)
+        case Binary(op="pow", rhs=b):
+            return not _is_count(b)
+        case _:
+            return False
+
+
 class Translator:
     """Translates expressions of one statement. `load` and `variable` give the leaves; `order` is its axis order.
 

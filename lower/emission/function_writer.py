@@ -12,14 +12,14 @@ from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.errors import LowerError
 from ir.nodes import Binary, Buffer, Expr, Load, Var
-from ir.traverse import all_exprs, buffers_read, free_vars, has_loads, shape_vars
+from ir.traverse import all_exprs, buffers_read, free_vars, has_loads, shape_vars, walk_expr
 from lower.analysis.freedoms import HIGHEST
 from lower.analysis.linear_forms import linear, number, to_expr
 from lower.array.access import ZERO, Bounds
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import Finite, outside_unless
 from lower.array.integer_facts import Facts
-from lower.array.values import Translator, Value, dtype_code
+from lower.array.values import Translator, Value, dtype_code, is_steep
 from lower.array.views import Axis
 from lower.emission.cse_barrier import read_apart
 from lower.emission.descriptions import described, listed, loop_described, parameters_described
@@ -31,6 +31,7 @@ from lower.emission.scope import Names, Scope
 from lower.emission.source import Piece, names
 from lower.emission.statement import StatementWriter, make_job
 from lower.emission.store import updated
+from lower.nest.asked import asked
 from lower.nest.backgrounds import Backgrounds
 from lower.nest.expansion import Expansion
 from lower.nest.nodes import (
@@ -124,6 +125,7 @@ class FunctionWriter:
         self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
+        self.asked = asked(program, schedule) if derivatives else {}
         self.told = facts
         self.facts = None if program.checks else facts  # a check may not rest on what it checks
         copies = program.raw if any(b.name in program.spoiled for b in self.func.buffers) else ()
@@ -367,7 +369,9 @@ class FunctionWriter:
         if any(b.extent.is_const and b.extent.const <= 0 for b in boxes):
             self.report.append(f"{described(statement)}: never executed")
             return
-        job = make_job(resolved, node.axes, boxes, guards)
+        steep = any(map(is_steep, walk_expr(resolved.store.value)))
+        asked = tuple(map(self.expansion.expr, self.asked.get(node, ()))) if steep else ()
+        job = make_job(resolved, node.axes, boxes, guards, asked)
         scan = None if node.scan is None else mapped_scan(node.scan, self.expansion.expr)
         bounds = self._bounds(scope, node)
         node = ArrayStatement(resolved, node.axes, scan)

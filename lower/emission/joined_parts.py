@@ -195,7 +195,7 @@ def joined(
         make(name, run, _over([s.part for s in run]))
     if is_kept is not None:
         for k, whole in made.items():
-            _keep_shared(found, k, whole, is_kept)
+            _keep_shared(found, k, whole, gone, is_kept)
     return [stmt for k, last in enumerate(found) if k not in gone for stmt in (*named.get(k, ()), last)]
 
 
@@ -289,14 +289,22 @@ def _has_all_names(run: Sequence[_Stored], given: Set[str]) -> bool:
     return all(names_read(s.part.code) & given <= named for s in run if s.part.code is not None)
 
 
-def _keep_shared(found: list[JaxStmt], at: int, whole: Part, is_kept: Callable[[str, int, float], bool]) -> None:
-    """Keep in memory what the statements before make that several parts of an array read."""
+def _keep_shared(
+    found: list[JaxStmt], at: int, whole: Part, gone: Set[int], is_kept: Callable[[str, int, float], bool]
+) -> None:
+    """Keep in memory what the statements before make that several parts of an array read, and nobody else.
+
+    What others read too the compiler does not work out again for each of them, as far as that is dear.
+    """
     read = Counter(name for p in whole.parts if p.code is not None for name in names_read(p.code))
     elements = float(prod(s.size for d, s in enumerate(whole.spans) if d != whole.axis))
     for name, times in sorted(read.items()):
         makers = [k for k, stmt in enumerate(found[:at]) if name in names_bound(stmt)]
         stmt = found[makers[-1]] if makers else None
-        if times > 1 and isinstance(stmt, Assign) and stmt.target == Name(name) and is_kept(name, times, elements):
+        if times < 2 or not isinstance(stmt, Assign) or stmt.target != Name(name):
+            continue
+        alone = not any(name in names_read(s) for k, s in enumerate(found) if k > makers[-1] and k not in {at, *gone})
+        if alone and is_kept(name, times, elements):
             found[makers[-1]] = assign(name, call("kept", stmt.value))
 
 

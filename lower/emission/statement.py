@@ -580,9 +580,15 @@ def _all_of(g: Group) -> bool:
     return g.dims == 1 and len(g.axes) == 1 and axis.low.equals(0) and axis.extent.equals(g.size)
 
 
-def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box], guards: Iterable[Expr]) -> Job:
+def make_job(
+    statement: Statement,
+    loops: tuple[Loop, ...],
+    boxes: Iterable[Box],
+    guards: Iterable[Expr],
+    asked: tuple[Expr, ...] = (),
+) -> Job:
     """The statement as a job over array axes."""
     axes = tuple(Axis(loop.var, box.low, box.extent) for loop, box in zip(loops, boxes, strict=True))
     store = statement.store
     op, value = (None, store.value) if statement.update is None else statement.update
-    return Job(store.buffer, store.indices, value, op, (*guards, *statement.guards), axes)
+    return Job(store.buffer, store.indices, value, op, (*guards, *statement.guards), axes, asked)

@@ -590,24 +590,31 @@ class StoreWriter(ValueWriter):
     def _rows(
         self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
     ) -> tuple[list[JaxExpr], tuple[Axis, ...]] | None:
-        """Index list of a store of whole rows, whose places alone are data, and its axes; None if it is no such.
+        """Index list of a store of rows, or of neighbours in them, whose places alone are data, and its axes; else None.
 
         One index for each row takes a fraction of what one for each element does.
         """
         whole: list[Axis] = []
+        marks: list[JaxExpr] = []
         while len(whole) < len(shape) - 1:
             d = len(shape) - 1 - len(whole)
             view = find_view([shape[d]], [indices[d]], self.job.axes, self.bounds)
-            if view is None or len(view) != 1 or len(view[0].axes) != 1 or not _row_or_all(view[0]):
+            if view is None or len(view) != 1 or len(view[0].axes) != 1 or not self._lies_in_row(view[0]):
                 break
             whole.insert(0, view[0].axes[0])
+            marks.insert(0, self.accessor.mark(view[0], view[0].start, view[0].size))
         if not whole:
             return None
         first = len(shape) - len(whole)
         index, axes = self.accessor.scatter_index(shape[:first], indices[:first], mask)
         over = (*axes, *whole)
         apart = len({a.var for a in over}) == len(over) and {a.var for a in over} == {a.var for a in self.job.axes}
-        return (index, over) if apart else None
+        return ([*index, *without_trailing(marks)], over) if apart else None
+
+    def _lies_in_row(self, g: Group) -> bool:
+        """Whether an axis takes neighbours of a dimension, forward and none outside of it."""
+        inside = overhang(g, self.bounds.at_least, self.bounds.at_most) == (0, 0)
+        return g.dims == 1 and g.step == 1 and inside and self.accessor.is_static(g.start) and not any(g.flipped)
 
 
 def _row_or_all(g: Group) -> bool:

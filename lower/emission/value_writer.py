@@ -14,7 +14,7 @@ from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
 from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Select, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import all_same, conjuncts_of, factors, free_vars, has_loads, loads, map_expr
+from ir.traverse import all_same, buffers_read, conjuncts_of, factors, free_vars, has_loads, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy
 from lower.analysis.linear_forms import number, to_expr
@@ -206,9 +206,14 @@ class ValueWriter:
 
     def _arrived(self, buffer: Buffer) -> bool:
         """Whether a buffer came into this function or step as it is: it is in memory, and padding it takes a pass."""
-        s = self.scope
-        waits = bool(s.pending(buffer)) or buffer in s.fills or buffer in s.absent
-        return not waits and not s.assigned_since(0, self.names.of(buffer))
+        waits = self.scope.pending(buffer) or buffer in self.scope.fills or buffer in self.scope.absent
+        return not waits and not self.scope.assigned_since(0, self.names.of(buffer))
+
+    def _is_invariant(self, expr: Expr) -> bool:
+        """Whether an expression is the same in all steps of the loop around."""
+        names, carried = self.scope.loop_vars, self.scope.carried
+        known = names and not free_vars(expr) & names
+        return bool(known) and all(self._arrived(b) and b not in carried for b in buffers_read(expr))
 
     def _bordered(self, name: str, code: JaxExpr, reads: int, extents: Sequence[float]) -> JaxExpr:
         """A name for a padded buffer, which statements share until one stores to the buffer.
@@ -523,8 +528,8 @@ class ValueWriter:
 
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
         mask = self._mask(guards)
-        case = conjunction([*self.covering, *guards]) if self.covering or guards else TRUE
-        with self.translator.under(lambda: self._mask([*self.covering, *guards]), case=case):
+        counts = [*self.job.asked, *self.covering, *guards]
+        with self.translator.under(lambda: self._mask(counts), case=conjunction(counts) if counts else TRUE):
             return self._under_mask(op, expr, guards, mask, reduced)
 
     def _under_mask(
@@ -541,6 +546,7 @@ class ValueWriter:
             self._number_where,
             self.outside,
             self.policy,
+            self._is_invariant,
         )
         if op is None:
             inlined = (self._known(load) for load in loads(expr)) if sums_as_terms("add", expr.dtype) else ()

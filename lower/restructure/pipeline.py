@@ -47,6 +47,8 @@ from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, inline_values
 from lower.storage.invariant_code_motion import CODE_MOTION, hoist_invariants
 from lower.storage.linearization import LINEARIZATION, blocks_in_a_row
+from lower.storage.packed_updates import PACKING, packed
+from lower.storage.predicate_elimination import PREDICATE_ELIMINATION, everywhere
 from lower.storage.scalar_promotion import DELICM, work_in_place
 from lower.storage.scalar_recurrences import PAST_VALUES, read_past_values
 from lower.storage.shared_functions import SHARED_FUNCTIONS, with_shared_functions
@@ -240,6 +242,16 @@ PASSES = (
         PLANNING,
         "where all is known of statements; each alternative is taken where its price is lower",
         lambda nests: _planned(nests, places_in_turn(nests.program, nests.target)),
+    ),
+    Pass(
+        PREDICATE_ELIMINATION,
+        "when it is known what is taken at once: elements that nobody asks for cost nothing there",
+        _on_plan(lambda program, plan, _target: everywhere(program, plan)),
+    ),
+    Pass(
+        PACKING,
+        "when it is known what is taken at once",
+        _on_plan(lambda program, plan, _target: packed(program, plan)),
     ),
     Pass(
         LOOP_REVERSAL,

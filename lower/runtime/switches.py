@@ -74,6 +74,8 @@ from lower.storage.dimension_order import DIMENSION_ORDER
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION
 from lower.storage.invariant_code_motion import CODE_MOTION
 from lower.storage.linearization import LINEARIZATION
+from lower.storage.packed_updates import PACKING
+from lower.storage.predicate_elimination import PREDICATE_ELIMINATION
 from lower.storage.scalar_promotion import DELICM
 from lower.storage.scalar_recurrences import PAST_VALUES
 from lower.storage.shared_functions import SHARED_FUNCTIONS
@@ -89,7 +91,7 @@ STRUCTURE = (
     COALESCING, COLLAPSING, FULL_UNROLLING, PARTIAL_UNROLLING, UPDATES_BY_KEY, KEYS_AS_PRODUCTS, LOOP_FUNCTIONS,
     STAGES, VERSIONING, MERGED, FORWARD_SUBSTITUTION, CODE_MOTION, DELICM, PAST_VALUES, CONTRACTION,
     UNIFORM_LOCALS, COLUMNS, SHARED_FUNCTIONS, COPY_IN_OUT, TRANSPOSED_COPY, DIMENSION_ORDER, LOOP_REVERSAL,
-    DELINEARIZATION, LINEARIZATION,
+    DELINEARIZATION, LINEARIZATION, PREDICATE_ELIMINATION, PACKING,
 )  # fmt: skip
 INSTRUCTIONS = (
     EINSUM, CONVOLUTION, BANDED, WINDOWED, SCANS, PREFIXES, RUNNING_EXTREMES, EXTREMES_OF_SUMS, FILTERS, SEGMENTS,

@@ -1,8 +1,11 @@
-"""Which masks stores of a wavefront need, once its table is a copy with room around it.
+"""Which masks stores need to buffers of which parts are never read.
 
-Elements of a copy that stand for none of the table may hold anything, so a step that also stores to those needs no
-mask. Where it also covers a border, it chooses the border's element, of which an array is kept outside of the loop: no
-step reads the row that it overwrites.
+What a local holds where nothing is stored to it nobody reads: a condition under which all is stored to one copy of it
+may go, as `if c: t = A[i, j]` is read where c holds.
+
+Elements of a copy of a table, with room around it, that stand for none of the table may hold anything as well, so a
+step of a wavefront that also stores to those needs no mask. Where it also covers a border, it chooses the border's
+element, of which an array is kept outside of the loop: no step reads the row that it overwrites.
 """
 
 from __future__ import annotations
@@ -13,16 +16,141 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ir.analysis.dependence import Statement
+from ir.analysis.coverage import reads_before_writing
+from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Unary, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import reads, walk_expr
-from lower.analysis.linear_forms import linear, to_expr
-from lower.nest.nodes import Fresh
+from ir.traverse import buffers_read, free_vars, has_loads, loads, reads, walk_expr
+from lower.analysis.freedoms import Form
+from lower.analysis.linear_forms import Linear, linear, number, to_expr, unbounded
+from lower.nest.nodes import (
+    ArrayStatement,
+    Box,
+    Fresh,
+    Node,
+    Plan,
+    SequentialLoop,
+    Versions,
+    extreme,
+    inner_statements,
+    own_bounds,
+)
+from lower.nest.normalize import Program
 from lower.storage.live_in import Borders, whole
+
+PREDICATE_ELIMINATION = Form(
+    "structure.predicate_elimination",
+    "if c: t = a; if c: X = f(t)  =  t = a; if c: X = f(t)   where t is a local that is not read elsewhere",
+    "what a local holds where nothing is stored to it nobody reads",
+)
 
 Set = presburger.isl.Set
 _TAME = {"add", "sub", "min", "max", "neg", "abs", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"}
+
+
+def everywhere(program: Program, plan: Plan) -> Plan:
+    """The plan with locals that are stored to also where the program does not, if what is stored can be had there."""
+    leaves, boxes = [*inner_statements(plan.nodes)], dict(plan.boxes)
+    changed: dict[ArrayStatement, ArrayStatement] = {}
+    spoiled = set[Buffer]()
+    for local, depth in program.depth.items():
+        writers = [n for n in leaves if n.statement.buffer == local]
+        needless = _needless(writers, depth, program, boxes)
+        if needless and not reads_before_writing(program.statements, local, depth, program.unwritten):
+            for n in writers:
+                changed[n] = _without(n, needless, boxes)
+            spoiled |= {local} if local.dtype.is_float else set()
+
+    _close(spoiled, [n.statement for n in leaves])
+    program.spoiled |= {b.name for b in spoiled}
+
+    def one(node: Node) -> Node:
+        match node:
+            case SequentialLoop():
+                return replace(node, body=tuple(map(one, node.body)))
+            case Versions():
+                return replace(node, fast=tuple(map(one, node.fast)), exact=tuple(map(one, node.exact)))
+            case ArrayStatement():
+                return changed.get(node, node)
+
+    return replace(plan, nodes=tuple(map(one, plan.nodes)), boxes=boxes) if changed else plan
+
+
+def _close(spoiled: set[Buffer], statements: Sequence[Statement]) -> None:
+    """Add what holds values of spoiled buffers where nobody asks for them either, until there is no more."""
+    before = -1
+    while len(spoiled) != before:
+        before = len(spoiled)
+        spoiled |= {s.buffer for s in statements if s.speculated and spoiled & buffers_read(s.store.value)}
+
+
+def _needless(
+    writers: Sequence[ArrayStatement], depth: int, program: Program, boxes: Mapping[Loop, Box]
+) -> list[Expr | Loop]:
+    """The conditions of all that is stored to a local that hold for all of one copy of it or for none, and the axes
+    that end where such a condition says.
+
+    Those of one axis alone stay, which make it shorter.
+    """
+    if not writers or any(n.scan is not None or n.statement.tile is not None for n in writers):
+        return []
+    own = writers[0].statement.loops[:depth]
+    if any(n.statement.loops[:depth] != own for n in writers):
+        return []
+    variables = {loop.var for loop in own}.intersection(*({a.var for a in n.axes} for n in writers))
+
+    def is_needless(cond: Expr) -> bool:
+        names = free_vars(cond)
+        wide = len(names) > 1 or has_loads(cond)
+        exact = isinstance(cond, Binary) and cond.op == "eq" and cond.lhs.dtype.is_integer and not has_loads(cond)
+        steady = all(load.buffer in program.unwritten for load in loads(cond))
+        return wide and not exact and steady and names <= variables
+
+    found: list[Expr | Loop] = [
+        g
+        for g in writers[0].statement.guards
+        if is_needless(g) and all(any(g.same(h) for h in n.statement.guards) for n in writers)
+    ]
+    for loop in own:
+        box = boxes.get(loop)
+        if box is not None and not box.exact and loop.var in variables:
+            bounds = [b for b in own_bounds(loop) if free_vars(b) != {loop.var}]
+            found += [loop] if bounds and all(map(is_needless, bounds)) else []
+    return found if all(_is_inside(n, found, boxes) for n in writers) else []
+
+
+def _is_inside(node: ArrayStatement, needless: Sequence[Expr | Loop], boxes: Mapping[Loop, Box]) -> bool:
+    """Whether what a statement reads is there also where conditions do not hold."""
+    around = {a.var: boxes[a] for a in node.axes if a in boxes}
+    conditions = [e for c in needless for e in (own_bounds(c) if isinstance(c, Loop) else (c,))]
+    ruled = free_vars(*conditions)
+    for load in node.statement.operands():
+        for index, size in zip(load.indices, load.buffer.shape, strict=True):
+            if free_vars(index) & ruled:
+                ends = [extreme(linear(index), around, frozenset(), unbounded, upper=upper) for upper in (False, True)]
+                if None in ends or not _is_less(ends[1], linear(size)) or not _is_less(number(-1), ends[0]):
+                    return False
+    return True
+
+
+def _is_less(a: Linear | None, b: Linear | None) -> bool:
+    return a is not None and b is not None and (a - b).is_const and (a - b).const < 0
+
+
+def _without(node: ArrayStatement, needless: Sequence[Expr | Loop], boxes: dict[Loop, Box]) -> ArrayStatement:
+    """A statement that runs through all of the boxes of some axes, also where conditions do not hold."""
+    wide: dict[Loop, Loop] = {}
+    for loop in needless:
+        if isinstance(loop, Loop):
+            box = boxes[loop]
+            wide[loop] = Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
+            boxes[wide[loop]] = replace(box, exact=True)
+    guards = tuple(
+        g for g in node.statement.guards if not any(g is c or (isinstance(c, Expr) and g.same(c)) for c in needless)
+    )
+    loops = tuple(wide.get(loop, loop) for loop in node.statement.loops)
+    statement = replace(node.statement, guards=guards, loops=loops, speculated=True)
+    return replace(node, statement=statement, axes=tuple(wide.get(a, a) for a in node.axes))
 
 
 class Bare(Struct, frozen=True):

@@ -7,10 +7,14 @@ transposes. A set of axes is an integer with a bit for each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ir.nodes import Binary, Expr, Unary
+from ir.dtypes import DType
+from ir.nodes import Binary, Const, Expr, Select, Unary, const
+from ir.traverse import factors
 
 
 class Term(Struct, frozen=True):
@@ -64,6 +68,50 @@ def term_of(expr: Expr, leaves: list[Expr]) -> Term:
             return Term("Neg", (term_of(operand, leaves),))
         case _:
             return leaf(expr, leaves)
+
+
+def factored(expr: Expr) -> Expr:
+    """An expression with what both sides of its choices are multiples of outside of them.
+
+    `choose(c, p * a, p * b / d)` is `p * choose(c, a, b / d)`: a sum of such terms is a product of arrays.
+    """
+    match expr:
+        case Binary(op=op, lhs=lhs, rhs=rhs) if op in _OPERATORS:
+            return replace(expr, lhs=factored(lhs), rhs=factored(rhs))
+        case Unary(op="neg", operand=operand):
+            return replace(expr, operand=factored(operand))
+        case Select(cond=cond, then=then, other=other):
+            (up, down), (others, below) = _fraction(then), _fraction(other)
+            common: list[Expr] = []
+            for f in [f for f in up if not isinstance(f, Const)]:
+                k = next((k for k, g in enumerate(others) if f.same(g)), None)
+                if k is not None:
+                    common.append(f)
+                    up.remove(f)
+                    del others[k]
+            if not common:
+                return expr
+            choice = Select(cond, _quotient(up, down, expr.dtype), _quotient(others, below, expr.dtype))
+            return Binary("mul", reduce(_product, common), choice)
+        case _:
+            return expr
+
+
+def _fraction(expr: Expr) -> tuple[list[Expr], list[Expr]]:
+    """The factors of an expression, and those of what it is divided by."""
+    if isinstance(expr, Binary) and expr.op in ("mul", "div") and expr.dtype.is_float:
+        (up, down), (others, below) = _fraction(expr.lhs), _fraction(expr.rhs)
+        return ([*up, *others], [*down, *below]) if expr.op == "mul" else ([*up, *below], [*down, *others])
+    return factors(expr), []
+
+
+def _quotient(up: Sequence[Expr], down: Sequence[Expr], dtype: DType) -> Expr:
+    whole = reduce(_product, up) if up else const(1, dtype)
+    return Binary("div", whole, reduce(_product, down)) if down else whole
+
+
+def _product(a: Expr, b: Expr) -> Expr:
+    return Binary("mul", a, b)
 
 
 def leaf(expr: Expr, leaves: list[Expr]) -> Term:

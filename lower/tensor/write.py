@@ -36,8 +36,8 @@ from lower.program.nodes import Call, JaxExpr, Name
 from lower.tensor.exact import EXACT, largest
 from lower.tensor.known import Known, named, rebuilt, renamed
 from lower.tensor.prefixes import PREFIXES, prefixes
-from lower.tensor.search import Facts, cheapest
-from lower.tensor.terms import Term, leaf, term_of
+from lower.tensor.search import EINSUM, Facts, cheapest
+from lower.tensor.terms import Term, factored, leaf, term_of
 from lower.tensor.triangular_blocks import in_blocks, needed, written
 from lower.tensor.twins import renamings
 
@@ -61,7 +61,9 @@ class SumWriter:
         number_where: Callable[[Sequence[Expr], Expr], bool],
         outside: Sequence[Expr] | None = None,
         policy: Policy | None = None,
+        invariant: Callable[[Expr], bool] = lambda expr: False,
     ) -> None:
+        self.invariant = invariant  # whether no step of the loop around changes an expression: compilers hoist it
         self.translator = translator
         self.order = translator.order
         self.finite = finite
@@ -81,6 +83,7 @@ class SumWriter:
         """The sum of an expression over axes, where masks (conditions and their code) hold, added to a `base`."""
         self._begin(expr)
         leaves: list[Expr] = []
+        expr = factored(expr) if self.policy.may(EINSUM, expr.dtype) else expr
         term = self._taken_apart(expr, leaves)
         conditions: list[Term] = []
         for cond, mask in masks:
@@ -235,7 +238,7 @@ class SumWriter:
             tuple(tuple(self._layout(n)[1]) for n in range(len(self.values))),
             self.rows,
             tuple(map(self._read, range(len(self.values)))),
-            frozenset(n for n, e in enumerate(self.leaves) if not isinstance(_uncast(e), Load)),
+            frozenset(n for n, e in enumerate(self.leaves) if not (isinstance(_uncast(e), Load) or self.invariant(e))),
             tuple(dict.fromkeys(self.hidden)),
             tuple(self.equal.items()),
             frozenset(self.only),

@@ -145,6 +145,21 @@ for t in range(20):
         f"A: T.Buffer((7, 5), {F}), C: T.Buffer((5,), {F})",
         "for j in range(5):\n    for i in range(1, 7):\n        A[i, j] = A[i, j] / (2.0 + A[i - 1, j] * A[i - 1, j])",
     ),
+    "predicate_elimination": (
+        f"A: T.Buffer((9, 9), {F}), B: T.Buffer((1,), {F})",
+        """for i in range(9):
+    for j in range(i):
+        d = A[i, j] - A[j, i]
+        B[0] = B[0] + T.sqrt(d * d)""",
+    ),
+    "packing": (
+        f'e: T.Buffer((9,), "int32"), X: T.Buffer((9, 2), {F}), Y: T.Buffer((5, 2), {F})',
+        """for k in range(9):
+    T.assume(e[k] >= 0 and e[k] < 5)
+for k in range(9):
+    Y[e[k], 0] = Y[e[k], 0] + X[k, 0]
+    Y[e[k], 1] = Y[e[k], 1] + X[k, 1] * X[k, 0]""",
+    ),
     "loop_reversal": (
         'X: T.Buffer((9,), "int32"), n: T.Buffer((3,), "int32"), Y: T.Buffer((9,), "int32")',
         """for t in range(3):

@@ -199,6 +199,23 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     "structure.copy_in_out": ("lu", CPU),
     "structure.transposed_copy": ("deriche", CPU),
     "structure.dimension_order": ("adi", CPU),
+    "structure.predicate_elimination": (
+        (
+            'A: T.Buffer((9, 9), "float32"), B: T.Buffer((1,), "float32")',
+            "for i in range(9):\n    for j in range(i):\n        d = A[i, j] - A[j, i]\n        B[0] = B[0] + d * d",
+        ),
+        CPU,
+    ),
+    "structure.packing": (
+        (
+            'e: T.Buffer((9,), "int32"), X: T.Buffer((9, 2), "float32"), Y: T.Buffer((5, 2), "float32")',
+            (
+                "for k in range(9):\n    Y[e[k], 0] = Y[e[k], 0] + X[k, 0]\n"
+                "    Y[e[k], 1] = Y[e[k], 1] + X[k, 1] * X[k, 0]"
+            ),
+        ),
+        CPU,
+    ),
     "structure.loop_reversal": (
         (
             'A: T.Buffer((9,), "float32"), B: T.Buffer((9,), "float32")',

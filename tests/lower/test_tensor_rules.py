@@ -197,3 +197,22 @@ def f(A: T.Buffer((64, 4, 16), "float32"), S: T.Buffer((64,), "float32"), B: T.B
     inputs["A"][:, 3, 12:] = np.nan
     for form in (func, optimize(func).best):
         assert_agrees(func, compile(form), inputs, 1e-5)
+
+
+def test_what_both_sides_of_a_choice_are_multiples_of_is_a_factor_of_the_sum() -> None:
+    """The rest of it no step changes, so it is as good as an array."""
+    params = 'A: T.Buffer((60, 60), "float32"), d: T.Buffer((60,), "float32"), p: T.Buffer((60,), "float32")'
+    body = """for t in range(9):
+    q = T.alloc_buffer((60,), "float32")
+    for i in range(60):
+        q[i] = 0.1
+        for j in range(60):
+            q[i] += T.if_then_else(d[j] > 0.0, A[i, j] * p[j] * 0.5 / d[j], p[j] * 0.01)
+    for i in range(60):
+        p[i] = q[i]"""
+    func = read(params, body)
+    kernel = compile(func)
+    assert '"ij,j->i"' in kernel.source and "jnp.sum" not in kernel.source, kernel.source
+    given = random_inputs(func, np.random.default_rng(0))
+    given["d"][::3] = 0.0
+    assert_agrees(func, kernel, given, 1e-4)

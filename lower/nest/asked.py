@@ -1,0 +1,80 @@
+"""Where a program asks for what statements store to locals: under conditions of all who read it.
+
+Array code works out elements that nobody asks for as well. Their values do not matter, but derivatives reach them as
+zero times that of what is worked out, which is no number where that is infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from ir.nodes import Buffer, Expr
+from ir.traverse import buffers_read, free_vars, loads
+from lower.nest.nodes import ArrayStatement, Node, Plan, SequentialLoop, Versions, inner_statements, own_bounds
+from lower.nest.normalize import Program, read_by_bounds
+
+Asked = dict[ArrayStatement, tuple[Expr, ...]]
+
+
+def asked(program: Program, plan: Plan) -> Asked:
+    """Conditions of the readers of locals, which do not hold where nobody reads what a statement stores to one.
+
+    They say something of the iterations in which the local is one, and read what nothing stores to.
+    """
+    leaves = [*inner_statements(plan.nodes)]
+    seen_by_loops = read_by_bounds(n.statement for n in leaves) | _tested(plan.nodes)
+    found: Asked = {}
+    for n in reversed(leaves):
+        local = n.statement.buffer
+        if local in program.depth and local not in seen_by_loops:
+            readers = [r for r in leaves if r is not n and any(o.buffer == local for o in r.statement.reads())]
+            conditions = _common(n, readers, found, program, plan) if readers else ()
+            if conditions:
+                found[n] = conditions
+    return found
+
+
+def _common(
+    n: ArrayStatement, readers: Collection[ArrayStatement], known: Asked, program: Program, plan: Plan
+) -> tuple[Expr, ...]:
+    depth = program.depth[n.statement.buffer]
+    own = [loop.var for loop in n.statement.loops[:depth]]
+    if any(r.scan is not None or [o.var for o in r.statement.loops[:depth]] != own for r in readers):
+        return ()
+    inner = {o.var for r in (n, *readers) for o in r.statement.loops[depth:]}
+    sets = [_conditions(r, known, plan) for r in readers]
+    mine = _conditions(n, {}, plan)
+    return tuple(
+        g
+        for g in dict.fromkeys(sets[0])
+        if all(any(g.same(h) for h in others) for others in sets[1:])
+        and not any(g.same(h) for h in mine)
+        and free_vars(g) <= set(own) - inner
+        and all(load.buffer in program.unwritten for load in loads(g))
+    )
+
+
+def _conditions(n: ArrayStatement, known: Asked, plan: Plan) -> list[Expr]:
+    """What holds where a statement is asked for what it does."""
+    bounds = [
+        b
+        for loop in n.statement.loops
+        if loop in plan.boxes and not plan.boxes[loop].exact
+        for b in own_bounds(loop)
+        if free_vars(b) != {loop.var}
+    ]
+    return [*n.statement.guards, *bounds, *known.get(n, ())]
+
+
+def _tested(nodes: Iterable[Node]) -> set[Buffer]:
+    """The buffers that decide which version of something runs."""
+    found = set[Buffer]()
+    for node in nodes:
+        match node:
+            case Versions():
+                found |= buffers_read(node.test) | _tested((*node.fast, *node.exact))
+            case SequentialLoop():
+                found |= _tested(node.body)
+            case ArrayStatement():
+                pass
+    return found
