@@ -223,6 +223,11 @@ class Scope(Struct):
     def assign(self, name: str, code: JaxExpr) -> None:
         self.stmts.append(assign(name, code))
 
+    def arrived(self, buffer: Buffer, name: str) -> bool:
+        """Whether a buffer of a name came into this function or step as it is."""
+        waits = self.pending(buffer) or buffer in self.fills or buffer in self.absent
+        return not waits and not self.assigned_since(0, name)
+
     def assigned_since(self, at: int, name: str) -> bool:
         """Whether a statement from `at` on may give a name another value."""
         return any(name in names_bound(stmt) for stmt in self.stmts[at:])

@@ -590,7 +590,7 @@ class StoreWriter(ValueWriter):
     def _rows(
         self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
     ) -> tuple[list[JaxExpr], tuple[Axis, ...]] | None:
-        """Index list of a store of rows, or of neighbours in them, whose places alone are data, and its axes; else None.
+        """Index list of a store of rows, or of neighbours in them, at places that are data, and its axes; else None.
 
         One index for each row takes a fraction of what one for each element does.
         """

@@ -206,14 +206,13 @@ class ValueWriter:
 
     def _arrived(self, buffer: Buffer) -> bool:
         """Whether a buffer came into this function or step as it is: it is in memory, and padding it takes a pass."""
-        waits = self.scope.pending(buffer) or buffer in self.scope.fills or buffer in self.scope.absent
-        return not waits and not self.scope.assigned_since(0, self.names.of(buffer))
+        return self.scope.arrived(buffer, self.names.of(buffer))
 
     def _is_invariant(self, expr: Expr) -> bool:
         """Whether an expression is the same in all steps of the loop around."""
-        names, carried = self.scope.loop_vars, self.scope.carried
-        known = names and not free_vars(expr) & names
-        return bool(known) and all(self._arrived(b) and b not in carried for b in buffers_read(expr))
+        names = self.scope.loop_vars
+        steady = names and not free_vars(expr) & names
+        return bool(steady) and all(self._arrived(b) and b not in self.scope.carried for b in buffers_read(expr))
 
     def _bordered(self, name: str, code: JaxExpr, reads: int, extents: Sequence[float]) -> JaxExpr:
         """A name for a padded buffer, which statements share until one stores to the buffer.

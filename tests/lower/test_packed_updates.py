@@ -1,4 +1,4 @@
-"""Updates of neighbouring elements at places that data say: as rows where nothing between them looks at what they change."""
+"""Updates of neighbouring elements at places that data say: as rows where nothing looks at them in between."""
 
 from __future__ import annotations
 

@@ -179,8 +179,10 @@ def test_quotients_that_a_sum_does_not_look_at_have_no_derivative(condition: str
     "body",
     [
         "if A[i, 0] > 0.0:\n        t = T.sqrt(A[i, 0])\n        B[i] = t * 2.0 + t * T.exp(t)",
-        "for j in range(i):\n        d = A[i, 0] - A[j, 0]\n        t = T.sqrt(d * d)\n"
-        "        B[0] = B[0] + 1.0 / t + t * T.log(t)",
+        (
+            "for j in range(i):\n        d = A[i, 0] - A[j, 0]\n        t = T.sqrt(d * d)\n"
+            "        B[0] = B[0] + 1.0 / t + t * T.log(t)"
+        ),
     ],
     ids=["a branch", "a triangle"],
 )
@@ -188,7 +190,10 @@ def test_locals_have_no_derivative_where_nobody_asks_for_them(body: str) -> None
     """Array code works them out everywhere."""
     ours = function(f"{array('A', 5, 1)}, {array('B', 5)}", f"for i in range(5):\n    {body}")
     A, B = np.array([0.5, -1.0, 2.0, 0.25, -3.0], np.float32)[:, None], np.zeros(5, np.float32)
-    value = lambda a: ours(a, B)[0].sum()  # noqa: E731
+
+    def value(a: jax.Array | np.ndarray) -> jax.Array:
+        return ours(a, B)[0].sum()
+
     found = jax.grad(value)(A)
     for k in range(5):
         step = np.zeros((5, 1), np.float32)
