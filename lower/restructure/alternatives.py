@@ -277,6 +277,8 @@ class Forms(InstructionForms):
         found = sums_ahead(group, level, pending, self.program.depth, self.users, self.boxes, self.new)
         if found is None or any(self._is_larger(a, a.shape, found.arrays) for a in found.arrays):
             return
+        if not all(self.policy.may(AHEAD, a.dtype) for a in found.arrays):
+            return
         self.by_position |= {s.position: s for s in found.statements}
         users = self.users
         local = {b for s in found.statements for b in s.buffers() if b in users and b not in found.arrays}
