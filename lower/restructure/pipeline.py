@@ -42,6 +42,7 @@ from lower.restructure.stage_unrolling import STAGES, with_stages
 from lower.restructure.strip_mining import PERIODS, WINDOWS
 from lower.restructure.unrolling import as_granted, is_one_function
 from lower.storage.columns import COLUMNS, in_columns
+from lower.storage.contraction import CONTRACTION, shortened
 from lower.storage.delinearization import DELINEARIZATION, unflatten
 from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, inline_values
@@ -128,7 +129,9 @@ _FAR = 4.0  # times as dear a plan must be for windows to be worth it, whatever 
 
 
 def _planned(nests: Nests, program: Program) -> Nests:
-    return replace(nests, program=program, plan=plan(program, nests.target))
+    """The plan of a program, whose locals are no larger than what a plan leaves of their loops."""
+    made = plan(program, nests.target)
+    return replace(nests, program=program, plan=shortened(program, made) if program.policy.takes(CONTRACTION) else made)
 
 
 def _in_windows(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:

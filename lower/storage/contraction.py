@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
-from ir.nodes import Buffer, Const, Expr, Load, Var
-from ir.traverse import free_vars, substitute_expr
+from ir.nodes import Buffer, Const, Expr, Load, Var, const
+from ir.traverse import all_same, free_vars, substitute_expr
 from lower.analysis.freedoms import Form
-from lower.analysis.linear_forms import Linear, linear, same_range
-from lower.nest.nodes import ArrayStatement, Box, Node, SequentialLoop, inner_statements, relocated_node
-from lower.nest.normalize import mapped, read_by_bounds
+from lower.analysis.linear_forms import Linear, linear, same_range, unbounded
+from lower.nest.nodes import ArrayStatement, Box, Node, Plan, SequentialLoop, extreme, inner_statements, relocated_node
+from lower.nest.normalize import Program, mapped, read_by_bounds
 
 CONTRACTION = Form(
     "structure.contraction",
@@ -44,6 +44,36 @@ def contracted(
     if changed:
         result = tuple(_node(n, changed) for n in result)
     return result, [changed[a][0] if a in changed else a for a in arrays]
+
+
+def shortened(program: Program, plan: Plan) -> Plan:
+    """The plan with locals that end where the last of their elements is that some statement accesses."""
+    leaves, nodes = [*inner_statements(plan.nodes)], plan.nodes
+    seen_by_loops = read_by_bounds(n.statement for n in leaves)
+    for local in [*program.depth]:
+        users = [n for n in leaves if local in n.statement.buffers()]
+        if not users or local in seen_by_loops:
+            continue
+        shape = tuple(_used(users, local, d, plan) for d in range(len(local.shape)))
+        if not all_same(shape, local.shape):
+            small = replace(local, shape=shape)
+            nodes = tuple(relocated_node(n, local, small, lambda place: place) for n in nodes)
+            program.depth = {small if b == local else b: depth for b, depth in program.depth.items()}
+            plan.expanded |= {small: plan.expanded.pop(local)} if local in plan.expanded else {}
+    return replace(plan, nodes=nodes)
+
+
+def _used(users: Sequence[ArrayStatement], local: Buffer, dimension: int, plan: Plan) -> Expr:
+    """The size of a dimension up to the last element that is accessed, or all of it where that is not known."""
+    last, size = -1, local.shape[dimension]
+    for n in users:
+        around = {o.var: plan.boxes[o] for o in n.statement.loops if o in plan.boxes}
+        for place in n.statement.places(local):
+            high = extreme(linear(place[dimension]), around, frozenset(), unbounded, upper=True)
+            if high is None or not high.is_const:
+                return size
+            last = max(last, high.const)
+    return const(last + 1, size.dtype) if isinstance(size, Const) and 0 <= last < size.value - 1 else size
 
 
 def _narrowed(
