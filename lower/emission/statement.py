@@ -11,8 +11,8 @@ from egraph_rules.cost.operations import ScanForm, ScanSize
 from ir.analysis.conditions import negate
 from ir.analysis.dependence import Loop, Statement, Tile
 from ir.dtypes import DType
-from ir.nodes import Buffer, Call, Const, Expr, Load
-from ir.traverse import free_vars, has_loads, loads, results_of, substitute_expr
+from ir.nodes import Buffer, Call, Const, Expr, Load, Select
+from ir.traverse import free_vars, has_loads, loads, map_expr, results_of, substitute_expr
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.array.access import Bounds, buffer_shape, find_view
 from lower.array.domain_extension import EXTENSION, widened
@@ -115,6 +115,7 @@ class StatementWriter(StoreWriter):
         if job is None:
             self.forms.append("never executed")
             return
+        job = replace(job, value=map_expr(job.value, self._with_one_place))
         job = split_quotients(turn(job, self.around), self.around)
         job = split_overlaps(fuse_reductions(job, self.around), self.around)
         wide = self._wide(job)
@@ -132,6 +133,17 @@ class StatementWriter(StoreWriter):
                     self._emit(settled, ())
         else:
             self._emit(job, chosen)
+
+    def _with_one_place(self, e: Expr) -> Expr:
+        """A choice between two elements of a vector that are looked up as the element at the chosen place; of arrays of
+        more dimensions one of them may be in a row that is taken as a whole."""
+        match e:
+            case Select(cond=cond, then=Load(buffer=b, indices=(i,)), other=Load(buffer=other, indices=(j,))) if (
+                b == other and not any(is_view(b, (at,), self.job.axes, self.bounds) for at in (i, j))
+            ):
+                return Load(b, (Select(cond, i, j),))
+            case _:
+                return e
 
     def _as_taps(self, job: Job) -> tuple[Axis, ...]:
         """Axes whose positions are taken one by one, unless loops over so many take more than an index each."""

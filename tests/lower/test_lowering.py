@@ -538,3 +538,19 @@ def test_sums_of_long_rows_are_products_with_ones() -> None:
     assert "jnp.ones(" in kernel.source
     A = np.random.default_rng(0).normal(size=(30, 300)).astype(np.float32)
     assert np.allclose(kernel(A)[0], A.sum(axis=1), rtol=1e-4, atol=1e-4)
+
+
+def test_of_two_elements_that_are_looked_up_the_chosen_one_is() -> None:
+    text = """
+@T.prim_func
+def f(P: T.Buffer((21,), "float32"), y: T.Buffer((6, 6), "float32")):
+    for i, j in T.grid(6, 6):
+        y[i, j] = T.if_then_else(j <= i, P[i * (i + 1) // 2 + j], P[j * (j + 1) // 2 + i])
+"""
+    (func,) = parse(text).funcs
+    kernel = compile(func)
+    assert kernel.source.count("P.at[") == 1, kernel.source
+    packed = np.arange(21, dtype=np.float32)
+    (found,) = kernel(packed)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_array_equal(np.asarray(found)[np.tril_indices(6)], packed)
