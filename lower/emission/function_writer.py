@@ -125,7 +125,7 @@ class FunctionWriter:
         self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
-        self.asked = asked(program, schedule) if derivatives else {}
+        self.asked = asked(program, schedule)
         self.told = facts
         self.facts = None if program.checks else facts  # a check may not rest on what it checks
         copies = program.raw if any(b.name in program.spoiled for b in self.func.buffers) else ()
@@ -369,9 +369,10 @@ class FunctionWriter:
         if any(b.extent.is_const and b.extent.const <= 0 for b in boxes):
             self.report.append(f"{described(statement)}: never executed")
             return
-        steep = any(map(is_steep, walk_expr(resolved.store.value)))
-        asked = tuple(map(self.expansion.expr, self.asked.get(node, ()))) if steep else ()
-        job = make_job(resolved, node.axes, boxes, guards, asked)
+        asked = tuple(map(self.expansion.expr, self.asked.get(node, ())))
+        guards += [g for g in asked if len(free_vars(g)) == 1 and not has_loads(g)]  # which make an axis shorter
+        steep = self.derivatives and any(map(is_steep, walk_expr(resolved.store.value)))
+        job = make_job(resolved, node.axes, boxes, guards, asked if steep else ())
         scan = None if node.scan is None else mapped_scan(node.scan, self.expansion.expr)
         bounds = self._bounds(scope, node)
         node = ArrayStatement(resolved, node.axes, scan)

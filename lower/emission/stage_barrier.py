@@ -59,6 +59,7 @@ def rereads(job: Job, chosen: Iterable[Axis]) -> dict[Buffer, int]:
     return found
 
 
-def is_kept(work_each: float, reads: int, elements: float, target: Target) -> bool:
+def is_kept(work_each: float, reads: int, elements: float, target: Target, *, looked_up: bool = False) -> bool:
     """Whether what is read at several places is cheaper in memory than worked out for each."""
-    return cheaper("stage kept", operations.kept_stage(target, elements), elements * (reads - 1) * work_each)
+    once = operations.kept_stage(target, elements, looked_up=looked_up)
+    return cheaper("stage kept", once, elements * (reads - 1) * work_each)

@@ -190,8 +190,11 @@ class StatementWriter(StoreWriter):
 
     def _is_kept_for_readers(self, work: float, kept: Sequence[Axis]) -> bool:
         """Whether what several statements read is better in memory, where a reduction would have put it."""
-        elements = prod(float(a.extent.about(self.target.default_extent)) for a in kept)
-        return self.read_by > 1 and is_kept(work, self.read_by, elements, self.target)
+        return self.read_by > 1 and is_kept(work, self.read_by, self._elements(kept), self.target)
+
+    def _elements(self, axes: Sequence[Axis]) -> float:
+        """About how many positions there are on axes."""
+        return prod(float(a.extent.about(self.target.default_extent)) for a in axes)
 
     def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
         self._use(self._ordered(job), chosen)
@@ -214,6 +217,9 @@ class StatementWriter(StoreWriter):
         here = fused_work(job, chosen, self.target)
         whole = self._stores_all(kept)
         known = self.scope.chains.get(self.name, 0.0)  # what is stored to a part later makes no element cheaper
+        if any(has_loads(i) for e in job.exprs() for load in loads(e) for i in load.indices):
+            self.scope.looked_up.add(self.name)
+        self.scope.sizes[self.name] = self._elements(kept)
         self.scope.chains[self.name] = self._with_what_it_reads(job, here) if whole else max(here, known)
         self.outside, self.covering = None, ()
         if value is None:

@@ -29,6 +29,9 @@ CONTRACTION = Form(
 )
 
 
+_REST = 8  # a dimension that is this many times as long as its end that is never accessed stays: sizes are often alike
+
+
 def contracted(
     nodes: Sequence[Node], arrays: Iterable[Buffer], boxes: Mapping[Loop, Box], target: Target
 ) -> tuple[tuple[Node, ...], list[Buffer]]:
@@ -73,7 +76,8 @@ def _used(users: Sequence[ArrayStatement], local: Buffer, dimension: int, plan: 
             if high is None or not high.is_const:
                 return size
             last = max(last, high.const)
-    return const(last + 1, size.dtype) if isinstance(size, Const) and 0 <= last < size.value - 1 else size
+    fewer = isinstance(size, Const) and 0 <= last < size.value - 1 - size.value // _REST
+    return const(last + 1, size.dtype) if fewer else size
 
 
 def _narrowed(

@@ -84,7 +84,7 @@ class SumWriter:
         self._begin(expr)
         leaves: list[Expr] = []
         expr = factored(expr) if self.policy.may(EINSUM, expr.dtype) else expr
-        term = self._taken_apart(expr, leaves)
+        term, divisor = self._divided(self._taken_apart(expr, leaves), leaves)
         conditions: list[Term] = []
         for cond, mask in masks:
             conditions.append(leaf(cond, leaves))
@@ -98,6 +98,7 @@ class SumWriter:
         for condition in conditions:
             term = Term("Where", (condition, term))
         term = Term("Sum", (term,), self._bits(reduced))
+        term = term if divisor is None else Term("Div", (term, divisor))
         self.leaves = leaves
         self._graft_leaves(leaves)
         if base is not None:
@@ -105,6 +106,16 @@ class SumWriter:
             (whole, _) = self._grafted(base, kept, reduced)
             term = Term("Add", (whole, term))
         return self._cheapest(term)
+
+    def _divided(self, term: Term, leaves: Sequence[Expr]) -> tuple[Term, Term | None]:
+        """A term without the number that all of it is divided by, which a sum can be in place of its terms, masked or
+        not, and that number."""
+        match term:
+            case Term(op="Div", args=(a, Term(op="Leaf", number=n) as c)) if self.policy.may(EINSUM, self.dtype):
+                number = leaves[n]
+                return (a, c) if isinstance(number, Const) and number.value else (term, None)
+            case _:
+                return term, None
 
     def prefixes(self, expr: Expr, guards: Sequence[Expr], reduced: Sequence[Axis]) -> Value | None:
         """The sum of an expression over an axis where a condition holds, as one of prefixes, if it is and pays."""
