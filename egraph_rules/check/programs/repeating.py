@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from egraph_rules.check.programs.writer import Scope, Writer, number
 from ir.dtypes import DType
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Unary, const, seq
+from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Unary, const, seq
 from ir.traverse import substitute
 
 
@@ -62,6 +62,28 @@ def chosen_terms(w: Writer) -> Stmt:
         w.source.pick(number(extent), number(extent), w.n % extent),
         Store(target.buffer, target.indices, value),
     )
+
+
+def neutral_padding(w: Writer) -> Stmt:
+    """A sum, product or maximum over elements that are stored or assumed to be neutral, or nearly so, from one on."""
+    source, target, extent = w.read(), w.place(w.written(), Scope()), w.shape[-1]
+    filled, var, valid = w.var("p"), w.var("s"), w.source.integer(0, extent)
+    pad = const(w.source.pick(0, 0, 0, 1), w.dtype)
+    if w.source.flag():
+        source = Buffer("v0", (number(extent),), w.dtype)
+        value = w.source.pick(_element(w.read(), filled), w.value(Scope().binding(filled, 0, extent), 1))
+        fill: Stmt = If(filled < valid, Store(source, (filled,), value), Store(source, (filled,), pad))
+    else:
+        fill = Assume((filled < valid) | Binary("eq", _element(source, filled), pad))
+    element = _element(source, var)
+    term = w.source.pick(element, element, Binary("mul", element, w.place(w.read(), Scope().binding(var, 0, extent))))
+    op, last = w.source.pick("add", "add", "mul", "max"), w.source.pick(extent, extent, valid)
+    total = w.source.pick(Binary(op, target, term), Binary(op, target, term), Binary(op, term, target))
+    add: Stmt = Store(target.buffer, target.indices, total)
+    if last < extent:
+        add = If(var < last, add, SKIP)
+    both = seq(For(filled, number(0), number(extent), fill), For(var, number(0), number(extent), add))
+    return Alloc(source, both) if source.name == "v0" else both
 
 
 def tiles(w: Writer) -> Stmt:
