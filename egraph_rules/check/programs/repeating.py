@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from egraph_rules.check.programs.writer import Scope, Writer, number
 from ir.dtypes import DType
-from ir.nodes import SKIP, Alloc, Assume, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Unary, const, seq
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Assume,
+    Binary,
+    BinaryOp,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Load,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    const,
+    seq,
+)
 from ir.traverse import substitute
+
+_UPDATES: tuple[BinaryOp, ...] = ("add", "add", "mul", "max")
 
 
 def _element(buffer: Buffer, index: Expr) -> Load:
@@ -37,7 +56,9 @@ def repeated_terms(w: Writer) -> Stmt:
 
 
 def chosen_terms(w: Writer) -> Stmt:
-    """A sum or product over a loop, of terms that are neutral, or nearly so, unless a condition holds."""
+    """A sum or product over a loop, of terms that are neutral, or nearly so, in padding or unless a condition holds."""
+    if w.source.flag():
+        return _neutral_padding(w)
     var, extent = w.var("s"), w.source.integer(2, 5)
     scope, target = Scope().binding(var, 0, extent), w.place(w.written(), Scope())
     bound = w.source.integer(0, extent)
@@ -64,7 +85,7 @@ def chosen_terms(w: Writer) -> Stmt:
     )
 
 
-def neutral_padding(w: Writer) -> Stmt:
+def _neutral_padding(w: Writer) -> Stmt:
     """A sum, product or maximum over elements that are stored or assumed to be neutral, or nearly so, from one on."""
     source, target, extent = w.read(), w.place(w.written(), Scope()), w.shape[-1]
     filled, var, valid = w.var("p"), w.var("s"), w.source.integer(0, extent)
@@ -77,7 +98,8 @@ def neutral_padding(w: Writer) -> Stmt:
         fill = Assume((filled < valid) | Binary("eq", _element(source, filled), pad))
     element = _element(source, var)
     term = w.source.pick(element, element, Binary("mul", element, w.place(w.read(), Scope().binding(var, 0, extent))))
-    op, last = w.source.pick("add", "add", "mul", "max"), w.source.pick(extent, extent, valid)
+    op: BinaryOp = w.source.pick(*_UPDATES)
+    last = w.source.pick(extent, extent, valid)
     total = w.source.pick(Binary(op, target, term), Binary(op, target, term), Binary(op, term, target))
     add: Stmt = Store(target.buffer, target.indices, total)
     if last < extent:
