@@ -691,7 +691,7 @@ class Contexts:
                 return intervals.fits(whole, domain)
             for var in sorted(free_vars(whole), key=lambda v: v.name):
                 if var.dtype.is_integer:
-                    domain = domain.intersect(pb.within(pb.symbol(var.name), var.dtype))
+                    domain = domain.intersect(pb.values_of(var))
             return domain.is_subset(pb.within(pa, expr.dtype))
 
         where = ("data", facts) if has_loads(expr) else self.place(facts)

@@ -61,7 +61,7 @@ def _affine_range(expr: Expr, domain: isl.Set) -> Range | None:
         return None
     for var in free_vars(expr):
         if var.dtype.is_integer:
-            domain = domain.intersect(pb.within(pb.symbol(var.name), var.dtype))
+            domain = domain.intersect(pb.values_of(var))
     values = isl.Set.from_pw_aff(value).intersect_params(domain)
     values = pb.forget(values, pb.variables(values))
     if values.is_empty():

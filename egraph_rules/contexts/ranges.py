@@ -17,7 +17,7 @@ from ir.dtypes import DType
 from ir.floats import Floats
 from ir.fold import is_plain
 from ir.nodes import AnyExpr, Binary, Cast, Const, Expr, Load, Select, Unary, UnaryOp, Var
-from ir.presburger.intervals import compared
+from ir.presburger.intervals import Range, compared
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -43,6 +43,7 @@ class Ranges:
         self._library = Floats.REASSOCIATE in floats
         self._one_zero = Floats.NO_SIGNED_ZEROS in floats
         self._known: dict[tuple[int, Expr], Ends] = {}
+        self._integers: dict[tuple[int, Expr], Range] = {}  # by the first facts with their domain
         self._depth = 0  # from how many elements to the next the expression at hand came
 
     def compared(self, facts: int, cond: Expr) -> bool | None:
@@ -98,7 +99,7 @@ class Ranges:
             case Unary(op=op, operand=a) if expr.dtype is a.dtype:
                 return self._function(op, self.of(facts, a), expr.dtype)
             case Cast(operand=a) if a.dtype.is_integer or a.dtype is DType.BOOL:
-                low, high = intervals.bounds(a, self._contexts.facts(facts).domain)
+                low, high = self._integer(facts, a)
                 return rounded(low, expr.dtype), rounded(high, expr.dtype)
             case Select(cond=cond, then=a, other=b):
                 truth = self._contexts.truth(facts, cond)
@@ -106,6 +107,13 @@ class Ranges:
                 return _join(self.of(facts, arm) for arm in arms)
             case _:
                 return _ALL
+
+    def _integer(self, facts: int, expr: Expr) -> Range:
+        """The least and the greatest value of an integer, or bounds on them, by what its variables may be."""
+        key = self._contexts.place(facts), expr
+        if key not in self._integers:
+            self._integers[key] = intervals.bounds(expr, self._contexts.facts(facts).domain)
+        return self._integers[key]
 
     def _followed(self, facts: int, value: Expr | None) -> Ends:
         if value is None or not value.dtype.is_float or self._depth >= MAX_FOLLOWED:

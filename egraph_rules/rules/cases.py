@@ -16,6 +16,7 @@ from egraph_rules.authoring.proposal import Here, flat, rewrite
 from ir.analysis import contents as held
 from ir.analysis.effects import clash, meeting
 from ir.dtypes import DType
+from ir.floats import Floats
 from ir.nodes import (
     SKIP,
     Assert,
@@ -435,6 +436,7 @@ def known_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     law="A[i] = A[i] op e  =  if c: A[i] = A[i] op e   where e is neutral to op unless c holds",
     because="what is neutral leaves the element as it is",
     family="guard",
+    floats=Floats.NO_SIGNED_ZEROS,
 )
 def neutral_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Steps of reductions over padding that adds nothing, left out so that their loops may become shorter."""

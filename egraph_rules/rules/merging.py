@@ -2,7 +2,8 @@
 
 Tiles of a loop are joined, and two loops coalesced of which the body needs only the position that both count. That
 loop of a group may be merged with the next (loop fusion) is asked of pairs, and only of those that share a buffer which
-one of them writes: a program of n loops in a row has about n such pairs, and effects of groups are never worked out.
+one of them writes, and not each a row of its own: a program of n loops in a row has about n such pairs, and effects of
+groups are never worked out.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from egraph_rules.cost.prices import accumulates
 from egraph_rules.rules.cases import joined
 from egraph_rules.rules.splitting import stays_within, tidied
 from ir.analysis.contents import reads
-from ir.analysis.effects import Effects, Regions, clash, meeting
+from ir.analysis.effects import Effects, Regions, Touching, clash, meeting
 from ir.analysis.legality import check_order
 from ir.dtypes import DType
 from ir.floats import Floats
@@ -137,33 +138,40 @@ class _Group(Struct):
 
     pairs: _Pairs
     members: list[Stmt] = field(default_factory=lambda: list[Stmt]())
-    _reads: dict[Buffer, list[Stmt]] = field(default_factory=lambda: defaultdict(list))
-    _writes: dict[Buffer, list[Stmt]] = field(default_factory=lambda: defaultdict(list))
+    _reads: dict[Buffer, Touching] = field(default_factory=lambda: defaultdict(Touching))
+    _writes: dict[Buffer, Touching] = field(default_factory=lambda: defaultdict(Touching))
 
     def add(self, stmt: Stmt) -> None:
         """Put a statement to its end."""
         self.members.append(stmt)
         effects = self.pairs.here.effects(stmt)
-        for buffers, touching in ((effects.reads, self._reads), (effects.may, self._writes)):
-            for buffer in buffers:
-                touching[buffer].append(stmt)
+        for regions, touching in ((effects.reads, self._reads), (effects.may, self._writes)):
+            for buffer, region in regions.items():
+                touching[buffer].add(stmt, region)
 
-    def sharing(self, stmt: Stmt) -> list[Stmt]:
-        """The members that write what a statement touches, or touch what it writes."""
+    def shares(self, stmt: Stmt) -> bool:
+        """Whether members write a buffer that a statement touches, or touch one that it writes."""
         effects = self.pairs.here.effects(stmt)
-        found = [m for b in (*effects.reads, *effects.may) for m in self._writes.get(b, ())]
-        found += [m for b in effects.may for m in self._reads.get(b, ())]
-        return list({id(m): m for m in found}.values())
+        written = any(b in self._writes for b in (*effects.reads, *effects.may))
+        return written or any(b in self._reads for b in effects.may)
+
+    def meeting(self, stmt: Stmt) -> Iterable[Stmt]:
+        """The members that may write what a statement touches, or touch what it writes."""
+        effects = self.pairs.here.effects(stmt)
+        pairs = ((effects.reads, self._writes), (effects.may, self._writes), (effects.may, self._reads))
+        found = (m for regions, by in pairs for b, r in regions.items() if b in by for m in by[b].meeting(r))
+        return {id(m): m for m in found}.values()
 
     def may_have(self, loop: For) -> bool:
         """Whether a loop may be merged with the group, and shares something with it."""
-        first, sharing = self.members[0], self.sharing(loop)
-        alike = bool(sharing) and isinstance(first, For) and _alike(first, loop)
-        return alike and all(isinstance(m, For) and self.pairs.in_order(m, loop) for m in sharing)
+        first = self.members[0]
+        if not isinstance(first, For) or not self.shares(loop) or not _alike(first, loop):
+            return False
+        return all(isinstance(m, For) and self.pairs.in_order(m, loop) for m in self.meeting(loop))
 
     def commutes(self, stmt: Stmt) -> bool:
         """Whether a statement may change places with all members."""
-        return all(self.pairs.commute(member, stmt) for member in self.sharing(stmt))
+        return all(self.pairs.commute(member, stmt) for member in self.meeting(stmt))
 
     def whole(self) -> Stmt:
         """The members as one statement."""
@@ -368,7 +376,7 @@ def _joined(outer: For, inner: For, at: For, within: Stmt, here: Here) -> tuple[
     start = fold(start)
     known = here.domain
     for var in free_vars(start, count):
-        known = known.intersect(pb.within(pb.symbol(var.name), var.dtype))
+        known = known.intersect(pb.values_of(var))
     if not stays_within(at.var.dtype, (start, plus(start, count)), here.at(known)):
         return None
     before = substitute_expr(minus(at.start, inner.start), {outer.var: tile})

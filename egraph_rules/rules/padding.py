@@ -33,7 +33,7 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import range_of
-from ir.traverse import free_vars, has_loads, map_expr, walk_expr
+from ir.traverse import accessed, free_vars, has_loads, map_expr, walk_expr
 
 
 @rewrite(
@@ -49,12 +49,23 @@ def reduce_index(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, If):
         return
     guarded, outside = here.under(stmt.cond, True), here.under(stmt.cond, False)
-    if guarded is None or outside is None:
+    if guarded is None or outside is None or _stays_in_bounds(stmt.then, outside):
         return
     if not (outside.only_writes_dead(stmt.then) and outside.harmless(stmt.then)):
         new = _reduced(stmt.then, guarded, outside)
         if new != stmt.then and (stmt.other != SKIP or outside.may_do_nothing(new)):
             yield replace(stmt, then=new)
+
+
+def _stays_in_bounds(stmt: Stmt, here: Here) -> bool:
+    """Whether all accesses are known to be in bounds before anything is known of where in a statement they stand."""
+    pairs = ((i, n) for buffer, places in accessed(stmt) for i, n in zip(places, buffer.shape, strict=True))
+    return all(i.dtype is not n.dtype or here.truth(_is_index(i, n)) is True for i, n in pairs)
+
+
+def _is_index(index: Expr, extent: Expr) -> Expr:
+    """The condition that an index is one of an axis."""
+    return Binary("and", Binary("ge", index, const(0, index.dtype)), Binary("lt", index, extent))
 
 
 def _reduced(stmt: Stmt, guarded: Here, outside: Here) -> Stmt:
@@ -103,7 +114,7 @@ def _index(index: Expr, extent: Expr, guarded: Here, outside: Here) -> Expr:
     reduced = isinstance(index, Binary) and index.op == "floormod" and index.rhs.same(extent)
     if index.dtype is not extent.dtype or reduced:
         return index
-    inside = Binary("and", Binary("ge", index, zero), Binary("lt", index, extent))
+    inside = _is_index(index, extent)
     needed = guarded.truth(inside) is True and outside.truth(inside) is not True
     possible = needed and outside.truth(Binary("gt", extent, zero)) is True
     return Binary("floormod", index, extent) if possible else index

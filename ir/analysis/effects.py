@@ -130,6 +130,25 @@ def clash(a: Effects, b: Effects) -> isl.Set:
     return meeting(a.may, b.may).union(meeting(a.may, b.reads)).union(meeting(a.reads, b.may))
 
 
+class Touching(Struct):
+    """Statements that touch a buffer, by the first dimension in which all that they touch has one index, -1 where there
+    is none, and by that index."""
+
+    _found: dict[int, dict[int, list[Stmt]]] = field(default_factory=dict[int, dict[int, list[Stmt]]])
+
+    def add(self, stmt: Stmt, region: isl.Set) -> None:
+        """Take note of a statement and what it touches."""
+        dimension, index = pb.one_index(region)
+        self._found.setdefault(dimension, {}).setdefault(index, []).append(stmt)
+
+    def meeting(self, region: isl.Set) -> Iterator[Stmt]:
+        """Those that may touch something in a region: of many that touch a row each, one."""
+        dimension, index = pb.one_index(region)
+        for other, by_index in self._found.items():
+            for stmts in (by_index.get(index, ()),) if other == dimension else by_index.values():
+                yield from stmts
+
+
 def _apply(regions: Regions, fn: Callable[[isl.Set], isl.Set]) -> Regions:
     return {b: fn(r) for b, r in regions.items()}
 

@@ -1,22 +1,24 @@
 """Bounds that stores keep: what an accumulator can become, from the number that it starts with.
 
 By induction over the stores to a buffer: each leaves its element on one side of a number, and defined, if it was so
-before. Of floats this holds as long as nothing is NaN.
+before, by what it stores, or by the comparison with the element that decides about it, as in searches. Of floats this
+holds as long as nothing is NaN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal
 
 from msgspec import Struct
 
 from ir.analysis.definedness import is_defined
 from ir.dtypes import DType
-from ir.nodes import BIT_COUNTS, Binary, Buffer, Cast, Const, Expr, Load, Select, Stmt, Store, Unary
-from ir.traverse import map_expr, stores_in
+from ir.nodes import BIT_COUNTS, MIRRORED, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Unary
+from ir.traverse import buffers_read, buffers_written, conjuncts_of, map_expr, stmt_children
 
 Side = Literal["ge", "le"]
+_TOWARD: dict[Side, tuple[str, ...]] = {"ge": ("gt", "ge", "eq"), "le": ("lt", "le", "eq")}
 _NOT_NEGATIVE = ("abs", "exp", "sqrt", "sigmoid", *BIT_COUNTS)
 
 
@@ -25,7 +27,47 @@ def keeps(stmt: Stmt, buffer: Buffer, side: Side, number: Const, defined: Collec
 
     Nor may one make it arbitrary: besides the element, values read `defined` buffers only.
     """
-    return all(leaves(s, side, number, defined, _element_of(s)) for s in stores_in(stmt) if s.buffer == buffer)
+    return all(
+        any(_tells(c, s.value, side, _element_of(s)) for c in conditions)
+        or leaves(s, side, number, defined, _element_of(s))
+        for s, conditions in _stores(stmt, buffer, ())
+    )
+
+
+def _stores(stmt: Stmt, buffer: Buffer, around: tuple[Expr, ...]) -> Iterator[tuple[Store, tuple[Expr, ...]]]:
+    """The stores to a buffer, and the conditions around each that still say of what it stores what they said when they
+    were asked."""
+    match stmt:
+        case Store():
+            if stmt.buffer == buffer:
+                yield stmt, around
+        case If(cond=cond, then=then, other=other):
+            written = buffers_written(then)
+            told = tuple(c for c in conjuncts_of(cond) if _values_stay(c, buffer, written))
+            yield from _stores(then, buffer, (*around, *told))
+            yield from _stores(other, buffer, around)
+        case _:
+            for part in stmt_children(stmt):
+                yield from _stores(part, buffer, around)
+
+
+def _values_stay(cond: Expr, buffer: Buffer, written: Collection[Buffer]) -> bool:
+    """Whether nothing changes what a comparison with an element of a buffer compares it with, nor which one that is."""
+    if not isinstance(cond, Binary):
+        return False
+    own = [e for e in (cond.lhs, cond.rhs) if isinstance(e, Load) and e.buffer == buffer]
+    read = [i for e in own for i in e.indices] if len(own) == 1 else []
+    others = [e for e in (cond.lhs, cond.rhs) if e is not own[0]] if len(own) == 1 else [cond]
+    return buffers_read(*read, *others).isdisjoint({buffer, *written})
+
+
+def _tells(cond: Expr, value: Expr, side: Side, within: Callable[[Load], bool]) -> bool:
+    """Whether a condition says that a value is on one side of an element that is `within` the bound; so is no NaN."""
+    for c in (c for c in conjuncts_of(cond) if isinstance(c, Binary) and c.op in MIRRORED):
+        for op, one, other in ((c.op, c.lhs, c.rhs), (MIRRORED[c.op], c.rhs, c.lhs)):
+            if op in _TOWARD[side] and one.same(value) and isinstance(other, Load) and within(other):
+                return True
+    return False
 
 
 def leaves(
@@ -67,8 +109,8 @@ class _Bound(Struct, frozen=True):
                 return (self.holds(a) and _has_sign(b, up=up)) or (self.holds(b) and _has_sign(a, up=up))
             case Binary(op="sub", lhs=a, rhs=b) if value.dtype.is_signed or value.dtype.is_float:
                 return self.holds(a) and _has_sign(b, up=self.side == "le")
-            case Select(then=a, other=b):
-                return self.holds(a) and self.holds(b)
+            case Select(cond=cond, then=a, other=b):
+                return (_tells(cond, a, self.side, self.within) or self.holds(a)) and self.holds(b)
             case _:
                 beyond = self.number.value <= 0 if self.side == "ge" else self.number.value >= 0
                 return beyond and _has_sign(value, up=self.side == "ge")

@@ -162,6 +162,16 @@ def nothing(rank: int) -> isl.Set:
     return isl.Set.empty(isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, rank))
 
 
+def one_index(region: isl.Set) -> tuple[int, int]:
+    """The first dimension of a region in which all elements have one index, as far as that is plain to see, and which;
+    dimension -1 if there is none."""
+    for dimension in range(region.dim(_SET)):
+        index = region.plain_get_val_if_fixed(_SET, dimension)
+        if index.is_int():
+            return dimension, index.to_python()
+    return -1, 0
+
+
 def symbol(name: str) -> isl.PwAff:
     """The value of a variable."""
     space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 1).set_dim_name(_PARAM, 0, name)
@@ -183,6 +193,12 @@ def _number(value: int) -> isl.Val:
 def within(value: isl.PwAff, dtype: DType) -> isl.Set:
     """Where a function has a value of an integer dtype."""
     return value.ge_set(number(dtype.min)).intersect(value.le_set(number(dtype.max)))
+
+
+@remembered
+def values_of(var: Var) -> isl.Set:
+    """Where an integer variable is a value of its dtype."""
+    return within(symbol(var.name), var.dtype)
 
 
 def affine(expr: Expr, opaque: Opaque | None = None) -> isl.PwAff | None:

@@ -90,7 +90,7 @@ def selection(
         return None
     own = [bound for pair in zip(loops, boxes, strict=True) for bound in _within(*pair)]
     test, *kept = sorted(group, key=lambda s: s.position)
-    if test.guards or test.store.indices:
+    if test.guards or test.store.indices or test.buffer.dtype is not DType.BOOL:
         return None
     inner = {b for b, d in depth.items() if d > len(around)} - {test.buffer}
     if any(s.buffer in inner for s in kept):

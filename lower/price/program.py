@@ -8,7 +8,7 @@ disagree with lowering about what a nest becomes. `egraph_rules.optimize` ranks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from functools import partial, reduce
 from math import prod
@@ -20,12 +20,10 @@ import numpy as np
 
 from egraph_rules.cost.array_code import ArrayPrices, CallPrice
 from egraph_rules.cost.target import CPU, Target, instruction_cost
-from ir.analysis.dependence import Loop, Statement
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.instructions import instructions_in
-from ir.nodes import MIRRORED, Assume, Binary, Buffer, Const, Expr, PrimFunc, Var, const
-from ir.operators import ORDER_OPS
+from ir.nodes import Assume, Buffer, Const, Expr, PrimFunc, Var, const
 from ir.presburger import sets as pb
 from ir.program.calls import solved_for
 from ir.semantics.inputs import leading_assumptions
@@ -41,9 +39,8 @@ from ir.traverse import (
     walk,
 )
 from lower.analysis.freedoms import Policy
-from lower.analysis.linear_forms import Bound, interval, linear
 from lower.emission.function import code_alone
-from lower.nest.normalize import Program
+from lower.nest.alike import key_of
 from lower.restructure.pipeline import normal_form
 
 SIZES = (256, 240, 252, 320, 64, 60, 16, 12, 8, 4, 1024, 1000)  # of which one is taken for symbolic sizes
@@ -74,7 +71,7 @@ def program_price(
     bound = specialize(func, given) if given else func
     policy = Policy(floats, without=without)
     normal = normal_form(bound, target, policy)
-    alike = _form_of(normal.program)  # before passes change it
+    alike = key_of(normal.program)  # before passes change it
     if priced is not None and alike in priced:
         return priced[alike]
     module, writer = code_alone(bound, target, policy, normal)
@@ -96,56 +93,6 @@ def program_price(
     if priced is not None:
         priced[alike] = price
     return price
-
-
-def _form_of(program: Program) -> Hashable:
-    """A program in normal form, where loops run from and to what guards bound their variables by: programs that only
-    say in other ways when their statements run have one form."""
-    numbers: dict[Loop, int] = {}
-    statements: list[Hashable] = []
-    for statement in program.statements:
-        around = tuple(numbers.setdefault(loop, len(numbers)) for loop in statement.loops)
-        ends = _ends(statement)
-        told = {guard for guard in statement.guards if _bounds_fixed(guard, ends)}
-        guards = tuple(guard for guard in statement.guards if guard not in told)
-        trips = tuple((s.var, s.kind, *ends.get(s.var, (s.start, s.extent))) for s in statement.loops)
-        statements.append((around, trips, guards, statement.store, statement.tile, statement.speculated))
-    return tuple(statements), tuple(program.depth.items()), program.func.params
-
-
-def _ends(statement: Statement) -> dict[Var, tuple[int, int]]:
-    """The first and the last value of each variable around a statement that has a number for both, by its guards."""
-    ends: dict[Var, tuple[int, int]] = {}
-    for loop in statement.loops:
-        if isinstance(loop.start, Const) and isinstance(loop.extent, Const):
-            ends[loop.var] = int(loop.start.value), int(loop.start.value + loop.extent.value) - 1
-
-    def known(var: Var) -> tuple[Bound, Bound]:
-        return ends.get(var, (None, None))
-
-    for op, var, other in (side for guard in statement.guards for side in _sides(guard) if side[1] in ends):
-        first, last = ends[var]
-        low, high = interval(linear(other, known), known)
-        if op in ("ge", "gt") and low is not None:
-            first = max(first, low + (op == "gt"))
-        if op in ("le", "lt") and high is not None:
-            last = min(last, high - (op == "lt"))
-        ends[var] = first, last
-    return ends
-
-
-def _sides(guard: Expr) -> Iterator[tuple[str, Var, Expr]]:
-    """An inequality, as one of each side that is a variable."""
-    if isinstance(guard, Binary) and guard.op in ORDER_OPS:
-        if isinstance(guard.lhs, Var):
-            yield guard.op, guard.lhs, guard.rhs
-        if isinstance(guard.rhs, Var):
-            yield MIRRORED[guard.op], guard.rhs, guard.lhs
-
-
-def _bounds_fixed(guard: Expr, ends: Mapping[Var, object]) -> bool:
-    """Whether a guard says no more than from or to which number a variable with known ends runs."""
-    return any(var in ends and isinstance(other, Const) for _, var, other in _sides(guard))
 
 
 def _prices_of_calls(func: PrimFunc, target: Target) -> dict[str, CallPrice]:

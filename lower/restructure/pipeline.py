@@ -6,7 +6,8 @@ check, what any of them has made. Emission writes the last form and decides noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 
 from msgspec import Struct
@@ -21,11 +22,12 @@ from ir.presburger.sets import exclusive
 from ir.transform.loops.strip_mine import split_at_periods
 from ir.transform.loops.unroll import with_unrolled
 from ir.transform.loops.window import with_windows
-from lower.analysis.deciding import Taken, cheaper, noted
+from lower.analysis.deciding import Taken, cheaper, noted, settled
 from lower.analysis.freedoms import Form, Policy
 from lower.array.calls import without_bodies
 from lower.array.integer_facts import Facts
 from lower.instructions.updates_by_key import KEYS_AS_PRODUCTS, keys_as_products
+from lower.nest.alike import key_of
 from lower.nest.as_loops import as_loops
 from lower.nest.element_reads import ELEMENT_READS, read_apart
 from lower.nest.nodes import Plan
@@ -158,9 +160,28 @@ def _in_stages(func: PrimFunc, target: Target, policy: Policy) -> PrimFunc:
 
 
 def _plan_price(func: PrimFunc, target: Target, policy: Policy) -> float:
-    program, target = normalize(func, policy=policy), as_granted(target, policy)
-    made = plan(program, target)
-    return estimate(made.nodes, made.boxes, target, depth=program.depth)
+    """The price of the plan of a function; of functions that lowering makes alike, one of the latest is planned."""
+    program = normalize(func, policy=policy)
+    key = key_of(program), target, policy.floats, policy.without  # before planning changes it
+    usual = settled()
+    known = _LATEST.get(key) if usual else None
+    if known is None:
+        own = replace(policy, withheld={})
+        program.policy = own
+        granted = as_granted(target, own)
+        made = plan(program, granted)
+        known = estimate(made.nodes, made.boxes, granted, depth=program.depth), own.withheld
+        if usual:
+            _LATEST[key] = known
+            if len(_LATEST) > _KEPT:
+                _LATEST.popitem(last=False)
+    price, withheld = known
+    policy.withheld.update(withheld)
+    return price
+
+
+_LATEST: OrderedDict[Hashable, tuple[float, dict[Form, None]]] = OrderedDict()
+_KEPT = 8  # plans: of each of the few programs that a search prices two are made, of which many are alike
 
 
 STATEMENT_PASSES = (

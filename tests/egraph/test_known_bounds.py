@@ -1148,3 +1148,52 @@ def f(X: T.Buffer((4, 12), "float32"), n: T.Buffer((4,), "int32"), Z: T.Buffer((
     best = optimize(func).best
     assert to_script(best).count("if ") == guards
     assert assert_refines(func, best, np.random.default_rng(1)) > 0
+
+
+SEARCHED = "if X[b, t] > best[0]:\n                    best[0] = X[b, t]\n                    A[b] = t"
+
+
+@pytest.mark.parametrize(
+    ("pad", "start", "step", "goes"),
+    [
+        ('-T.float32("inf")', '-T.float32("inf")', SEARCHED, True),
+        ("0.0", "0.0", SEARCHED, True),
+        ("0.0", "0.0", SEARCHED.replace("X[b, t] > best[0]", "best[0] < X[b, t]"), True),
+        ("0.0", "0.0", SEARCHED.replace("> best[0]", "> best[0] and t != 3"), True),
+        ("0.0", "0.0", "best[0] = T.Select(X[b, t] > best[0], X[b, t], best[0])", True),
+        ("1.0", "0.0", SEARCHED, False),
+        ("0.0", "-1.0", SEARCHED, False),
+        ("0.0", "0.0", SEARCHED.replace(">", ">="), False),  # the last one that is as large
+        ("0.0", "0.0", SEARCHED.replace("= X[b, t]", "= X[b, t] - 1.0"), False),
+        ("0.0", "0.0", SEARCHED.replace("= X[b, t]", "= X[b, t // 2]"), False),
+        ("0.0", "0.0", SEARCHED.replace("best[0] =", "X[b, t] = -9.0\n                    best[0] ="), False),
+        ("0.0", "0.0", SEARCHED.replace("> best[0]", "> best[1]"), False),
+    ],
+)
+def test_what_a_search_has_found_is_no_less_than_what_it_began_with(
+    pad: str, start: str, step: str, goes: bool
+) -> None:
+    func = parse(
+        f"""@T.prim_func
+def f(
+    X: T.Buffer((4, 12), "float32"),
+    n: T.Buffer((4,), "int32"),
+    A: T.Buffer((4,), "int32"),
+    M: T.Buffer((4,), "float32"),
+):
+    for b, t in T.grid(4, 12):
+        T.assume(t < n[b] or X[b, t] == {pad})
+    for b in range(4):
+        best = T.alloc_buffer((2,), "float32")
+        best[0] = {start}
+        best[1] = -9.0
+        A[b] = -1
+        for t in range(12):
+            if t < n[b]:
+                {step}
+        M[b] = best[0]
+"""
+    ).funcs[0]
+    best = optimize(func).best
+    assert ("n[b]" not in to_script(best)) is goes, to_script(best)
+    assert assert_refines(func, best, np.random.default_rng(1)) > 0

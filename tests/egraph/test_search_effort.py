@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import cast
 
 import pytest
@@ -258,6 +258,26 @@ def test_nested_guards_take_work_in_proportion() -> None:
         return result.report.work
 
     assert work(24) < 6 * work(8)  # three times the guards
+
+
+def guarded(levels: int) -> str:
+    """A store under conditions on as many scalars, which leave it in bounds each by itself."""
+    scalars = "".join(f", n{k}: T.int32" for k in range(levels))
+    lines = [f"{'    ' * (k + 2)}if i + {k} < n{k}:" for k in range(levels)]
+    head = f'@T.prim_func\ndef f(A: T.Buffer((64,), "float32"){scalars}):\n    for i in range(64):'
+    return "\n".join([head, *lines, f"{'    ' * (levels + 2)}A[i] = 0.0"])
+
+
+def rows(count: int) -> str:
+    """A nest for each row of an array."""
+    nests = "".join(f"    for i in range(64):\n        B[{k}, i] = A[i] * {k}.5\n" for k in range(count))
+    return f'@T.prim_func\ndef f(A: T.Buffer((64,), "float32"), B: T.Buffer(({count}, 64), "float32")):\n{nests}'
+
+
+@pytest.mark.parametrize("made", [rows, guarded])
+def test_what_cannot_meet_or_leave_its_buffer_is_asked_about_once(made: Callable[[int], str]) -> None:
+    few, many = (optimize(parse(made(count)).funcs[0]).report.questions for count in (8, 16))
+    assert many < 2.5 * few  # four times as many, were each asked about with each
 
 
 def test_programs_that_differ_by_a_loop_are_priced_as_a_whole_once() -> None:

@@ -13,7 +13,7 @@ import loopsat
 from compare import assert_refines
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU, GPU, TPU, Target
-from egraph_rules.cost.whole import NEAR, ranked
+from egraph_rules.cost.whole import CALLS, NEAR, ranked
 from ir import PrimFunc, parse, to_script
 from ir.nodes import Stmt
 from lower import emit
@@ -371,7 +371,7 @@ for i, o in T.grid(30, 4):
     result = optimize(func, whole=price)
     first = optimize(func, k=6).variants
     assert "        if" not in to_script(result.best) and "ranks lower" in result.report.overruled
-    assert price(result.best) <= min(price(variant) for variant, _ in first)
+    assert price(result.best) <= min(price(variant) for variant, _ in first) + CALLS * CPU.call  # what differs by less
     assert_refines(func, result.best, np.random.default_rng(0), runs=2)
 
 
@@ -471,3 +471,12 @@ def test_a_program_that_was_priced_is_not_lowered_again(monkeypatch: pytest.Monk
     assert len(lowered) == 1  # the program given is lowered to the same
     loopsat.compile(result.best)
     assert len(lowered) == 1
+
+
+@pytest.mark.parametrize(("target", "taken_out"), [(CPU, True), (GPU, False), (TPU, False)])
+def test_factors_are_taken_out_of_sums_where_that_starts_no_kernel(target: Target, taken_out: bool) -> None:
+    func = read(
+        'x: T.Buffer((5, 12), "float32"), s: T.Buffer((5,), "float32")',
+        "for i in range(5):\n    s[i] = 0.0\n    for j in range(12):\n        s[i] += x[i, j] * 2.0",
+    )
+    assert ("* jnp.sum(x" in emit(func, target=target)) is taken_out

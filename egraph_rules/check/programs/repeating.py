@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from egraph_rules.check.programs.writer import Scope, Writer, number
 from ir.dtypes import DType
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Unary, const, seq
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Assume,
+    Binary,
+    BinaryOp,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Load,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    const,
+    seq,
+)
 from ir.traverse import substitute
+
+_UPDATES: tuple[BinaryOp, ...] = ("add", "add", "mul", "max")
 
 
 def _element(buffer: Buffer, index: Expr) -> Load:
@@ -37,7 +56,9 @@ def repeated_terms(w: Writer) -> Stmt:
 
 
 def chosen_terms(w: Writer) -> Stmt:
-    """A sum or product over a loop, of terms that are neutral, or nearly so, unless a condition holds."""
+    """A sum or product over a loop, of terms that are neutral, or nearly so, in padding or unless a condition holds."""
+    if w.source.flag():
+        return _neutral_padding(w)
     var, extent = w.var("s"), w.source.integer(2, 5)
     scope, target = Scope().binding(var, 0, extent), w.place(w.written(), Scope())
     bound = w.source.integer(0, extent)
@@ -62,6 +83,29 @@ def chosen_terms(w: Writer) -> Stmt:
         w.source.pick(number(extent), number(extent), w.n % extent),
         Store(target.buffer, target.indices, value),
     )
+
+
+def _neutral_padding(w: Writer) -> Stmt:
+    """A sum, product or maximum over elements that are stored or assumed to be neutral, or nearly so, from one on."""
+    source, target, extent = w.read(), w.place(w.written(), Scope()), w.shape[-1]
+    filled, var, valid = w.var("p"), w.var("s"), w.source.integer(0, extent)
+    pad = const(w.source.pick(0, 0, 0, 1), w.dtype)
+    if w.source.flag():
+        source = Buffer("v0", (number(extent),), w.dtype)
+        value = w.source.pick(_element(w.read(), filled), w.value(Scope().binding(filled, 0, extent), 1))
+        fill: Stmt = If(filled < valid, Store(source, (filled,), value), Store(source, (filled,), pad))
+    else:
+        fill = Assume((filled < valid) | Binary("eq", _element(source, filled), pad))
+    element = _element(source, var)
+    term = w.source.pick(element, element, Binary("mul", element, w.place(w.read(), Scope().binding(var, 0, extent))))
+    op: BinaryOp = w.source.pick(*_UPDATES)
+    last = w.source.pick(extent, extent, valid)
+    total = w.source.pick(Binary(op, target, term), Binary(op, target, term), Binary(op, term, target))
+    add: Stmt = Store(target.buffer, target.indices, total)
+    if last < extent:
+        add = If(var < last, add, SKIP)
+    both = seq(For(filled, number(0), number(extent), fill), For(var, number(0), number(extent), add))
+    return Alloc(source, both) if source.name == "v0" else both
 
 
 def tiles(w: Writer) -> Stmt:

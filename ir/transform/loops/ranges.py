@@ -140,7 +140,10 @@ def least_range(loop: For, useful: isl.Set, scope: Mapping[str, Expr], known: is
     nothing = known.subtract(line.params())
     if not nothing.is_empty():  # no iteration at all, for some values of variables further out
         low, extent = _everywhere(low), _everywhere(extent)
-        if low is None or extent is None or not nothing.is_subset(extent.le_set(pb.number(0))):
+        if low is None or extent is None:
+            return None
+        part = low.ge_set(was[0]).intersect(low.add(extent).le_set(was[0].add(was[1])))  # these do nothing either
+        if not nothing.is_subset(part.union(extent.le_set(pb.number(0)))):
             return None
     same = low.eq_set(was[0]).intersect(extent.eq_set(was[1]))
     if known.is_subset(same) or max(low.n_piece(), extent.n_piece()) > MAX_PIECES:
