@@ -225,12 +225,7 @@ def refuse_asserts(stmt: Stmt, block: str) -> None:
 
 def precedes(left: Sequence[Expr | int], right: Sequence[Expr | int]) -> isl.Set:
     """Where one point in time comes before another."""
-    result, same = pb.never(), pb.always()
-    for a, b in zip(left, right, strict=False):
-        x, y = _time(a), _time(b)
-        result = result.union(same.intersect(x.lt_set(y)))
-        same = same.intersect(x.eq_set(y))
-    return result
+    return pb.in_order((_time(a), _time(b)) for a, b in zip(left, right, strict=False))[0]
 
 
 def _time(part: Expr | int) -> isl.PwAff:

@@ -609,6 +609,17 @@ def depends(region: isl.Set, name: str) -> bool:
     return position >= 0 and bool(region.involves_dims(_PARAM, position, 1))
 
 
+def in_order(pairs: Iterable[tuple[isl.PwAff, isl.PwAff]], outer: int = 0) -> tuple[isl.Set, isl.Set]:
+    """Where the first numbers of pairs come before the second ones, by the first two that differ, of which the `outer`
+    ones do not; and where all are the same."""
+    before, same = never(), always()
+    for k, (x, y) in enumerate(pairs):
+        if k >= outer:
+            before = before.union(same.intersect(x.lt_set(y)))
+        same = same.intersect(x.eq_set(y))
+    return before, same
+
+
 def sample(region: isl.Set) -> tuple[dict[str, int], tuple[int, ...]] | None:
     """One member: values of the variables, and the coordinates; None when the set is empty."""
     if region.is_empty():
