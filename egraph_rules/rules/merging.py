@@ -171,7 +171,7 @@ class _Group(Struct):
         if len(self.members) == 1 or not isinstance(first, For):
             return first
         here = self.pairs.here
-        inside = here.domain.intersect(pb.loop_domain(first.var, first.start, first.extent).may)
+        inside = pb.within_loops(here.domain, [first])
         bodies = [member.body for member in self.members if isinstance(member, For)]
         return replace(first, body=_fused(bodies, here.at(inside)))
 

@@ -275,7 +275,7 @@ def refuse_races(path: Sequence[Stmt], buffers: set[Buffer], known: isl.Set, blo
             continue
         name, other = loop.var.name, loop.var.name + "'"
         effects = EffectAnalysis().of(lower_statement(loop.body))
-        here = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+        here = pb.within_loops(known, [loop])
         apart = pb.symbol(name).ne_set(pb.symbol(other))
         for buffer, region in effects.may.items():
             if buffer not in buffers:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar, assert_never, cast
+from typing import ParamSpec, Protocol, TypeVar, assert_never, cast
 
 import islpy as isl
 from msgspec import Struct
@@ -462,6 +462,24 @@ def _loop_domain(var: Var, start: Expr, extent: Expr, opaque: Opaque | None) -> 
     # the sum is taken here, not as an expression, since that of unsigned bounds might wrap
     high = unknown() if first is None or count is None else _compare("lt", symbol(var.name), first.add(count))
     return low.both(high)
+
+
+class HasRange(Protocol):
+    """A loop, whichever node it is."""
+
+    @property
+    def var(self) -> Var: ...
+    @property
+    def start(self) -> Expr: ...
+    @property
+    def extent(self) -> Expr: ...
+
+
+def within_loops(known: isl.Set, loops: Iterable[HasRange]) -> isl.Set:
+    """The values that variables may have in loops within which others have those that are `known`."""
+    for loop in loops:
+        known = known.intersect(loop_domain(loop.var, loop.start, loop.extent).may)
+    return known
 
 
 def point(indices: Iterable[Expr], opaque: Opaque | None = None) -> isl.Set | None:
