@@ -85,15 +85,6 @@ def convolution_by_taps(target: Target, work: float, taps: float, copied: float,
     return work * product + taps * (copied * target.convolution_patch + target.kernel)
 
 
-def banded_product(target: Target, places: float, taps: float, width: int) -> float:
-    """The same along one axis, as a product of blocks of so many places with a matrix that has the filter along its
-    diagonal."""
-    matrix = (taps + 2 * width) * width * (2 * target.load + target.store)
-    whole = -(-places // width) * width
-    banded = whole * (taps + 2 * width) * target.banded_contraction
-    return banded + matrix + (3 + taps / width) * target.kernel
-
-
 def convolution_of_slices(target: Target, results: float, work: float, turns: float | None, *, in_rows: bool) -> float:
     """The same as a sum of shifted slices for so many results, in one operation or in so many turns of a loop;
     `in_rows`: what a slice takes lies side by side."""

@@ -64,7 +64,6 @@ class Target(Struct, frozen=True):
     filter, besides the products.
     `tap`: an element of a shifted slice, of several that are added up in one operation (measured with the addition, on
     two cores: 0.025 to 0.05 ns for images of 56 x 56 to 1024 x 1024 with few channels, 0.1 to 0.2 for small ones).
-    `banded_contraction`: as `contraction`, of blocks with the narrow matrices that a filter along a diagonal makes.
     `phase`: an array statement that is compiled once more, for some of the iterations of its loop; `section`: an
     element of a part of an array that is copied for it and back, which goes through memory, not caches.
     `one_pass`: elements of an array of two axes or more from which on stores to almost all of it, in a loop, go through
@@ -140,7 +139,6 @@ class Target(Struct, frozen=True):
     padded_branch: float = 4.0
     fresh: float = 30.0
     fresh_bytes: int = 32 << 20
-    banded_contraction: float = 0.5
     convolution_position: float = 125.0
     convolution_tap: float = 0.0
     convolution_patch: float = 4.0
@@ -240,7 +238,6 @@ GPU = Target(
     fresh=0.0,
     convolution_position=7.0,
     convolution_patch=0.1,
-    banded_contraction=0.05,
     section=2.0,
     phase=10_000_000.0,
     scatter=4.0,
@@ -298,7 +295,6 @@ TPU = Target(
     convolution_position=2.0,
     convolution_tap=170.0,
     convolution_patch=1.0,
-    banded_contraction=0.26,
     section=2.0,
     read_by_data=60.0,
     store_by_data=180.0,

@@ -180,7 +180,7 @@ def _room(func: PrimFunc, buffer: Buffer) -> list[tuple[int, int]] | None:
                 if first is not None and last is not None:
                     room[axis] = max(room[axis][0], -first), max(room[axis][1], last + 1)
         if isinstance(stmt, For):
-            known = known.intersect(pb.loop_domain(stmt.var, stmt.start, stmt.extent).may)
+            known = pb.within_loops(known, [stmt])
         for part in stmt_children(stmt):
             visit(part, known)
 

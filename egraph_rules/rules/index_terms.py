@@ -5,10 +5,6 @@
 
 A sum is the same in any order as long as no partial sum leaves the range of its dtype, which is proven at the place
 where it is computed; sums of floats need the caller's leave.
-
-What depends on elements that the loops do not write is computed once for each element, in a local buffer:
-
-    for i, k: y[i] = y[i] + tanh(x[i + k])   =   for p: t[p] = tanh(x[p]); for i, k: y[i] = y[i] + t[i + k]
 """
 
 from __future__ import annotations
@@ -37,7 +33,6 @@ from ir.arith import ArithmeticFault, in_range
 from ir.dtypes import DType, Kind
 from ir.floats import Floats
 from ir.nodes import Alloc, Binary, Block, Const, Evaluate, Expr, For, If, Let, Seq, Stmt, Store, Unary, Var, const, seq
-from ir.transform.storage.tabulate import tabulated
 from ir.traverse import children, free_vars, walk, walk_expr, with_children
 
 _MAX_TERMS = 16  # products of sums are written out up to so many terms
@@ -78,20 +73,7 @@ def _terms_of_floats(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 float_terms = replace(_terms_of_floats, name="hoist.float_terms", floats=Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS)
 
 
-@rewrite(
-    law="for i: for j: s  =  for p: t[p] = e(p); for i: for j: s with t[p] for e(p)   where p is all that e depends on",
-    because="e is the same wherever p is, and reads only floats that the loops do not write",
-    family="hoist",
-)
-def elements(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Compute functions of elements once for each element, before the loops that would do so more often."""
-    for nest, rebuilt in roots(stmt, here):
-        new = tabulated(nest, here.domain, Names.of(nest, here).taken)
-        if new is not nest:
-            yield rebuilt(new)
-
-
-TERM_RULES = (as_written, terms, float_terms, elements)
+TERM_RULES = (as_written, terms, float_terms)
 
 
 def _moved(stmt: Stmt, here: Here, arranged: tuple[Kind, ...]) -> Iterator[Stmt]:

@@ -142,12 +142,12 @@ def around_gap(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 def _gap(loop: For, here: Here) -> Sequence[Bounds] | None:
     """Bounds of what is before, in and after the middle of a loop, where that is most of it."""
-    inside = here.domain.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
-    places, inner, body = inside, list[str](), loop.body
+    inside = pb.within_loops(here.domain, [loop])
+    inner, body = list[For](), loop.body
     while isinstance(body, For):
-        inner.append(body.var.name)
-        places, body = places.intersect(pb.loop_domain(body.var, body.start, body.extent).may), body.body
-    idle = pb.forget(places.subtract(_useful(body)), inner)
+        inner.append(body)
+        body = body.body
+    idle = pb.forget(pb.within_loops(inside, inner).subtract(_useful(body)), [o.var.name for o in inner])
     scope = here.names(loop)
     bounds = cut_around(idle, inside, loop.var, scope, here.domain)
     if bounds is None or len(bounds) < 3:

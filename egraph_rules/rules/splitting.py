@@ -148,7 +148,7 @@ def _regrouped(stmt: Stmt, domain: isl.Set, loops: frozenset[str], here: Here) -
     grouped = None if layout is None else _grouped(stmt, *layout, here.at(domain))
     if grouped is not None:
         return _regrouped(grouped, domain, loops, here)
-    inside = domain.intersect(pb.loop_domain(stmt.var, stmt.start, stmt.extent).may)
+    inside = pb.within_loops(domain, [stmt])
     return replace(stmt, body=_regrouped(stmt.body, inside, loops | {stmt.var.name}, here))
 
 

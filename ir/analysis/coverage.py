@@ -12,7 +12,7 @@ from functools import partial
 import islpy as isl
 from msgspec.structs import replace
 
-from ir.analysis.dependence import Loop, Statement, common_loops, domain, meet, primed_loops
+from ir.analysis.dependence import Loop, Statement, common_loops, domain, meet, primed_loops, shared_steps
 from ir.analysis.steady_elements import Told
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as presburger
@@ -185,13 +185,7 @@ def _cover(reader: Statement, load: Load, writer: Statement, depth: int, opaque:
             return presburger.never()
         return presburger.forget(pairs.intersect(runs).intersect(when), other)
 
-    before = presburger.never()
-    same = presburger.always()
-    for k, loop in enumerate(reader.loops[:shared]):
-        x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
-        if k >= depth:
-            before = before.union(same.intersect(y.lt_set(x)))
-        same = same.intersect(x.eq_set(y))
+    before, same = presburger.in_order(((y, x) for x, y in shared_steps(reader, writer)), depth)
     now = writer.position < reader.position
     if opaque is None:
         return written(before.union(same) if now else before, depth)
@@ -257,12 +251,7 @@ def _written_before(reader: Statement, load: Load, writer: Statement) -> isl.Set
     primes = primed_loops(writer)
     indices = [substitute_expr(i, primes) for i in writer.store.indices]
     pairs = meet(load.indices, indices).intersect(domain(writer, primes, must=False))
-    before = presburger.never()
-    same = presburger.always()
-    for loop in reader.loops[: common_loops(reader, writer)]:
-        x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
-        before = before.union(same.intersect(y.lt_set(x)))
-        same = same.intersect(x.eq_set(y))
+    before, same = presburger.in_order((y, x) for x, y in shared_steps(reader, writer))
     if writer.position < reader.position:
         before = before.union(same)
     return presburger.forget(pairs.intersect(before), [v.name for v in primes.values() if isinstance(v, Var)])

@@ -589,14 +589,14 @@ def _ordered_pairs(first: Statement, second: Statement, buffer: Buffer, level: i
 
 def _before(first: Statement, second: Statement, level: int) -> isl.Set:
     """Where an instance runs before the primed one, both in one iteration of the outer `level` loops."""
-    result = presburger.never()
-    same = presburger.always()
-    for k, loop in enumerate(first.loops[: common_loops(first, second)]):
-        x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
-        if k >= level:
-            result = result.union(same.intersect(x.lt_set(y)))
-        same = same.intersect(x.eq_set(y))
-    return result.union(same) if first.position < second.position else result
+    before, same = presburger.in_order(shared_steps(first, second), level)
+    return before.union(same) if first.position < second.position else before
+
+
+def shared_steps(first: Statement, second: Statement) -> Iterator[tuple[isl.PwAff, isl.PwAff]]:
+    """The values of the variables of shared loops in an instance of each, of which the second one's are primed."""
+    for loop in first.loops[: common_loops(first, second)]:
+        yield presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
 
 
 def may_meet(writer: Statement, reader: Statement, load: Load, around: Collection[Loop]) -> bool:

@@ -416,9 +416,12 @@ def _reversed(first: _Moved, second: _Moved, x: _Access, y: _Access) -> Violatio
         return None
     old = (_times(first.old.time, first.back), _times(second.old.time, _then(second.back, primes)))
     new = (_times(first.new.time, {}), _times(second.new.time, primes))
-    was_first, was_second = _earlier(*old), _earlier(old[1], old[0])
-    bad = was_first.intersect(_earlier(new[1], new[0]).union(_equal(*new)))
-    bad = bad.union(was_second.intersect(_earlier(*new).union(_equal(*new)))).intersect(pairs)
+    was_first, _ = pb.in_order(zip(*old, strict=False))
+    was_second, _ = pb.in_order(zip(old[1], old[0], strict=False))
+    now_first, at_once = pb.in_order(zip(*new, strict=False))
+    now_second, _ = pb.in_order(zip(new[1], new[0], strict=False))
+    bad = was_first.intersect(now_second.union(at_once))
+    bad = bad.union(was_second.intersect(now_first.union(at_once))).intersect(pairs)
     if bad.is_empty():
         return None
     return _order_violation(first, second, x, bad)
@@ -486,19 +489,3 @@ def _times(time: Time, values: Mapping[Var, Expr]) -> list[isl.PwAff]:
         assert value is not None, "loop variables in terms of others are affine here"
         out.append(value)
     return out
-
-
-def _earlier(left: Sequence[isl.PwAff], right: Sequence[isl.PwAff]) -> isl.Set:
-    """Where `left` comes before `right` lexicographically."""
-    result, same = pb.never(), pb.always()
-    for a, b in zip(left, right, strict=False):
-        result = result.union(same.intersect(a.lt_set(b)))
-        same = same.intersect(a.eq_set(b))
-    return result
-
-
-def _equal(left: Sequence[isl.PwAff], right: Sequence[isl.PwAff]) -> isl.Set:
-    same = pb.always()
-    for a, b in zip(left, right, strict=False):
-        same = same.intersect(a.eq_set(b))
-    return same

@@ -225,12 +225,7 @@ def refuse_asserts(stmt: Stmt, block: str) -> None:
 
 def precedes(left: Sequence[Expr | int], right: Sequence[Expr | int]) -> isl.Set:
     """Where one point in time comes before another."""
-    result, same = pb.never(), pb.always()
-    for a, b in zip(left, right, strict=False):
-        x, y = _time(a), _time(b)
-        result = result.union(same.intersect(x.lt_set(y)))
-        same = same.intersect(x.eq_set(y))
-    return result
+    return pb.in_order((_time(a), _time(b)) for a, b in zip(left, right, strict=False))[0]
 
 
 def _time(part: Expr | int) -> isl.PwAff:
@@ -280,7 +275,7 @@ def refuse_races(path: Sequence[Stmt], buffers: set[Buffer], known: isl.Set, blo
             continue
         name, other = loop.var.name, loop.var.name + "'"
         effects = EffectAnalysis().of(lower_statement(loop.body))
-        here = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+        here = pb.within_loops(known, [loop])
         apart = pb.symbol(name).ne_set(pb.symbol(other))
         for buffer, region in effects.may.items():
             if buffer not in buffers:

@@ -482,11 +482,8 @@ def _primed(names: Iterable[str], mark: str) -> dict[str, str]:
 
 def _order(first: Sequence[str], second: Sequence[str], *, strict: bool) -> isl.Set:
     """Where iteration `first` comes before `second`, or is it unless `strict`."""
-    out, equal = pb.never(), pb.always()
-    for a, b in zip(first, second, strict=True):
-        out = out.union(equal.intersect(pb.symbol(a).lt_set(pb.symbol(b))))
-        equal = equal.intersect(pb.symbol(a).eq_set(pb.symbol(b)))
-    return out if strict else out.union(equal)
+    before, same = pb.in_order((pb.symbol(a), pb.symbol(b)) for a, b in zip(first, second, strict=True))
+    return before if strict else before.union(same)
 
 
 def _at_later(region: isl.Set, names: tuple[str, ...], *, strict: bool) -> isl.Set:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar, assert_never, cast
+from typing import ParamSpec, Protocol, TypeVar, assert_never, cast
 
 import islpy as isl
 from msgspec import Struct
@@ -480,6 +480,24 @@ def _loop_domain(var: Var, start: Expr, extent: Expr, opaque: Opaque | None) -> 
     return low.both(high)
 
 
+class HasRange(Protocol):
+    """A loop, whichever node it is."""
+
+    @property
+    def var(self) -> Var: ...
+    @property
+    def start(self) -> Expr: ...
+    @property
+    def extent(self) -> Expr: ...
+
+
+def within_loops(known: isl.Set, loops: Iterable[HasRange]) -> isl.Set:
+    """The values that variables may have in loops within which others have those that are `known`."""
+    for loop in loops:
+        known = known.intersect(loop_domain(loop.var, loop.start, loop.extent).may)
+    return known
+
+
 def point(indices: Iterable[Expr], opaque: Opaque | None = None) -> isl.Set | None:
     """The one-point region `{[i0, i1, ...]}`, or None when an index is not quasi-affine."""
     return _plain_region(_point, tuple(indices)) if opaque is None else _point(indices, opaque)
@@ -623,6 +641,17 @@ def depends(region: isl.Set, name: str) -> bool:
     """Whether a set mentions a variable."""
     position = region.find_dim_by_name(_PARAM, name)
     return position >= 0 and bool(region.involves_dims(_PARAM, position, 1))
+
+
+def in_order(pairs: Iterable[tuple[isl.PwAff, isl.PwAff]], outer: int = 0) -> tuple[isl.Set, isl.Set]:
+    """Where the first numbers of pairs come before the second ones, by the first two that differ, of which the `outer`
+    ones do not; and where all are the same."""
+    before, same = never(), always()
+    for k, (x, y) in enumerate(pairs):
+        if k >= outer:
+            before = before.union(same.intersect(x.lt_set(y)))
+        same = same.intersect(x.eq_set(y))
+    return before, same
 
 
 def sample(region: isl.Set) -> tuple[dict[str, int], tuple[int, ...]] | None:

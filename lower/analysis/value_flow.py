@@ -117,11 +117,9 @@ class Flow:
 
     def before(self, a: At, b: At) -> presburger.isl.Set:
         """Where instances of one run before those of another."""
-        result, same = presburger.never(), presburger.always()
-        for loop in a.statement.loops[self.level : common_loops(a.statement, b.statement)]:
-            x, y = (presburger.symbol(s.names[loop.var].name) for s in (a, b))
-            result = result.union(same.intersect(x.lt_set(y)))
-            same = same.intersect(x.eq_set(y))
+        shared = a.statement.loops[self.level : common_loops(a.statement, b.statement)]
+        sides = ([presburger.symbol(s.names[loop.var].name) for loop in shared] for s in (a, b))
+        result, same = presburger.in_order(zip(*sides, strict=True))
         return result.union(same) if a.statement.position < b.statement.position else result
 
     def seen(self, reader: At, pairs: presburger.isl.Set, load: Load) -> tuple[list[Seen], list[Seen]]:

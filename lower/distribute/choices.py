@@ -179,8 +179,7 @@ class Chooser(Struct, frozen=True):
         """Whether the iterations that devices share are all that a loop has."""
         total = const(mine.step * self.reading.grid.count(mine.axes), var.dtype)
         place = tidied(Binary("sub", var, mine.shift))
-        for s in stage.loops:
-            known = known.intersect(pb.loop_domain(s.var, s.start, s.extent).may)
+        known = pb.within_loops(known, stage.loops)
         inside = Binary("and", Binary("ge", place, const(0, var.dtype)), Binary("lt", place, total))
         return pb.within_budget(lambda: known.is_subset(pb.condition(inside).must), False)
 

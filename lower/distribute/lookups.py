@@ -48,8 +48,7 @@ def looked_up(stage: Stage, placements: Mapping[Buffer, Placement], known: isl.S
             s.buffer for s in stage.stores
         }  # else each iteration reads before it stores what no other one reads
     bound = {s.var for s in walk(stage.body) if isinstance(s, Let)}
-    for s in stage.loops:
-        known = known.intersect(pb.loop_domain(s.var, s.start, s.extent).may)
+    known = pb.within_loops(known, stage.loops)
     found: list[Load] = []
     reads = [e for e in all_exprs(stage.body) if isinstance(e, Load)]
     for load in sorted(reads, key=lambda e: sum(1 for _ in loads(e))):

@@ -295,7 +295,7 @@ class _Spmd:
 
     def _repeated(self, node: Steps, written: set[Buffer], block: _Block, known: isl.Set) -> None:
         loop = node.loop
-        known = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+        known = pb.within_loops(known, [loop])
         inner = _Block(block, loop.var, written)
         alone = self._alone(node, written, known)
         if alone is not None:

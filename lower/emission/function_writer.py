@@ -189,8 +189,7 @@ class FunctionWriter:
         """What a caller's words on floats have led to."""
         policy = self.program.policy
         notes = [f"withheld by the policy on floats: {form.name}, {form.law}" for form in policy.withheld]
-        forms = ("contraction", "convolution", "banded product")
-        products = any(form in line for line in self.report for form in forms)
+        products = any(form in line for line in self.report for form in ("contraction", "convolution"))
         if products and any(b.dtype is DType.FLOAT32 for b in self.func.buffers):
             notes.append(f"products of float32 arrays are taken in precision {policy.precision}")
         return notes

@@ -38,7 +38,6 @@ RESERVED = {
     "kept",
     "in_memory",
     "set_xla_metadata",
-    "banded",
     "doubling_sums",
     "pairwise_sums",
     "in_turn",

@@ -16,7 +16,6 @@ from lower.emission.in_place_conditional import BETWEEN, BETWEEN_UNTIL, CHOSEN, 
 from lower.emission.stage_barrier import KEPT, KEPT_BY_CALL
 from lower.instructions.argmax import FIRST_BEST, FIRST_TRUE, LAST_BEST
 from lower.instructions.cholesky import CHOLESKY
-from lower.instructions.convolution import BANDED_SOURCE
 from lower.instructions.filters import FILTER_HELPERS
 from lower.instructions.scans import HELPERS
 from lower.instructions.segmented_reduction import IN_RANGES, REDUCE_RANGES, REDUCE_ROWS
@@ -53,7 +52,6 @@ LIBRARY = {
     "windows_at": WINDOWS_AT,
     "stores": STORES,
     "writers": WRITERS,
-    "banded": BANDED_SOURCE,
     **HELPERS,
     **FILTER_HELPERS,
     **EXACT_HELPERS,

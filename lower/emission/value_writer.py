@@ -17,7 +17,7 @@ from ir.presburger import sets as presburger
 from ir.traverse import all_same, buffers_read, conjuncts_of, factors, free_vars, has_loads, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy
-from lower.analysis.linear_forms import number, to_expr
+from lower.analysis.linear_forms import to_expr
 from lower.array.access import ZERO, Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import MASKED, Finite, fails_at_zero, outside_unless, positions
@@ -41,7 +41,7 @@ from lower.array.views import Axis, contiguous
 from lower.emission.available_expressions import Recall
 from lower.emission.scope import Held, Names, Scope
 from lower.emission.stage_barrier import is_kept, rereads
-from lower.instructions.convolution import BANDED, CONVOLUTION, Convolution, Form, convolution, leading
+from lower.instructions.convolution import CONVOLUTION, Convolution, Form, convolution, leading
 from lower.instructions.sliding_windows import WINDOWED, Separated, separated
 from lower.nest.backgrounds import Backgrounds
 from lower.nest.nodes import ArrayStatement, Box, separate_parts
@@ -326,11 +326,7 @@ class ValueWriter:
         open_ = None if found is None else self._open(guards, hidden_in=self.job.value)
         found = None if found is None or open_ is None else found.masked(open_)
         if found is not None:
-            dtype = self.job.buffer.dtype
-            banded = self.policy.may(BANDED, dtype) and found.one_filter and self._numbers_throughout(found)
-            form = found.form(self.target, banded=banded, library=self.policy.may(CONVOLUTION, dtype))
-            if form is Form.BANDED:
-                return self._banded(found, chosen)
+            form = found.form(self.target, library=self.policy.may(CONVOLUTION, self.job.buffer.dtype))
             if form is Form.LIBRARY:
                 return self._convolved(found, chosen)
             if form is Form.SLICES and reduced:
@@ -430,32 +426,6 @@ class ValueWriter:
             return False
         view = find_view(self.shape, self.job.indices, part.axes, self.bounds)
         return view is not None and contiguous(view) and all(g.step == 1 and len(g.axes) == 1 for g in view)
-
-    def _numbers_throughout(self, what: Convolution) -> bool:
-        """Whether all elements of the image along its window are numbers."""
-        (window,), image = what.windows, what.image
-        if not isinstance(image, Load):
-            return False
-        indices = list(image.indices)
-        for d, (index, size) in enumerate(zip(indices, image.buffer.shape, strict=True)):
-            if window.joint.var in free_vars(index):
-                indices[d] = window.joint.var
-                along = Axis(window.joint.var, number(0), self.bounds.linear(size))
-                whole = Load(image.buffer, tuple(indices), image.span)
-                return self.finite.throughout(whole, (*what.batch, along), self.around.boxes)
-        return False
-
-    def _banded(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
-        """A convolution with one filter as products of blocks."""
-        job, codes = self.job, list[JaxExpr]()
-        for load, axes in ((what.image, what.image_axes), (what.kernel, what.kernel_axes)):
-            self._use(replace(job, axes=axes, guards=()))
-            codes.append(self.translator.expr(load).code)
-        self._use(job, chosen)
-        self.helpers.add("banded")
-        precision = {} if self.policy.precision == HIGHEST else {"precision": text(self.policy.precision)}
-        self._note("banded product")
-        return ordered(call("banded", *codes, what.width, **precision), what.axes, self.translator.order)
 
     def _convolved(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
         """A convolution by the library's function."""

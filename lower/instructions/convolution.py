@@ -21,7 +21,6 @@ from ir.nodes import Binary, Expr, Load, Select, Var, const
 from ir.traverse import children, free_vars, loads, substitute_expr
 from lower.analysis import freedoms
 from lower.analysis.deciding import cheapest
-from lower.analysis.freedoms import NUMBERS
 from lower.analysis.linear_forms import to_expr
 from lower.array.access import Bounds
 from lower.array.job import MAX_SLICES, UNROLLED_STEPS, Job
@@ -37,12 +36,6 @@ CONVOLUTION = freedoms.Form(
     "that is its definition",
     Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS,
 )
-BANDED = freedoms.Form(
-    "instructions.banded_product",
-    "sum of X[y + r] * w[r] over r  =  blocks of X times a band of w",
-    "each position meets its own taps, and zeros else",
-    Floats.REASSOCIATE | NUMBERS,
-)
 
 
 class Form(Enum):
@@ -51,21 +44,6 @@ class Form(Enum):
     LIBRARY = "convolution"
     PRODUCTS = "products"  # a contraction over channels for each position of the filter
     SLICES = "slices"  # all positions and channels one by one
-    BANDED = "banded product"  # blocks of the image times a matrix with the filter along its diagonal
-
-
-BANDED_SOURCE = '''
-def banded(x, w, width, precision="highest"):
-    """Sums of w[k] * x[..., i + k] over k: blocks of x times matrices with w along their diagonals."""
-    size, last = w.shape[0], x.shape[-1] - w.shape[0] + 1
-    steps, blocks = -(-(size - 1) // width) + 1, -(-last // width)
-    outer = [(0, 0)] * (x.ndim - 1)
-    rows = jnp.pad(x, [*outer, (0, (blocks + steps - 1) * width - x.shape[-1])]).reshape(*x.shape[:-1], -1, width)
-    at = jnp.arange(steps * width)[:, None] - jnp.arange(width)
-    band = jnp.where((at >= 0) & (at < size), w[jnp.clip(at, 0, size - 1)], 0).reshape(steps, width, width)
-    sums = sum(jnp.dot(rows[..., k : k + blocks, :], band[k], precision=precision) for k in range(steps))
-    return sums.reshape(*x.shape[:-1], -1)[..., :last]
-'''
 
 
 class Convolution(Struct, frozen=True):
@@ -105,35 +83,15 @@ class Convolution(Struct, frozen=True):
         return replace(self, image=image, kernel=kernel)
 
     @property
-    def one_filter(self) -> bool:
-        """Whether one filter slides by single elements along one axis."""
-        steps = [(w.stride, w.dilation) for w in self.windows]
-        return steps == [(1, 1)] and not (self.outs or self.channels) and self.floats
-
-    @property
     def lies_in_rows(self) -> bool:
         """Whether elements under one tap lie side by side, for results that follow each other."""
         last = [free_vars(load.indices[-1]) for load in loads(self.image) if load.indices]
         along = {*(a.var for a in self.batch), *(w.joint.var for w in self.windows if w.stride == 1)}
         return all(names & along for names in last)
 
-    @property
-    def width(self) -> int:
-        """Of the blocks of a banded product: a quarter of the filter makes little waste and few products.
-
-        They are no wider than the result, or most of a block would be computed for nothing.
-        """
-        (window,) = self.windows
-        quarter = 1 << (window.tap.extent.const // 4).bit_length()
-        kept = 1 << (window.kept.extent.const - 1).bit_length() if window.kept.extent.is_const else 256
-        return max(min(quarter, kept, 256), 32)
-
-    def form(self, target: Target, banded: bool, library: bool = True) -> Form:
-        """The cheapest form on a target; `banded` says whether zeros may be multiplied with the image, `library`
-        whether the library's function may be called."""
+    def form(self, target: Target, library: bool) -> Form:
+        """The cheapest form on a target; `library` says whether the library's function may be called."""
         prices = self.prices(target)
-        if not banded:
-            prices.pop(Form.BANDED, None)
         if not library:
             prices.pop(Form.LIBRARY, None)
         return cheapest("convolution", prices)
@@ -150,8 +108,6 @@ class Convolution(Struct, frozen=True):
         if contracts:
             along = [_positions([w.tap], t) for w in self.windows]
             result[Form.LIBRARY] = operations.convolution(t, places, o, c, along) + t.kernel
-        if self.one_filter:
-            result[Form.BANDED] = operations.banded_product(t, places, taps, self.width)
         if c * taps <= MAX_SLICES or c == 1:
             turns = None if c * taps <= MAX_SLICES else taps / UNROLLED_STEPS
             rows = self.lies_in_rows

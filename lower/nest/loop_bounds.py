@@ -74,9 +74,7 @@ def _tight(box: Box, loops: Sequence[Loop]) -> Box:
     if not (parts and low.is_const and stop.is_const) or len(names) < len(loops):
         return box
     around = [Loop(loop.var, const(low.const, loop.var.dtype), const(box.extent.const, loop.var.dtype)), *loops]
-    region = presburger.always()
-    for o in around:
-        region = region.intersect(presburger.loop_domain(o.var, o.start, o.extent).may)
+    region = presburger.within_loops(presburger.always(), around)
     found = presburger.within_budget(lambda: presburger.extremes(region, loop.var.name), None)
     if found is None:
         return box

@@ -209,9 +209,7 @@ def _stays(test: Expr, load: Load, reader: Statement, store: _Conditional, level
     after = map_expr(before, lambda e: stored if e.same(store.old) else e)
 
     def differing() -> isl.Set:
-        states = pb.always()
-        for o in around:
-            states = states.intersect(pb.loop_domain(o.var, o.start, o.extent).may)
+        states = pb.within_loops(pb.always(), around)
         for c in store.known:
             states = states.intersect(pb.condition(substitute_expr(c, others)).may)
         old, new = pb.condition(before), pb.condition(after)

@@ -72,8 +72,7 @@ def tiles(
 
 def _domain(loops: Sequence[Loop], guards: Sequence[Expr], found: isl.Set) -> isl.Set:
     """The values that names have within loops and guards, of those found around them."""
-    for loop in loops:
-        found = found.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+    found = pb.within_loops(found, loops)
     for guard in guards:
         found = found.intersect(pb.condition(guard).may)
     return found

@@ -316,11 +316,6 @@ def windows(combine: Any, x: Array, size: int, axis: int, dilation: int = 1, str
     return functools.reduce(combine, parts)
 
 
-def banded(x: Array, w: Array, width: int, precision: str = "highest") -> Array:
-    last = x.shape[-1] - len(w) + 1
-    return sum(w[k] * x[..., k : k + last] for k in range(len(w)))
-
-
 def in_ranges(first: Array, stop: Array, size: int) -> Array:
     at = np.arange(size)[:, None]
     first, stop = (np.ravel(b) for b in np.broadcast_arrays(first, stop))
@@ -467,7 +462,7 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
     for f in (
         truncdiv, numbers, as_number, kept, as_function, prefix_sums, linear_scan, saturated_sum, restarted_scan,
         in_turn, pairwise_sums, doubling_sums,
-        filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, stores, writers, banded,
+        filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, stores, writers,
         in_ranges, reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until,
         chosen, first_best, first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser,
         greater, as_bfloat16, as_float16, sticky, integer_einsum,

@@ -40,7 +40,7 @@ from lower.restructure.reschedule import necessary
 from lower.storage.live_in import Borders, First, borders
 from lower.storage.predicate_elimination import bare, chosen, lines
 from lower.storage.row_rotation import Carried, carried
-from lower.storage.skewed_storage import Rows, Skewed, Spread, combined, layouts, sized, slides, spread
+from lower.storage.skewed_storage import Rows, Skewed, combined, layouts, sized, slides
 
 SKEWING = Form(
     "structure.skewing",
@@ -124,7 +124,6 @@ def _legal(order: Sequence[Relation], outer: Var, inner: Var, a: int, b: int) ->
 
 
 _Key = tuple[Buffer, Rows]
-_Mixed = tuple[Buffer, int, int]  # a dimension along which several loops run, and how fast a wavefront does
 _Access = tuple[list[Linear], dict[Var, Box]]  # indices, and the boxes around
 
 
@@ -141,8 +140,6 @@ class _Skewer:
         self.inner: dict[Loop, tuple[Loop, Expr]] = {}  # loops inside with what stands for their variables
         self.accesses: dict[_Key, list[_Access]] = {}
         self.copies: dict[_Key, Skewed] = {}
-        self.mixed: dict[_Mixed, list[tuple[Linear, dict[Var, Box]]]] = {}
-        self.spreads: dict[_Mixed, Spread] = {}
         self.borders: dict[Buffer, Borders] = {}
         self.lines: dict[tuple[Buffer, int, Expr], Buffer] = {}  # what a table holds at one position of a dimension
         self.following: dict[int, Rows] = {}  # the layouts that further statements bring up to date
@@ -207,9 +204,6 @@ class _Skewer:
                 after.append(self._returned(copy, found))
                 self.diagonals += self._elements(buffer) if across else 0.0
         before += self._lines()
-        for spread_ in self.spreads.values():
-            before.append(spread_.filled(nest.sequential, self.boxes, self.new))
-            self.diagonals += self._elements(spread_.new)
         made = self._new_arrays() | dict.fromkeys(self.lines.values(), True)
         before, after = [*before, *steps.before], [*steps.after, *after]
         return Wavefront(
@@ -217,8 +211,7 @@ class _Skewer:
         )
 
     def _new_arrays(self) -> dict[Buffer, bool]:
-        copies = [*self.copies.values(), *self.spreads.values()]
-        return {copy.new: copy.old not in self.nest.arrays for copy in copies}
+        return {copy.new: copy.old not in self.nest.arrays for copy in self.copies.values()}
 
     def _reason(self) -> str:
         first, second = (loop.var.name for loop in self.loops)
@@ -481,25 +474,11 @@ class _Skewer:
         self._note((s.buffer, self.base[s.buffer]), stored, around)
         for load in dict.fromkeys(s.operands()):
             forms = [linear(i) for i in load.indices]
-            mixed = self._mixed(load.buffer, forms, inside)
-            if mixed is not None:
-                self.mixed.setdefault(mixed, []).append((forms[mixed[1]], around))
-                continue
             rows = self._rows(load.buffer, forms, inside)
             if rows is not None:
                 self._note((load.buffer, rows), forms, around)
             if not self._window(forms if rows is None else combined(rows, forms), inside):
                 self.diagonals += prod(extent(self.boxes.get(o), self.target) for o in s.loops[self.level :])
-
-    def _mixed(self, buffer: Buffer, forms: Sequence[Linear], inside: set[Var]) -> _Mixed | None:
-        """The dimension in which an access to what is only read runs along a wavefront and a loop inside at once."""
-        var = self.along.var
-        using = [d for d, form in enumerate(forms) if var in form.vars()]
-        if buffer in self.written or len(using) != 1:
-            return None
-        form = forms[using[0]]
-        plain = not form.has_loads() and all(isinstance(term, Var) for term in form.terms)
-        return (buffer, using[0], form.terms[var]) if plain and form.vars() & inside else None
 
     def _note(self, key: _Key, forms: list[Linear], around: dict[Var, Box]) -> None:
         self.accesses.setdefault(key, []).append((forms, around))
@@ -539,11 +518,6 @@ class _Skewer:
             if copy is None:
                 return False
             self.copies[buffer, rows] = copy
-        for key, forms in self.mixed.items():
-            found = spread(key[0], key[1], self.along, forms, self.nest.static, self.new)
-            if found is None:
-                return False
-            self.spreads[key] = found
         return True
 
     def _relaid(self, s: Statement) -> Statement:
@@ -554,9 +528,6 @@ class _Skewer:
             if not isinstance(e, Load):
                 return e
             forms = [linear(i) for i in e.indices]
-            mixed = self._mixed(e.buffer, forms, inside)
-            if mixed is not None:
-                return Load(self.spreads[mixed].new, self.spreads[mixed].place(e.indices), e.span)
             rows = self._rows(e.buffer, forms, inside)
             copy = None if rows is None else self.copies.get((e.buffer, rows))
             return e if copy is None else Load(copy.new, copy.place(e.indices), e.span)

@@ -23,7 +23,7 @@ from lower.distribute.lookups import LOOKUP
 from lower.distribute.spmd import DISTRIBUTION
 from lower.instructions.argmax import SEARCHES
 from lower.instructions.cholesky import FACTORS
-from lower.instructions.convolution import BANDED, CONVOLUTION
+from lower.instructions.convolution import CONVOLUTION
 from lower.instructions.deferred_updates import DELAYED
 from lower.instructions.discounted_sum import DISCOUNTED_SUMS
 from lower.instructions.filters import FILTERS
@@ -94,7 +94,7 @@ STRUCTURE = (
     DELINEARIZATION, LINEARIZATION, PREDICATE_ELIMINATION, PACKING,
 )  # fmt: skip
 INSTRUCTIONS = (
-    EINSUM, CONVOLUTION, BANDED, WINDOWED, SCANS, PREFIXES, RUNNING_EXTREMES, EXTREMES_OF_SUMS, FILTERS, SEGMENTS,
+    EINSUM, CONVOLUTION, WINDOWED, SCANS, PREFIXES, RUNNING_EXTREMES, EXTREMES_OF_SUMS, FILTERS, SEGMENTS,
     SEARCHES, LAST_WRITER, DISCOUNTED_SUMS, SHIFT_REGISTERS, SYSTEMS, FACTORS, DELAYED, PALLAS, INSTANCES,
 )  # fmt: skip
 VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)

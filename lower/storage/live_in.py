@@ -269,10 +269,7 @@ class _Finder:
 
     def _runs(self) -> Set:
         """When the loops around run."""
-        found = presburger.always()
-        for loop in self.around:
-            found = found.intersect(presburger.loop_domain(loop.var, loop.start, loop.extent).may)
-        return found
+        return presburger.within_loops(presburger.always(), self.around)
 
     def _names(self, s: Statement) -> list[str]:
         return [loop.var.name for loop in s.loops if loop not in self.around]

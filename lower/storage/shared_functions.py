@@ -2,8 +2,9 @@
 
 `cos(A[i - 1]) + cos(A[i + 1])` takes the cosine of each element twice, and one of an element that many look up is taken
 by each of them. XLA shares what is the same at one place only. An array of all cosines is an array more, and as many
-operations as there are elements. Truths of comparisons with a number are such a function, too: of the neighbours of a
-cell, CPUs read bytes then (half the time, for 4 or 8 of them in 200 x 200).
+operations as there are elements. It stands before the loops whose steps take elements of an array that none of them
+changes, as along diagonals of a table. Truths of comparisons with a number are such a function, too: of the neighbours
+of a cell, CPUs read bytes then (half the time, for 4 or 8 of them in 200 x 200).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from egraph_rules.cost import operations
@@ -51,7 +52,7 @@ _BOUNDED = frozenset(FLOAT_FUNCTIONS) - SINGULAR
 def with_shared_functions(program: Program, plan: Plan, target: Target) -> Plan:
     """The plan with arrays of the functions that statements take of elements again and again."""
     sharer = _Sharer(program, plan, target, dict(plan.boxes))
-    nodes = sharer.nodes(plan.nodes, (), [])
+    nodes = sharer.nodes(plan.nodes, [])
     return replace(plan, nodes=nodes, boxes=sharer.boxes)
 
 
@@ -61,6 +62,16 @@ class _Known(Struct, frozen=True):
     function: Expr
     of: Buffer
     values: Buffer
+
+
+class _Level(Struct):
+    """Nodes as far as they are made, with the loop around them, if any, and what it stores to; `known` are the arrays
+    of functions that there are."""
+
+    loop: Loop | None = None
+    stored: frozenset[Buffer] = frozenset()
+    made: list[Node] = field(default_factory=list[Node])
+    known: list[_Known] = field(default_factory=list[_Known])
 
 
 class _Sharer(Struct, dict=True):
@@ -73,47 +84,70 @@ class _Sharer(Struct, dict=True):
         every = [n.statement for n in inner_statements(self.plan.nodes)]
         self.new: Fresh = fresh_behind((*every, *self.program.statements), self.program.fresh)
 
-    def nodes(self, nodes: Iterable[Node], around: tuple[Loop, ...], known: list[_Known]) -> tuple[Node, ...]:
-        """Nodes within loops, with arrays of functions before those that read them; `known` are those there are."""
-        found: list[Node] = []
+    def nodes(
+        self, nodes: Iterable[Node], around: Sequence[_Level], loop: SequentialLoop | None = None
+    ) -> tuple[Node, ...]:
+        """The nodes of a loop, or all, with arrays of functions before those that read them, or before loops around."""
+        stored = frozenset[Buffer]() if loop is None else _stored(loop)
+        here = _Level(None if loop is None else loop.loop, stored)
+        levels = [*around, here]
         for node in nodes:
-            stored = {n.statement.buffer for n in inner_statements((node,))}
             if isinstance(node, SequentialLoop):
-                still = [k for k in known if k.of not in stored]
-                found.append(replace(node, body=self.nodes(node.body, (*around, node.loop), still)))
-            elif isinstance(node, ArrayStatement) and node.scan is None and node.statement.tile is None and node.axes:
-                found += self._statement(node, around, known)
-            else:
-                found.append(node)
-            known[:] = [k for k in known if k.of not in stored]
-        return tuple(found)
+                node = replace(node, body=self.nodes(node.body, levels, node))
+            elif isinstance(node, ArrayStatement) and node.scan is None and node.statement.tile is None:
+                node = self._statement(node, levels)
+            here.made.append(node)
+            changed = _stored(node)
+            here.known = [k for k in here.known if k.of not in changed]
+        return tuple(here.made)
 
-    def _statement(self, node: ArrayStatement, around: tuple[Loop, ...], known: list[_Known]) -> Iterator[Node]:
-        """A statement that reads functions of elements from arrays, behind what fills these."""
+    def _statement(self, node: ArrayStatement, levels: Sequence[_Level]) -> ArrayStatement:
+        """A statement that reads functions of elements from arrays, which are filled before it or loops around it."""
         uses: dict[tuple[Expr, Buffer], dict[tuple[Expr, ...], Load]] = {}
         inner = {o.var for o in node.statement.loops}
         for e in walk_expr(node.statement.store.value):
             load = _element(e)
-            if load is None or load.buffer in self.plan.expanded or (free_vars(_function(e, load)) & inner):
+            if load is None or self.plan.expanded.get(load.buffer) or (free_vars(_function(e, load)) & inner):
                 continue
             uses.setdefault((_function(e, load), load.buffer), {})[load.indices] = load
         for (function, buffer), places in uses.items():
-            have = next((k for k in known if k.of == buffer and k.function.same(function)), None)
-            if have is None and self._pays(function, buffer, [*places.values()], node):
-                have = _Known(function, buffer, self._array(buffer, function.dtype))
-                yield self._filled(have, around)
-                known.append(have)
+            have = self._known(function, buffer, levels)
+            if have is None:
+                outer = _steady(buffer, levels)
+                steps = [level.loop for level in levels[outer + 1 :] if level.loop is not None]
+                if self._pays(function, buffer, [*places.values()], node, steps):
+                    have = _Known(function, buffer, self._array(buffer, function.dtype))
+                    loops = tuple(level.loop for level in levels[: outer + 1] if level.loop is not None)
+                    levels[outer].made.append(self._filled(have, loops))
+                    levels[outer].known.append(have)
             if have is not None:
                 node = _reading(node, have)
-        yield node
+        return node
 
-    def _pays(self, function: Expr, buffer: Buffer, read: Sequence[Load], node: ArrayStatement) -> bool:
-        """Whether elements are fewer than the places at which the function is taken, by what an array costs."""
-        if not all(isinstance(d, Const) for d in buffer.shape) or buffer in self.program.tiles:
+    def _known(self, function: Expr, buffer: Buffer, levels: Sequence[_Level]) -> _Known | None:
+        """The array of a function that is there, and holds what the buffer does."""
+        for level in levels[_steady(buffer, levels) :]:
+            for known in level.known:
+                if known.of == buffer and known.function.same(function):
+                    return known
+        return None
+
+    def _pays(
+        self, function: Expr, buffer: Buffer, read: Sequence[Load], node: ArrayStatement, steps: Sequence[Loop]
+    ) -> bool:
+        """Whether elements are fewer than the places at which the function is taken, by what an array costs.
+
+        Steps take it again where places depend on one of them; what is the same in all compilers take out of loops.
+        """
+        if not all(isinstance(d, Const) for d in buffer.shape):
             return False
-        times = sum(
-            prod(extent(self.boxes.get(o), self.target) for o in node.axes if o.var in free_vars(e)) for e in read
-        )
+        own = {o.var for o in steps}
+        times = 0.0
+        for load in read:
+            over = [o for o in node.axes if o.var in free_vars(load)]
+            if free_vars(load) & own:
+                over += steps
+            times += prod(extent(self.boxes.get(o), self.target) for o in over)
         elements = prod(float(d.value) for d in buffer.shape if isinstance(d, Const))
         each = work(function, self.target)
         saved = (times - elements) * each
@@ -131,6 +165,15 @@ class _Sharer(Struct, dict=True):
         here = Load(known.of, tuple(o.var for o in axes))
         value = map_expr(known.function, lambda e: here if isinstance(e, Load) else e)
         return array_statement(Store(known.values, here.indices, value), around, axes, self.new)
+
+
+def _stored(node: Node) -> frozenset[Buffer]:
+    return frozenset(n.statement.buffer for n in inner_statements((node,)))
+
+
+def _steady(buffer: Buffer, levels: Sequence[_Level]) -> int:
+    """The outermost level from which on no loop stores to a buffer."""
+    return max((k for k, level in enumerate(levels) if buffer in level.stored), default=0)
 
 
 def _element(expr: Expr) -> Load | None:

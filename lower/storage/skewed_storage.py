@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars
-from lower.analysis.linear_forms import Linear, atom, least, linear, number, to_expr, unbounded
+from lower.analysis.linear_forms import Linear, least, linear, number, to_expr, unbounded
 from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, extreme, loops_over
 
 Rows = tuple[tuple[int, ...], ...]  # each index of a copy as a combination of those of the buffer
@@ -54,61 +54,6 @@ class Skewed(Struct, frozen=True, eq=False):
         here = tuple(a.var for a in axes)
         store = Store(self.old, here, Load(self.new, self.place(here)))
         return array_statement(store, around, axes, new)
-
-
-class Spread(Struct, frozen=True, eq=False):
-    """A copy of `old` at `new` whose elements at one dimension have two indices, of which the sum is the old one.
-
-    The second, which comes last, counts `factor` times the values of a variable from `low` on.
-    """
-
-    old: Buffer
-    new: Buffer
-    dimension: int
-    along: Var
-    factor: int
-    low: Linear
-    origin: Linear
-
-    def place(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Where the copy has an element that is read."""
-        d, like = self.dimension, indices[self.dimension]
-        rest = linear(like) - atom(self.along) * self.factor + self.origin
-        return (*indices[:d], to_expr(rest, like), *indices[d + 1 :], to_expr(atom(self.along) - self.low, like))
-
-    def filled(self, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh) -> ArrayStatement:
-        """The copy from its buffer; what is not in the buffer may hold anything."""
-        axes = loops_over(self.new, boxes, new.name)
-        back: list[Expr] = [a.var for a in axes[:-1]]
-        form = atom(axes[self.dimension].var) - self.origin + (atom(axes[-1].var) + self.low) * self.factor
-        back[self.dimension] = to_expr(form, axes[-1].var)
-        store = Store(self.new, tuple(a.var for a in axes), Load(self.old, tuple(back)))
-        return array_statement(store, around, axes, new)
-
-
-def spread(
-    buffer: Buffer,
-    dimension: int,
-    along: Loop,
-    forms: Sequence[tuple[Linear, Mapping[Var, Box]]],
-    static: frozenset[Var],
-    new: Fresh,
-) -> Spread | None:
-    """A copy with an index of its own for the part of others that is along a loop; None where sizes are not known."""
-    factor, ranges = forms[0][0].terms[along.var], list[tuple[Linear, Linear]]()
-    for form, around in forms:
-        rest = form - atom(along.var) * factor
-        low, high = (extreme(rest, around, static, unbounded, upper) for upper in (False, True))
-        if low is None or high is None:
-            return None
-        ranges.append((low, high))
-    low, negative = least([low for low, _ in ranges]), least([high * -1 for _, high in ranges])
-    if low is None or negative is None:
-        return None
-    shape = list(buffer.shape)
-    shape[dimension] = to_expr(negative * -1 - low + 1, shape[dimension])
-    copy = replace(buffer, name=new.name(f"{buffer.name}_spread"), shape=(*shape, along.extent), scope="local")
-    return Spread(buffer, copy, dimension, along.var, factor, linear(along.start), low * -1)
 
 
 def combined(rows: Rows, forms: Sequence[Linear]) -> list[Linear]:

@@ -681,42 +681,6 @@ CASES = {
         C[i, j] = a[i] * b[j]
 """,
     ),
-    "a function of a window's elements is computed once for each": Case(
-        'x: T.Buffer((40,), "float32"), w: T.Buffer((9,), "float32"), y: T.Buffer((32,), "float32")',
-        """
-    for i in range(32):
-        y[i] = 0.0
-        for k in range(9):
-            y[i] = y[i] + T.tanh(x[i + k]) * w[k]
-""",
-        """
-    x_term = T.alloc_buffer((40,), "float32")
-    for element in T.serial(40):
-        x_term[element] = T.tanh(x[element])
-    for i in T.serial(32):
-        y[i] = 0.0
-        for k in T.serial(9):
-            y[i] = y[i] + x_term[i + k] * w[k]
-""",
-    ),
-    "a function of a triangle's columns is computed once for each": Case(
-        'n: T.int32, A: T.Buffer((n, n), "float32"), x: T.Buffer((n,), "float32"), y: T.Buffer((n,), "float32")',
-        """
-    T.assume(n > 0)
-    for i in range(n):
-        y[i] = 0.0
-        for j in range(i + 1):
-            y[i] = y[i] + A[i, j] * T.exp(x[j] * 0.5)
-""",
-        """
-    x_term = T.alloc_buffer((n,), "float32")
-    for i in T.serial(n):
-        x_term[i] = T.exp(x[i] * 0.5)
-        y[i] = 0.0
-        for j in T.serial(i + 1):
-            y[i] = y[i] + A[i, j] * x_term[j]
-""",
-    ),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
 import pytest
-from test_sliding_windows import BANDED, FUSED, LIBRARY, ONCE, PRODUCTS, SLICES
+from test_sliding_windows import FUSED, LIBRARY, ONCE, PRODUCTS, SLICES
 
 from ir import parse
 from ir.semantics.interpret import interpret
@@ -21,7 +21,6 @@ TARGETS = {
     "library": LIBRARY,
     "products": PRODUCTS,
     "slices": SLICES,
-    "banded": BANDED,
     "padded once": ONCE,
     "padded alone": FUSED,
 }
@@ -41,7 +40,7 @@ class Case:
     dilation: Literal[1, 2]
     groups: Literal[1, 2]
     tail: Literal[False, True]
-    form: Literal["library", "products", "slices", "banded", "padded once", "padded alone"]
+    form: Literal["library", "products", "slices", "padded once", "padded alone"]
     image: Literal["plain", "rectified", "shifted"] = "plain"
 
     def __str__(self) -> str:

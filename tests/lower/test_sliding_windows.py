@@ -27,11 +27,10 @@ LIBRARY = replace(
 )
 PRODUCTS = replace(CPU, convolution_position=1e9, convolution_patch=0.01, contraction=0.001, kernel=0.0)
 SLICES = replace(CPU, convolution_position=1e9, convolution_patch=1e9)
-BANDED = replace(CPU, banded_contraction=0.0, kernel=0.0, contraction=1e6, arith=1e6, convolution_position=1e9)
 APART = replace(CPU, operation=0.0, store=0.0, padded_read=10.0)  # windows along one axis after the other
 TOGETHER = replace(CPU, operation=1e9)
 ONCE = replace(SLICES, padded_read=1e9, padded_vector=1e9, padded_branch=1e9, fresh=0.0)
-FUSED = replace(SLICES, padded_read=0.0, padded_vector=0.0, padded_branch=0.0, banded_contraction=1e9)
+FUSED = replace(SLICES, padded_read=0.0, padded_vector=0.0, padded_branch=0.0)
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def check(text: str, dims: list[Window], target: Target, seed: int = 0, symbols:
 
 
 DTYPES = st.sampled_from(["float32", "float64", "float16", "int32", "int8"])
-TARGETS = st.sampled_from([CPU, LIBRARY, PRODUCTS, SLICES, BANDED, ONCE, FUSED])
+TARGETS = st.sampled_from([CPU, LIBRARY, PRODUCTS, SLICES, ONCE, FUSED])
 ZERO = {"float32": "0.0", "float64": "T.float64(0)", "float16": "T.float16(0)", "int32": "0", "int8": "T.int8(0)"}
 LOW = {"float32": "-1000.0", "float64": "T.float64(-1000)", "float16": "T.float16(-1000)", "int32": "-1000"}
 LOW["int8"] = "T.int8(-128)"
@@ -188,20 +187,6 @@ def test_long_filters_are_no_gathers(target: Target, dtype: str, pad: int) -> No
     for dims in ([Window(52, 40, 2, 1, pad)], [Window(272, 270, 1, 1, pad)], [Window(9, 6, 1, 1, pad)] * 2):
         source = check(program(dims, dtype, "X[] * W[]", ZERO[dtype], "OLD + NEW"), dims, target)
         assert "arange" not in source and "X[jnp" not in source, source
-
-
-@pytest.mark.parametrize(("taps", "pad", "batches"), some([(7, 3, 2), (150, 20, 0), (40, 0, 0)], 2))
-@pytest.mark.parametrize("dtype", some(["float32", "float64"], 1))
-def test_one_filter_as_products_of_blocks(taps: int, pad: int, batches: int, dtype: str) -> None:
-    dims = [Window(taps + 9, taps, 1, 1, pad)]
-    text = program(dims, dtype, "X[] * W[]", ZERO[dtype], "OLD + NEW", b=batches)
-    assert "banded(" in check(text, dims, BANDED)
-
-
-def test_zeros_are_not_multiplied_with_what_is_never_read() -> None:
-    text = program([Window(30, 8, 1, 1, 0)], "float32", "X[] * W[]", "0.0", "OLD + NEW")
-    text = text.replace("X: T.Buffer((30,)", "X: T.Buffer((31,)")
-    assert "banded(" not in emit_function(parse(text).funcs[0], target=BANDED).source
 
 
 def test_the_library_pads_as_it_reads() -> None:

@@ -36,7 +36,6 @@ from profiles import some
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4, mask=1e4)
 MERGING = replace(CPU, padded_read=0.0, padded_vector=0.0, padded_branch=0.0)
-BANDED = replace(CPU, banded_contraction=0.0, kernel=0.0)
 VECTORS = 'A: T.Buffer((400,), "float32"), B: T.Buffer((400,), "float32"), C: T.Buffer((400,), "float32")'
 
 
@@ -243,13 +242,6 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     ),
     "instructions.einsum": ("gemm", CPU),
     "instructions.convolution": ("conv2d", CPU),
-    "instructions.banded_product": (
-        (
-            'X: T.Buffer((400,), "float32"), W: T.Buffer((20,), "float32"), Y: T.Buffer((381,), "float32")',
-            "for i, k in T.grid(381, 20):\n    Y[i] = Y[i] + X[i + k] * W[k]",
-        ),
-        BANDED,
-    ),
     "instructions.sliding_window": (
         (
             'X: T.Buffer((4000,), "float32"), Y: T.Buffer((3900,), "float32")',

@@ -201,6 +201,18 @@ for i in T.serial(9):
                 id="sums over splits",
             ),
             pytest.param(
+                'A: T.Buffer((9, 9), "float32"), p: T.Buffer((24,), "float32")',
+                """
+for i in T.serial(1, 9):
+    for j in T.serial(1, 9):
+        A[i, j] = T.min(A[i - 1, j], A[i, j - 1])
+        for k in T.serial(3):
+            A[i, j] = T.max(A[i, j], p[2 * j + k] - A[i - 1, j - 1])
+""",
+                "i + j",
+                id="windows of another array",
+            ),
+            pytest.param(
                 'A: T.Buffer((8, 12), "float32"), B: T.Buffer((8, 12), "int32")',
                 """
 for i in T.serial(7):

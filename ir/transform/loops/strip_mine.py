@@ -63,13 +63,10 @@ def split(func: PrimFunc, loop: str, factors: Sequence[int | Expr | None]) -> Ch
         For(v, zero, n, old.body, old.kind if k == 0 else "serial", old.annotations if k == 0 else (), old.span)
         for k, (v, n) in enumerate(zip(parts, extents, strict=True))
     ]
-    inside = known
-    for new in loops:
-        inside = inside.intersect(pb.loop_domain(new.var, new.start, new.extent).may)
+    inside = pb.within_loops(known, loops)
     below = _independent_below(old)
     inner = below[-1].body if below else old.body
-    for new in below:
-        inside = inside.intersect(pb.loop_domain(new.var, new.start, new.extent).may)
+    inside = pb.within_loops(inside, below)
     body = substitute(inner, {old.var: plus(old.start, index)})
     body = guarded(Binary("lt", index, old.extent), body, inside)
     return Changed(with_body(func, path, nest((*loops, *below), body)), tuple(v.name for v in parts))

@@ -133,7 +133,7 @@ class _Inliner(Struct, eq=False):
                 return seq(*new, span=stmt.span)
             case For() as loop:
                 start, extent = expr(loop.start), expr(loop.extent)
-                inside = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+                inside = pb.within_loops(known, [loop])
                 body = self.visit(loop.body, inside, here)
                 return body if body == SKIP else replace(loop, start=start, extent=extent, body=body)
             case If(cond=cond, then=then, other=other):
@@ -298,10 +298,7 @@ class _Inliner(Struct, eq=False):
         written = {s.buffer for p in part for s in stores_in(p)}
         if inputs & written:
             self._refuse_parallel(here[shared], inputs)
-            known = pb.always()
-            for s in self.path[:shared]:
-                if isinstance(s, For):
-                    known = known.intersect(pb.loop_domain(s.var, s.start, s.extent).may)
+            known = pb.within_loops(pb.always(), (s for s in self.path[:shared] if isinstance(s, For)))
             self._check_writes(seq(*part), inputs & written, known, load)
         self._unchanged.add(key)
 

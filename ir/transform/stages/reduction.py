@@ -301,9 +301,7 @@ class _Decomposition(Struct, frozen=True, eq=False):
                 return None
             loops.append(_copy(plain, back, taken))
         conds = [c for c in self.found.conds if not {v.name for v in free_vars(c)} & names]
-        here = self.known
-        for loop in kept:
-            here = here.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+        here = pb.within_loops(self.known, kept)
         for cond in conds:
             here = here.intersect(pb.condition(cond).may)
         rest = readback.condition(pb.forget(domain, names), scope, pb.forget(here, names))
@@ -332,9 +330,7 @@ class _Decomposition(Struct, frozen=True, eq=False):
 
     def _nest(self, loops: Sequence[For], back: Mapping[Var, Expr], conds: Sequence[Expr]) -> Stmt:
         """The new block under its loops, and under its conditions as far as they are not known to hold."""
-        here = self.known
-        for loop in loops:
-            here = here.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+        here = pb.within_loops(self.known, loops)
         values = {var: substitute_expr(value, back) for var, value in self.found.values.items()} | dict(back)
 
         def written(expr: Expr) -> Expr:

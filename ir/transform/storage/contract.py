@@ -202,7 +202,7 @@ class _Rewriter(Struct, frozen=True, eq=False):
             case Seq() | Alloc():
                 return with_children(stmt, [self.stmt(s, known, values) for s in stmt_children(stmt)])
             case For() as loop:
-                inside = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+                inside = pb.within_loops(known, [loop])
                 body = self.stmt(loop.body, inside, values)
                 return replace(loop, start=expr(loop.start), extent=expr(loop.extent), body=body)
             case If(cond=cond, then=then, other=other):

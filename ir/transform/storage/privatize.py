@@ -52,7 +52,7 @@ def privatize(func: PrimFunc, buffer: str, loop: str) -> Changed:
     if elsewhere is not None:
         text = to_script(elsewhere).splitlines()[0]
         refuse("used-elsewhere", f"{buffer} is used outside of loop {loop} too, in `{text}`", elsewhere.span)
-    inside = facts_at(func, path).intersect(pb.loop_domain(old.var, old.start, old.extent).may)
+    inside = pb.within_loops(facts_at(func, path), [old])
     region = _kept(old, local.name, inside)
     scope = {**scope_of(func, path[:at]), **scope_of(func, path)}
     new = replace(old, body=compacted(old.body, local, region, inside, scope))
