@@ -241,6 +241,7 @@ class Program(Struct):
     used: set[str] = field(default_factory=lambda: set[str]())  # all names so far
     tables: dict[str, Table] = field(default_factory=lambda: dict[str, Table]())  # by what they hold
     listed: dict[Buffer, Stands] = field(default_factory=lambda: dict[Buffer, Stands]())
+    cells: dict[Buffer, Key] = field(default_factory=lambda: dict[Buffer, Key]())
     lines: _Lines = field(default_factory=_Lines)
     sharing: Sharing = field(default_factory=Sharing)
     stored: dict[Buffer, list[Expr]] = field(default_factory=lambda: dict[Buffer, list[Expr]]())  # all values so far
@@ -341,6 +342,15 @@ class Program(Struct):
         buffer = Buffer(self.fresh(name, alone=True), shape, dtype, span=span)
         self.sharing.born[buffer] = self.loops
         self.lines.wraps.append((len(self.lines.done), Alloc(buffer, seq(), span)))
+        return buffer
+
+    def cell(self, name: str, key: Key, span: Span | None) -> Buffer | None:
+        """A buffer for a number that changes; None as long as its dtype is not known."""
+        kind = self.learned.cells.get(key)
+        if kind is None:
+            return None
+        buffer = self.alloc(name, (), kind.dtype, span)
+        self.cells[buffer] = key
         return buffer
 
     def table(self, held: str, shape: tuple[int, ...], dtype: DType, numbers: Sequence[Const]) -> Buffer:

@@ -312,12 +312,12 @@ def marked_in(body: Body, step: Stmt) -> dict[Buffer, int]:
 def _marked(body: Body, growing: Growing, step: Stmt) -> tuple[Buffer | None, int | None]:
     """The counter of a list, and how many items a loop appends that marks an element for each, if it does."""
     program = body.program
-    cells = {c.buffer: c.key for c in body.frame.bindings.values() if isinstance(c, Cell) and c.buffer is not None}
-    counter = next((b for b, key in cells.items() if key == (body.frame.path, growing.counter)), None)
+    there = {c.key: c.buffer for c in body.frame.bindings.values() if isinstance(c, Cell) and c.buffer is not None}
+    counter = there.get((body.frame.path, growing.counter))
 
     def reach(cell: Buffer) -> Interval:
         items = program.listed.get(cell)
-        key = cells.get(cell) if items is None else items.key
+        key = program.cells.get(cell) if items is None else items.key
         kind = None if key is None else program.learned.cells.get(key)
         if kind is None or not kind.weak or cell.shape:
             return (None, None) if kind is None or not kind.weak else (kind.low, kind.high)
@@ -340,7 +340,7 @@ def _marked(body: Body, growing: Growing, step: Stmt) -> tuple[Buffer | None, in
     found = Marking(step, reach, before, differ).increments(counter)
     for other in body.frame.bindings.values() if found is None else ():
         if isinstance(other, Growing) and other.different:
-            own = next((b for b, key in cells.items() if key == (body.frame.path, other.counter)), None)
+            own = there.get((body.frame.path, other.counter))
             if other is growing or (own is not None and beside(step, counter, own)):
                 found = program.learned.grown[other.key].different() if found is None else found
     return counter, found

@@ -43,7 +43,7 @@ from ir.presburger.opaque import Opaque
 from ir.traverse import buffers_written, is_const, map_expr, stores_in, walk, walk_expr
 
 _MAX_PATHS = 40
-_MAX_SIDES = 8  # comparisons that are tried
+_MAX_SIDES = 12  # comparisons that are tried
 Kind = Literal["falls", "halves", "loses bits"]  # what an integer does in each step, or in some
 _Compare = Callable[[isl.PwAff, isl.PwAff], isl.Set]
 _ROUNDS = (1, 2)  # after how many steps the measure has halved
@@ -130,6 +130,7 @@ class _Run(Struct):
 
     changing: frozenset[Buffer]
     flags: frozenset[Buffer]
+    written: frozenset[Buffer]
     parts: _Parts = field(default_factory=lambda: _Parts(()))
     held: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())  # what symbols were given
     count: int = 0
@@ -189,7 +190,11 @@ class _Run(Struct):
                 return [self._unknown(buffers_written(stmt), p) for p in paths]
 
     def store(self, stmt: Store, path: _Path) -> _Path:
-        path = replace(path, worked=path.worked or stmt.buffer not in self.flags)
+        facts = path.facts
+        for load in _needed(stmt.value):
+            if load.buffer not in self.written:  # which is as long as it will be, and Python fails beyond that
+                facts = facts.intersect(self._within(load, path))
+        path = replace(path, facts=facts, worked=path.worked or stmt.buffer not in self.flags)
         if stmt.indices or stmt.buffer not in self.changing:
             return path
         return self._holding(stmt.buffer, stmt.buffer.name, stmt.value, path)
@@ -269,7 +274,7 @@ def _measures(
     written = buffers_written(body)
     deciding = _deciding(body)
     cells = [b for b in sorted(deciding, key=lambda b: b.name) if b not in own]
-    run = _Run(frozenset(written & deciding), flags)
+    run = _Run(frozenset(written & deciding), flags, frozenset(written))
     names = {b: Var(b.name, b.dtype) for b in cells}
     entry: dict[Buffer | Var, Expr] = {b: const(False, DType.BOOL) if b in flags else names[b] for b in cells}
     facts = pb.always()
@@ -465,12 +470,11 @@ def _room(part: Expr) -> Iterator[Expr]:
     if not isinstance(part, Load):
         return
     for index, extent in zip(part.indices, part.buffer.shape, strict=True):
-        ways = (index.then, index.other) if isinstance(index, Select) else (index,)
-        for way in ways:
-            if way.dtype.is_signed and not isinstance(way, Const):
-                size = extent if extent.dtype is way.dtype else Cast(way.dtype, extent)
-                yield Binary("sub", size, way)
-                yield Binary("add", way, const(1, way.dtype))
+        low, high = (index.then, index.other) if isinstance(index, Select) else (index, index)  # from the end, or not
+        if low.dtype.is_signed and not isinstance(low, Const):
+            size = extent if extent.dtype is high.dtype else Cast(high.dtype, extent)
+            yield Binary("sub", size, high)
+            yield Binary("add", low, const(1, low.dtype))
 
 
 def _sides(part: Expr) -> list[Expr]:
