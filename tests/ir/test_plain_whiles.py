@@ -495,3 +495,25 @@ def test_without_a_bound_the_numbers_of_the_call_decide() -> None:
 def test_remainders_of_remainders_halve_whatever_their_signs() -> None:
     func = translate(greatest_common_divisor, {"a": INT, "b": INT}).func
     assert [str(s.extent) for s in walk(func.body) if isinstance(s, For)] == ["128"]
+
+
+def walked_back(S, a, b):
+    i, j = len(a), len(b)
+    path = []
+    while i > 0 or j > 0:
+        if i > 0 and j > 0 and S[i, j] == S[i - 1, j - 1]:
+            i -= 1
+            j -= 1
+            path.append(a[i])
+        elif i > 0 and S[i, j] == S[i - 1, j] - 1:
+            i -= 1
+            path.append(-1)
+        else:
+            j -= 1
+            path.append(b[j])
+    return path
+
+
+def test_walking_back_through_a_table_ends_where_it_leaves_arrays_that_it_reads() -> None:
+    table = np.subtract.outer(np.arange(4), np.arange(6)) * [1, 0, -1, 1, 1, 0]
+    assert_same(run(walked_back, (table, np.arange(3), np.arange(5))), walked_back(table, np.arange(3), np.arange(5)))

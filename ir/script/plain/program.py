@@ -170,7 +170,7 @@ class Learned(Struct):
             return self._kept(key, CellType(DType.INT32, True, 0, self.counters[key]))
         old = self.cells.get(key)
         known = [value] if old is None else [value, _example(old)]
-        dtype, weak = numbers.common(known, node)
+        dtype, weak = numbers.kept(known, node)
         low, high = interval_of(value) if weak and dtype.is_integer else (None, None)
         if old is not None:
             low = None if low is None or old.low is None else min(low, old.low)

@@ -194,7 +194,8 @@ class Body(Struct, dict=True):
 
     def define(self, node: ast.FunctionDef | ast.Lambda) -> Value:
         """A function within this one."""
-        return Named(inner_function(node, self.source, self.home, self._default, self.read.name))
+        reading = self.program.learned.reading
+        return Named(inner_function(node, self.source, self.home, reading, self._default, self.read.name))
 
     def _default(self, node: ast.expr) -> Value:
         return self.settled("default", self.read.value(node), node, copy=True)
