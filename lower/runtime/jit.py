@@ -293,7 +293,9 @@ class JitFunction(Shown, Generic[P]):
             dtype = array_dtype(value.dtype.name)
             if dtype is None or not value.dtype.isnative:
                 message = f"argument {name} of {self.__name__} has the dtype {value.dtype}"
-                raise LowerTypeError("arguments", message, help="convert it with .astype(...)")
+                fields = ", ".join(f"{name}[{field!r}]" for field in value.dtype.names or ())
+                help = f"pass its fields as arrays: {fields}" if fields else "convert it with .astype(...)"
+                raise LowerTypeError("arguments", message, help=help)
             if name in self._static and _is_known(value):
                 return Known(value.item())
             return ArrayType(self._shape(value.shape, sizes), dtype) if value.ndim else ScalarType(dtype, _weak(value))

@@ -96,7 +96,8 @@ def recorded(
 
 
 def conditions_around(inside: Sequence[Statement], known: Collection[Var], depth: Mapping[Buffer, int]) -> list[Expr]:
-    """Conditions of all that is done in a loop which hold for all of it or none, where of the loops' variables only `known` are read."""
+    """Conditions of all that is done in a loop which hold for all of it or none: of variables of loops, they read only
+    those that are `known`."""
     changed, within = {s.buffer for s in inside}, {o.var for s in inside for o in s.loops}.difference(known)
     return [
         g

@@ -390,6 +390,7 @@ def test_integers_are_known_where_they_tell_how_long_a_list_becomes() -> None:
     [
         (({1.5}, 1), "np.array"),
         (({}, 1), "dictionary of outside"),
+        ((np.zeros(3, [("x", "f8"), ("n", "i4")]), 1), r"as arrays: A\['x'\], A\['n'\]"),
         ((np.ma.masked_array(X, X > 1), 1), "A.filled"),
         ((X, "two"), "range"),
         ((X,), "missing a required"),

@@ -302,13 +302,13 @@ class Program(Struct):
     def nested(self) -> Generator[_Lines]:
         """A list of statements of its own, which ends with the names bound in it."""
         outer, taken, facts, loops = self.lines, self.taken, len(self.facts), self.loops
-        grants = len(self.grants)
+        grants, renewed = len(self.grants), len(self.sharing.renewed)
         self.lines = _Lines()
         self.depth += 1
         yield self.lines
         self.lines, self.taken, self.loops = outer, taken, loops
         self.depth -= 1
-        del self.facts[facts:], self.grants[grants:]
+        del self.facts[facts:], self.grants[grants:], self.sharing.renewed[renewed:]
 
     @property
     def conditional(self) -> bool:

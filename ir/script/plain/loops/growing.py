@@ -42,6 +42,8 @@ def opened(body: Body, node: Listed) -> Growing:
         appended = there.appended if isinstance(there, Growing) else 0
         body.program.grants.append(Grant(key, 0, appended, body.program.loops))
         if isinstance(there, Growing):  # which starts anew
+            if there.buffer is not None:
+                body.program.sharing.renew(there.buffer, body.program.loops)
             return there
         body.program.learned.counters[body.frame.path, node.counter] = known.size
         if known.shape is None:
