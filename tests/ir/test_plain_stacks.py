@@ -381,7 +381,7 @@ def test_what_lists_of_any_length_do_not_do_is_refused(function: Any, text: str)
 
 
 def kept_by_another_name(x):
-    out = [v for v in x]
+    out = list(x)
     total = 0
     for k in range(3):
         before = out
