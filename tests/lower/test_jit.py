@@ -673,3 +673,20 @@ def test_results_are_as_long_as_data_say_but_where_jax_traces() -> None:
     assert jax.grad(lambda v: (positive(v) ** 2).sum())(x).tolist() == [2.0, 0.0, 6.0]
     with pytest.raises(LoopsatError, match="where JAX traces"):
         jax.jit(positive)(x)
+
+
+def test_each_signature_compiles_one_program_also_where_data_say_how_long_results_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @loopsat.jit
+    def selected(x, low):
+        return x[x > low]
+
+    x = np.arange(7.0)
+    with jax.log_compiles():
+        for low in (2.0, 3.0, 9.0):
+            found = selected(x, low)
+            assert found.dtype == np.float64
+            assert np.array_equal(found, x[x > low])
+    programs = {r.args[0] for r in caplog.records if r.msg.startswith("Compiling") and r.args}  # pyright: ignore
+    assert programs == {"jit(_selected)"}
