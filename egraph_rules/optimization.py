@@ -20,7 +20,7 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.cost.whole import CANDIDATES, Ranking, ranked, unconfirmed
 from egraph_rules.engine.engine import Engine, scratch_folder
 from egraph_rules.engine.functions import check_names
-from egraph_rules.engine.patience import Patience, keeping, listening
+from egraph_rules.engine.patience import Patience, listening
 from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.explain.decisions import Decision, decisions_of
 from egraph_rules.explain.derivation import Step, Trace, derive, legs
@@ -40,7 +40,7 @@ from ir.analysis.effects import EffectAnalysis
 from ir.analysis.evaluated import Evaluated
 from ir.errors import RuleError, ScheduleError, expect, suggest
 from ir.floats import Floats, floats_named
-from ir.later import later
+from ir.later import keeping, later
 from ir.nodes import Block, Const, Expr, If, Load, PrimFunc, Select, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
