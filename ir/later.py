@@ -54,7 +54,7 @@ def uncollected() -> Generator[None]:
 
 @contextmanager
 def keeping() -> Generator[None]:
-    """Let the garbage collector look at young objects mostly, while programs are searched, planned, traced and compiled.
+    """Let the garbage collector look at young objects mostly, as while programs are searched, planned and compiled.
 
     What is kept meanwhile is kept to the end; to look through all of a large process takes a tenth of the time.
     """

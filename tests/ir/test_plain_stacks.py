@@ -394,7 +394,7 @@ def kept_by_another_name(x):
 
 def kept_after_it_starts_anew(x):
     before, out = [], []
-    for k in range(3):
+    for _ in range(3):
         out = []
         for i in range(2):
             out.append(x[i])
