@@ -162,6 +162,7 @@ def nothing(rank: int) -> isl.Set:
     return isl.Set.empty(isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, rank))
 
 
+@remembered
 def symbol(name: str) -> isl.PwAff:
     """The value of a variable."""
     space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 1).set_dim_name(_PARAM, 0, name)
