@@ -190,6 +190,7 @@ def built(func: PrimFunc, target: str | Target, options: Options, given: int) ->
 
     Raises:
         LoopsatError: the program has no meaning, or the target is unknown.
+        KeyboardInterrupt: there was a Ctrl-C while it was searched.
     """
     platform = platform_of(target)
     device, _ = device_of(platform)
@@ -213,6 +214,8 @@ def built(func: PrimFunc, target: str | Target, options: Options, given: int) ->
             return known, found
     check_entry(func, words=PLAIN)
     result = found()
+    if result.report.interrupted:  # who calls a function means the call
+        raise KeyboardInterrupt
 
     def compiled(best: PrimFunc) -> Kernel:
         return kernels.compile(
@@ -225,7 +228,7 @@ def built(func: PrimFunc, target: str | Target, options: Options, given: int) ->
         taken = editing.names_in(result.best)
         fill = [padding.filled(b, const(0, b.dtype), taken) for b in own]
         kernel = compiled(replace(result.best, body=seq(*fill, result.best.body)))
-    if key is not None and not result.report.interrupted:
+    if key is not None:
         keep(key, kernel)
     return kernel, lambda: result
 

@@ -7,6 +7,7 @@ import inspect
 import math
 import pickle
 import runpy
+import signal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import loopsat
+from egraph_rules.engine.patience import Patience
 from loopsat import LoopsatError
 from lower.runtime.callable import Kernel
 from plain_programs import PROGRAMS
@@ -690,3 +692,25 @@ def test_each_signature_compiles_one_program_also_where_data_say_how_long_result
             assert np.array_equal(found, x[x > low])
     programs = {r.args[0] for r in caplog.records if r.msg.startswith("Compiling") and r.args}  # pyright: ignore
     assert programs == {"jit(_selected)"}
+
+
+def test_ctrl_c_ends_a_call_that_is_being_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    @loopsat.jit
+    def doubled(x):
+        out = np.zeros_like(x)
+        for i in range(len(x)):
+            out[i] = 2 * x[i]
+        return out
+
+    over = Patience.over
+
+    def interrupted(self: Patience) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        self.allowed = 1_000
+        return over(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Patience, "over", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            doubled(X)
+    assert np.array_equal(doubled(X), 2 * X)  # nothing of it is kept
