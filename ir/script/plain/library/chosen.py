@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 
-
 def kept(a: Any, condition: Any) -> Any:
     """The items of an array, which has the dimensions of the condition first, where that is true."""
     flat = np.ravel(condition)
