@@ -502,7 +502,7 @@ def walked_back(S, a, b):
     i, j = len(a), len(b)
     path = []
     while i > 0 or j > 0:
-        if i > 0 and j > 0 and S[i, j] == S[i - 1, j - 1]:
+        if i > 0 and j > 0 and S[i, j] == S[i - 1, j - 1] + (1 if a[i - 1] == b[j - 1] else 0):
             i -= 1
             j -= 1
             path.append(a[i])

@@ -42,6 +42,7 @@ from ir.nodes import (
 from ir.presburger.opaque import Opaque
 from ir.traverse import buffers_written, is_const, map_expr, stores_in, walk, walk_expr
 
+_OPERATIONS = 4 * pb.MAX_OPERATIONS  # a tenth of a second; walks back through tables take half of them
 _MAX_PATHS = 40
 _MAX_SIDES = 12  # comparisons that are tried
 Kind = Literal["falls", "halves", "loses bits"]  # what an integer does in each step, or in some
@@ -296,7 +297,7 @@ def measure(
     `starts` says that an integer cell is known to be at least 1 or 0 before the loop, and `known` holds throughout.
     """
     found: list[Measure] = []
-    pb.within_budget(lambda: found.extend(_measures(body, flags, starts, known)), None)
+    pb.within_budget(lambda: found.extend(_measures(body, flags, starts, known)), None, _OPERATIONS)
     return found
 
 
