@@ -20,7 +20,7 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.cost.whole import CANDIDATES, Ranking, ranked, unconfirmed
 from egraph_rules.engine.engine import Engine, scratch_folder
 from egraph_rules.engine.functions import check_names
-from egraph_rules.engine.patience import Patience, keeping, listening
+from egraph_rules.engine.patience import Patience, listening
 from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.explain.decisions import Decision, decisions_of
 from egraph_rules.explain.derivation import Step, Trace, derive, legs
@@ -40,7 +40,7 @@ from ir.analysis.effects import EffectAnalysis
 from ir.analysis.evaluated import Evaluated
 from ir.errors import RuleError, ScheduleError, expect, suggest
 from ir.floats import Floats, floats_named
-from ir.later import later
+from ir.later import keeping, later
 from ir.nodes import Block, Const, Expr, If, Load, PrimFunc, Select, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
@@ -320,10 +320,12 @@ def optimize(
         """Programs of searches as they are once promises are erased, the best first."""
         found = {with_calls(body, domain): body for body in reversed([erase(body) for _, body in programs])}
         erased = [*reversed(found.values())]  # instances differ in their bodies, of which calls say nothing
-        bodies = erased if whole is not None else unconfirmed(erased, func.body)
-        cheapest = _distinct([(prices.program(body), body) for body in bodies], search.keep)
+
+        def cheapest(bodies: list[Stmt]) -> list[tuple[float, Stmt]]:
+            return _distinct([(prices.program(body), body) for body in bodies], search.keep)
+
         if whole is None:
-            return Ranking(cheapest, [])
+            return Ranking(cheapest(unconfirmed(erased, func.body)), [])
         as_it_will_run = whole
         written, compact, called, bare = (
             [(prices.program(body), body) for body in map(erase, several)]
@@ -332,10 +334,15 @@ def optimize(
 
         def price(program: PrimFunc) -> float:
             if program.body not in priced:
+                if patience.interrupts:
+                    raise _InterruptedError
                 priced[program.body] = as_it_will_run(program)
             return priced[program.body]
 
-        return ranked(cheapest, compact, called, written[0], as_named, price, chosen.call, bare)
+        try:
+            return ranked(cheapest(erased), compact, called, written[0], as_named, price, chosen.call, bare)
+        except _InterruptedError:  # as if there was no price as a whole
+            return Ranking(cheapest(unconfirmed(erased, func.body)), [])
 
     with listening(patience), keeping():
         programs = search.run()
@@ -655,6 +662,10 @@ def _stores(stmt: Stmt) -> list[tuple[object, ...]]:
         )
         for (store, conditions), buffers in zip(found, read, strict=True)
     ]
+
+
+class _InterruptedError(Exception):
+    """Nobody waits for what is priced."""
 
 
 def _distinct(programs: list[tuple[float, Stmt]], keep: int) -> list[tuple[float, Stmt]]:

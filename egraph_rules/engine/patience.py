@@ -7,7 +7,6 @@ questions instead, and what it has when it must stop is used.
 
 from __future__ import annotations
 
-import gc
 import signal
 import threading
 import time
@@ -25,7 +24,6 @@ PROOF = 8_000  # and for a question to z3, which is first written as a formula, 
 # The share of a time limit that is kept for extraction, and what extraction takes for each row of terms (s).
 RESERVE = 0.1
 SECONDS_A_ROW = 6e-5
-_RARELY = 1_000_000  # collections of the middle generation for one of all objects
 
 
 class Patience:
@@ -83,20 +81,6 @@ class Patience:
         if self.interrupts:
             return "interrupted"
         return f"time budget: {self.seconds:g} s" if self._late() else f"work budget: {self.work:,} steps"
-
-
-@contextmanager
-def keeping() -> Generator[None]:
-    """Let the garbage collector look at young objects only.
-
-    What searches keep, they keep to their end; to look through all of a large process takes a tenth of their time.
-    """
-    young, middle, old = gc.get_threshold()
-    gc.set_threshold(young, middle, max(old, _RARELY))
-    try:
-        yield
-    finally:
-        gc.set_threshold(young, middle, old)
 
 
 @contextmanager

@@ -576,27 +576,36 @@ def relations(statements: Sequence[Statement], level: int) -> list[Relation] | N
 def _ordered_pairs(first: Statement, second: Statement, buffer: Buffer, level: int) -> Iterator[Relation]:
     """Pairs of instances that meet in an element, an instance of `first` before one of `second`."""
     primes = primed_loops(second)
-    before = _before(first, second, level)
     for a in _accesses(first, buffer):
         for b in _accesses(second, buffer):
             if not (a.write or b.write) or (a.accumulating and b.accumulating and _commute(first, second)):
                 continue
             pairs = meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
-            pairs = pairs.intersect(before).intersect(_effective(first, second, a, b, {}))
+            pairs = pairs.intersect(_before(first, second, level)).intersect(_effective(first, second, a, b, {}))
             if not pairs.is_empty():
                 yield Relation(first, second, pairs, first is second and not a.write)
 
 
 def _before(first: Statement, second: Statement, level: int) -> isl.Set:
     """Where an instance runs before the primed one, both in one iteration of the outer `level` loops."""
-    before, same = presburger.in_order(shared_steps(first, second), level)
-    return before.union(same) if first.position < second.position else before
+    shared = tuple(loop.var.name for loop in first.loops[: common_loops(first, second)])
+    return _in_order(shared, level, first.position < second.position)
+
+
+@presburger.remembered
+def _in_order(shared: tuple[str, ...], level: int, at_once: bool) -> isl.Set:
+    """Where iterations of loops that two statements share are before primed ones, or, `at_once`, the same."""
+    before, same = presburger.in_order(map(_step, shared), level)
+    return before.union(same) if at_once else before
 
 
 def shared_steps(first: Statement, second: Statement) -> Iterator[tuple[isl.PwAff, isl.PwAff]]:
     """The values of the variables of shared loops in an instance of each, of which the second one's are primed."""
-    for loop in first.loops[: common_loops(first, second)]:
-        yield presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
+    return (_step(loop.var.name) for loop in first.loops[: common_loops(first, second)])
+
+
+def _step(name: str) -> tuple[isl.PwAff, isl.PwAff]:
+    return presburger.symbol(name), presburger.symbol(name + "'")
 
 
 def may_meet(writer: Statement, reader: Statement, load: Load, around: Collection[Loop]) -> bool:

@@ -172,6 +172,7 @@ def one_index(region: isl.Set) -> tuple[int, int]:
     return -1, 0
 
 
+@remembered
 def symbol(name: str) -> isl.PwAff:
     """The value of a variable."""
     space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 1).set_dim_name(_PARAM, 0, name)

@@ -51,19 +51,21 @@ def same_derivatives(func: PrimFunc) -> bool:
     plain, origin = lower_blocks(func), lower_blocks(func.origin)
     if erase(origin.body) == erase(plain.body):
         return True  # assumptions and permissions that nothing was made of
-    if any(_free_choice(s) for s in walk(origin.body)) or any(isinstance(e, Undef) for e in all_exprs(origin.body)):
+    effects = EffectAnalysis()
+    undef = any(isinstance(e, Undef) for e in all_exprs(origin.body))
+    if undef or any(_free_choice(s, effects) for s in walk(origin.body)):
         return False
     kinked = any(map(_has_kink, all_exprs(origin.body))) or any(map(_has_kink, all_exprs(plain.body)))
     return not kinked or set(_effects(plain.body)) <= set(_effects(origin.body))
 
 
-def _free_choice(stmt: Stmt) -> bool:
+def _free_choice(stmt: Stmt, effects: EffectAnalysis) -> bool:
     """Whether a statement says something of floats, or allocates what may be read before it is written."""
     match stmt:
         case Assume(cond=cond) | Assert(cond=cond):
             return any(e.dtype.is_float for e in walk_expr(cond))
         case Alloc(buffer=buffer, body=body):
-            return not get(EffectAnalysis().of(body).reads, buffer).is_empty()
+            return not get(effects.of(body).reads, buffer).is_empty()
         case _:
             return False
 

@@ -8,7 +8,7 @@ vectors. This is unimodular loop permutation with distribution and fusion (Wolf 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import product
 
@@ -135,6 +135,7 @@ class _Builder:
         self.depth = depth
         self.blocking = blocking
         self.necessary: dict[Statement, Statement] = {}
+        self.within: dict[tuple[int, Loop, Loop], tuple[Relation, Relation | None]] = {}  # by loops chosen
 
     def arranged(self, parts: Sequence[Part], order: Sequence[Relation]) -> tuple[Node, ...] | None:
         """Nodes for parts that the decided loops leave unordered but for `order`."""
@@ -246,10 +247,9 @@ class _Builder:
             )
         rest: list[Relation] = []
         for r in order:
-            x, y = _times(r, chosen)
-            pairs = r.pairs.intersect(x.eq_set(y))
-            if not pairs.is_empty():
-                rest.append(replace(r, pairs=pairs))
+            left = self._in_one_step(r, chosen)
+            if left is not None:
+                rest.append(left)
         body = self.arranged(inside, rest)
         if body is None:
             return None
@@ -258,6 +258,17 @@ class _Builder:
         if solution is not None and self.policy.may(SYSTEMS, solution.statement.buffer.dtype):
             return (solution,)
         return self._at_once(node)
+
+    def _in_one_step(self, relation: Relation, chosen: Mapping[int, Loop]) -> Relation | None:
+        """What of a dependence is left within a step of the loops chosen."""
+        x, y = _times(relation, chosen)
+        key = id(relation), chosen[relation.source.position], chosen[relation.sink.position]
+        known = self.within.get(key)
+        if known is None:
+            pairs = relation.pairs.intersect(x.eq_set(y))
+            known = relation, None if pairs.is_empty() else replace(relation, pairs=pairs)
+            self.within[key] = known  # which keeps the relation, whose number no other one has meanwhile
+        return known[1]
 
     def _at_once(self, node: SequentialLoop) -> tuple[Node, ...]:
         """A loop, or what does the same with its updates put off, where that is cheaper."""
@@ -346,19 +357,28 @@ def _choices(parts: Sequence[Part], order: Sequence[Relation]) -> Iterator[dict[
     for k, r in enumerate(order):
         decided[max(last[r.source.position], last[r.sink.position])].append((k, r))
 
-    def choose(chosen: dict[int, Loop]) -> Iterator[dict[int, Loop]]:
+    def choose(chosen: dict[int, Loop]) -> Generator[dict[int, Loop], None, set[int] | None]:
+        """Ways to go on; where there are none, the parts whose loops leave none, so that others need not be tried."""
         if len(chosen) == len(parts):
             yield dict(chosen)
-            return
-        part = parts[len(chosen)]
-        relations = decided[len(chosen)]
-        for loop in part.open:
-            chosen[part.statement.position] = loop
-            if all(_forward(k, r, chosen, known) for k, r in relations):
-                yield from choose(chosen)
-            del chosen[part.statement.position]
+            return None
+        found, leave_none = False, set[int]()
+        number, position = len(chosen), parts[len(chosen)].statement.position
+        for loop in parts[number].open:
+            chosen[position] = loop
+            backwards = next((r for k, r in decided[number] if not _forward(k, r, chosen, known)), None)
+            if backwards is None:
+                below = yield from choose(chosen)
+                found |= below is None
+            else:
+                below = {backwards.source.position, backwards.sink.position}
+            del chosen[position]
+            if below is not None and position not in below:
+                return None if found else below
+            leave_none |= (below or set()) - {position}
+        return None if found else leave_none
 
-    return choose({})
+    yield from choose({})
 
 
 def _forward(k: int, relation: Relation, chosen: Mapping[int, Loop], known: dict[tuple[int, str, str], bool]) -> bool:

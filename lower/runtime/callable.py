@@ -281,8 +281,8 @@ class Kernel(Shown):
         return bound
 
     def _convert(self, value: Any) -> Any:
-        """An array of the right dtype as the kernel takes it."""
-        return jnp.asarray(value)
+        """An array of the right dtype as the kernel takes it; making one of JAX of it would compile a program."""
+        return value if isinstance(value, (np.ndarray, jax.Array)) else jnp.asarray(value)
 
     def _scalar(self, param: Var, value: Any) -> Any:
         traced = isinstance(value, jax_core.Tracer)

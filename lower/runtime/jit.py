@@ -24,6 +24,7 @@ from egraph_rules.engine.phases import Budget
 from ir.dtypes import DType, array_dtype
 from ir.errors import LoopsatError, LowerError, LowerTypeError, LowerValueError, OptionError, expect, suggest
 from ir.floats import Floats, floats_named
+from ir.later import keeping
 from ir.page import Section
 from ir.script.plain.library.records import is_kind
 from ir.script.plain.program import NeedsRange, NeedsValue
@@ -87,9 +88,10 @@ class JitFunction(Shown, Generic[P]):
         arguments = self._parted(arguments, named)
         special = self._known.get(self._key(arguments))
         if special is None:
-            self._specialized(arguments)
-            with without_damage():  # it is compiled by the first call
-                return self._run(arguments, {})
+            with keeping():
+                self._specialized(arguments)
+                with without_damage():  # it is compiled by the first call
+                    return self._run(arguments, {})
         self._last = special
         stores = special.stores
         names = self._names(arguments)
@@ -293,7 +295,9 @@ class JitFunction(Shown, Generic[P]):
             dtype = array_dtype(value.dtype.name)
             if dtype is None or not value.dtype.isnative:
                 message = f"argument {name} of {self.__name__} has the dtype {value.dtype}"
-                raise LowerTypeError("arguments", message, help="convert it with .astype(...)")
+                fields = ", ".join(f"{name}[{field!r}]" for field in value.dtype.names or ())
+                help = f"pass its fields as arrays: {fields}" if fields else "convert it with .astype(...)"
+                raise LowerTypeError("arguments", message, help=help)
             if name in self._static and _is_known(value):
                 return Known(value.item())
             return ArrayType(self._shape(value.shape, sizes), dtype) if value.ndim else ScalarType(dtype, _weak(value))

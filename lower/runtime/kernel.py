@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, expect
 from ir.floats import Floats, floats_named
-from ir.later import later
+from ir.later import keeping, later
 from ir.nodes import Module, PrimFunc
 from ir.presburger.sets import exclusive
 from ir.program.modules import ENTRY, Written
@@ -40,6 +40,7 @@ __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
 
 
 @exclusive
+@keeping()
 def compile(
     program: Written | Module,
     target: str | Target = "cpu",

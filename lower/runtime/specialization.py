@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import jax
 import numpy as np
+from jax import core as jax_core
 from jax import lax
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from ir.later import later
 from ir.nodes import Buffer, PrimFunc, Var, const, seq
 from ir.page import Section
 from ir.script.plain.signature import ArgumentType, Known
-from ir.script.plain.translate import Made, Nested, Plain
+from ir.script.plain.translate import Made, Nested, Plain, first_items
 from ir.semantics.verify import check_entry
 from ir.shown import Shown
 from lower.emission.donation import Donate
@@ -189,6 +190,7 @@ def built(func: PrimFunc, target: str | Target, options: Options, given: int) ->
 
     Raises:
         LoopsatError: the program has no meaning, or the target is unknown.
+        KeyboardInterrupt: there was a Ctrl-C while it was searched.
     """
     platform = platform_of(target)
     device, _ = device_of(platform)
@@ -212,6 +214,8 @@ def built(func: PrimFunc, target: str | Target, options: Options, given: int) ->
             return known, found
     check_entry(func, words=PLAIN)
     result = found()
+    if result.report.interrupted:  # who calls a function means the call
+        raise KeyboardInterrupt
 
     def compiled(best: PrimFunc) -> Kernel:
         return kernels.compile(
@@ -224,7 +228,7 @@ def built(func: PrimFunc, target: str | Target, options: Options, given: int) ->
         taken = editing.names_in(result.best)
         fill = [padding.filled(b, const(0, b.dtype), taken) for b in own]
         kernel = compiled(replace(result.best, body=seq(*fill, result.best.body)))
-    if key is not None and not result.report.interrupted:
+    if key is not None:
         keep(key, kernel)
     return kernel, lambda: result
 
@@ -257,12 +261,22 @@ def _picking(returned: Nested, places: Sequence[Sequence[int]]) -> Callable[[Seq
         parts = operator.itemgetter(*places[returned])
         return parts if len(places[returned]) == 1 else lambda results: lax.complex(*parts(results))
     if isinstance(returned, Made):
-        make, parts = returned.make, [_picking(r, places) for r in returned.parts]
+        parts = [_picking(r, places) for r in returned.parts]
+        make = _first_items if returned.make is first_items else returned.make
         return lambda results: make(*(part(results) for part in parts))
     if len(returned) > 1 and all(isinstance(r, int) and len(places[r]) == 1 for r in returned):
         return operator.itemgetter(*(places[r][0] for r in returned if isinstance(r, int)))
     parts = [_picking(r, places) for r in returned]
     return lambda results: tuple([part(results) for part in parts])
+
+
+def _first_items(array: Any, count: Any) -> Any:
+    """The first items of an array; JAX would compile a program for each number of them, so that CPUs look at memory."""
+    known = isinstance(array, jax.Array) and not any(isinstance(x, jax_core.Tracer) for x in (array, count))
+    if not known or any(device.platform != "cpu" for device in array.devices()) or len(array.devices()) > 1:
+        return first_items(array, count)
+    with jax.enable_x64(True):
+        return jax.device_put(np.asarray(array)[: int(count)], array.device if array.committed else None)
 
 
 def _is_plain(value: Any, param: Buffer | Var) -> bool:

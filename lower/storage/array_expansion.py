@@ -96,12 +96,13 @@ def recorded(
 
 
 def conditions_around(inside: Sequence[Statement], known: Collection[Var], depth: Mapping[Buffer, int]) -> list[Expr]:
-    """Conditions of all that is done in a loop which hold for all of it or none, by names that are known before it."""
-    changed = {s.buffer for s in inside}
+    """Conditions of all that is done in a loop which hold for all of it or none: of variables of loops, they read only
+    those that are `known`."""
+    changed, within = {s.buffer for s in inside}, {o.var for s in inside for o in s.loops}.difference(known)
     return [
         g
         for g in inside[0].guards
-        if depends_on(g, inside[0].loops, depth) <= set(known)
+        if within.isdisjoint(depends_on(g, inside[0].loops, depth))
         and not any(load.buffer in changed for load in loads(g))
         and all(any(g.same(h) for h in s.guards) for s in inside)
     ]

@@ -104,6 +104,21 @@ def test_ctrl_c_gives_the_best_so_far(text: str, at: int) -> None:
     assert optimize(func).report.stopped.startswith("saturated")  # nothing is left of it
 
 
+def test_no_further_program_is_priced_as_a_whole_after_ctrl_c() -> None:
+    prices = itertools.count(1)
+
+    def price(func: PrimFunc) -> float:
+        del func
+        signal.raise_signal(signal.SIGINT)
+        return float(next(prices))
+
+    func = func_of(OVERWRITTEN)
+    result = optimize(func, whole=price)
+    assert next(prices) == 2
+    assert result.report.interrupted
+    assert result.best == optimize(func).best  # by the prices of the search alone
+
+
 def test_a_restart_is_not_begun_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     func = func_of(OVERWRITTEN)
     first = optimize(func, budget=Budget(restarts=0))

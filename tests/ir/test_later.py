@@ -6,7 +6,7 @@ import gc
 import subprocess
 import sys
 
-from ir.later import later, uncollected
+from ir.later import keeping, later, uncollected
 
 
 def test_no_garbage_is_looked_for_and_what_was_made_is_old() -> None:
@@ -18,6 +18,16 @@ def test_no_garbage_is_looked_for_and_what_was_made_is_old() -> None:
     assert len(gc.get_objects(generation=0)) < before + 5000
     assert gc.get_freeze_count() == 0
     assert len(kept) == 5000
+
+
+def test_old_garbage_is_looked_for_seldom_and_then_as_before() -> None:
+    before = gc.get_threshold()
+    with keeping():
+        assert gc.get_threshold()[2] > before[2]
+        with keeping():
+            pass
+        assert gc.get_threshold()[2] > before[2]
+    assert gc.get_threshold() == before
 
 
 def test_a_compiled_module_without_its_package_is_that_of_the_package() -> None:

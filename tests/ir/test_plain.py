@@ -461,11 +461,6 @@ def prints(A):
     return A.sum()
 
 
-@refused("shape", A)
-def comp_of_some(A):
-    return np.array([a for a in A if a > 0])
-
-
 @refused("unsupported", A)
 def generator(A):
     items = (a for a in A)

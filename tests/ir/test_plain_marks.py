@@ -197,6 +197,44 @@ def greatest_flow(left, source, sink):
     return flow, left
 
 
+@program(W)
+def depth_first_by_what_is_popped(adj):
+    n = len(adj)
+    seen = np.zeros(n, bool)
+    order = []
+    todo = [0]
+    while todo:
+        u = todo.pop()
+        if seen[u]:
+            continue
+        seen[u] = True
+        order.append(u)
+        for v in range(n - 1, -1, -1):
+            if adj[u, v]:
+                todo.append(v)
+    return order
+
+
+@program(G)
+def opened_fields(mines):
+    n, m = mines.shape
+    shown = np.full((n, m), -1)
+    todo = [(1, 1)]
+    while todo:
+        i, j = todo.pop()
+        if i < 0 or j < 0 or i >= n or j >= m or shown[i, j] >= 0:
+            continue
+        count = 0
+        for di, dj in STEPS:
+            if 0 <= i + di < n and 0 <= j + dj < m and mines[i + di, j + dj]:
+                count += 1
+        shown[i, j] = count
+        if count < 3:
+            for di, dj in STEPS:
+                todo.append((i + di, j + dj))
+    return shown
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -351,8 +389,33 @@ def marked_with_what_changes(a):
     return a
 
 
+def as_often_as_data_say(a):
+    seen = np.zeros(3, bool)
+    todo = [0]
+    while todo:
+        u = todo.pop()
+        if not seen[u]:
+            seen[u] = True
+            for v in range(a[u]):
+                todo.append(v % 3)
+    return seen
+
+
+def seen_again(a):
+    seen = np.zeros(3, bool)
+    todo = [0]
+    while todo:
+        u = todo.pop()
+        if not seen[u]:
+            seen[u] = True
+            for v in range(3):
+                seen[v] = a[v] > 0
+                todo.append(v)
+    return seen
+
+
 REFUSED = (
-    marked_with_what_may_be_the_same, marked_with_what_changes,
+    as_often_as_data_say, seen_again, marked_with_what_may_be_the_same, marked_with_what_changes,
     unmarked_again, marked_with_anything, marked_elsewhere, marked_sometimes, marks_of_each_step, place_that_moves,
     counted_up_too, counted_down_elsewhere, distances_below_zero,
 )  # fmt: skip

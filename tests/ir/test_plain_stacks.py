@@ -220,6 +220,18 @@ def read_later(a):
     return last[0], some[-1][0], part.sum(), len(part)
 
 
+@program(lambda r: (r.normal(size=9),))
+def lists_that_start_anew_where_others_keep_them(x):
+    out = [(v, v * v) for v in x]
+    for k in range(3):
+        before, out = out, []
+        for i in range(len(before)):
+            p, q = before[i]
+            if p > k - 2:
+                out.append((p, q))
+    return np.array(before), np.array(out)
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_lists_of_any_length(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -366,3 +378,31 @@ def test_what_lists_of_any_length_do_not_do_is_refused(function: Any, text: str)
         read(function, (np.array([5, 0, 2]),))
     assert text in str(error.value)
     assert "^" in str(error.value)
+
+
+def kept_by_another_name(x):
+    out = list(x)
+    total = 0
+    for k in range(3):
+        before = out
+        if x[k] > 0:
+            out = []
+        out.append(1.0)
+        total += len(before)
+    return total
+
+
+def kept_after_it_starts_anew(x):
+    before, out = [], []
+    for _ in range(3):
+        out = []
+        for i in range(2):
+            out.append(x[i])
+            before = out
+    return len(before)
+
+
+@pytest.mark.parametrize("function", [kept_by_another_name, kept_after_it_starts_anew])
+def test_lists_that_may_be_one_do_not_change(function: Any) -> None:
+    with pytest.raises(LoopsatError, match="and that other names may stand for too"):
+        read(function, (np.ones(4),))

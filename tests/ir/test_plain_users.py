@@ -631,6 +631,32 @@ def products_of_numbers(a):
     return new, math.prod(a[0]), math.prod(a[0], start=2.0), math.prod((2, 3)), math.copysign(3, -a[0, 0])
 
 
+def BYTES(r: np.random.Generator) -> tuple[Any, ...]:
+    return (r.integers(0, 4, 12).astype(np.uint8),)
+
+
+@program(BYTES)
+def bytes_beside_integers_that_do_not_fit_them(x):
+    best, last, same, n = -1, -1, 0, 256 + int(x[0])
+    for v in x:
+        best = max(best, v)
+        same += v == last
+        last = v
+    runs = []
+    for k in range(3):
+        runs.append((x[k], n - k))
+    return int(best) + n, same, np.array(runs), x[0] == n, (x < n).sum(), n in x, min(n, 2 * n if n > 9 else x[0])
+
+
+@program(lambda r: (r.normal(size=9),))
+def selections_without_a_name(x):
+    def above(v, low):
+        return [a for a in v if a > low]
+
+    n = np.sum([a for a in x if a < 0]) + len(above(x, 0.5))
+    return [k for k in range(len(x)) if x[k] > 0], n, sorted([a * a for a in x if a > 0])[:2]
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)

@@ -10,6 +10,7 @@ import pytest
 
 from ir import interpret, to_script
 from ir.dtypes import DType
+from ir.errors import LoopsatError
 from ir.nodes import Alloc, For
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArrayType, ScalarType
@@ -495,3 +496,89 @@ def test_without_a_bound_the_numbers_of_the_call_decide() -> None:
 def test_remainders_of_remainders_halve_whatever_their_signs() -> None:
     func = translate(greatest_common_divisor, {"a": INT, "b": INT}).func
     assert [str(s.extent) for s in walk(func.body) if isinstance(s, For)] == ["128"]
+
+
+def walked_back(S, a, b):
+    i, j = len(a), len(b)
+    path = []
+    while i > 0 or j > 0:
+        if i > 0 and j > 0 and S[i, j] == S[i - 1, j - 1] + (1 if a[i - 1] == b[j - 1] else 0):
+            i -= 1
+            j -= 1
+            path.append(a[i])
+        elif i > 0 and S[i, j] == S[i - 1, j] - 1:
+            i -= 1
+            path.append(-1)
+        else:
+            j -= 1
+            path.append(b[j])
+    return path
+
+
+def test_walking_back_through_a_table_ends_where_it_leaves_arrays_that_it_reads() -> None:
+    table = np.subtract.outer(np.arange(4), np.arange(6)) * [1, 0, -1, 1, 1, 0]
+    assert_same(run(walked_back, (table, np.arange(3), np.arange(5))), walked_back(table, np.arange(3), np.arange(5)))
+
+
+def runs(x):
+    found = []
+    i = 0
+    while i < len(x):
+        j = i
+        while j < len(x) and x[j] == x[i]:
+            j += 1
+        found.append((x[i], j - i))
+        i = j
+    return found
+
+
+def words(x):
+    found = []
+    i = 0
+    while i < len(x):
+        if x[i] == 2:
+            i += 1
+            continue
+        j = i
+        while j < len(x) and x[j] != 2:
+            j += 1
+        found.append((i, j))
+        i = j
+    return found
+
+
+def of_another_element(x):
+    found = []
+    i = 0
+    while i < len(x):
+        j = i
+        while j < len(x) and x[j] == x[0]:
+            j += 1
+        found.append(j)
+        i = j
+    return found
+
+
+def of_what_changes(x):
+    found = []
+    i = 0
+    while i < len(x):
+        j = i
+        while j < len(x) and x[j] == x[i]:
+            x[i] = 5
+            j += 1
+        found.append(j)
+        i = j
+    return found
+
+
+@pytest.mark.parametrize("function", [runs, words])
+def test_the_first_step_of_an_inner_loop_moves_on(function: Callable[..., Any]) -> None:
+    x = np.array([2, 0, 0, 2, 2, 1, 1, 0])
+    assert_same(run(function, (x,)), np.array(function(x)))
+
+
+@pytest.mark.parametrize("function", [of_another_element, of_what_changes])
+def test_a_first_step_that_may_not_move_on_gives_no_bound(function: Callable[..., Any]) -> None:
+    with pytest.raises(LoopsatError, match="no bound is found"):
+        read(function, (K,))

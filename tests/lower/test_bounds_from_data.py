@@ -286,3 +286,29 @@ def test_a_loop_of_many_steps_that_does_not_end_early_is_lowered() -> None:
     assert "fori_loop(0, 10000000" in compile(func).source
     with pytest.raises(LowerError, match=r"loopsat.bound\(LIMIT\)"):
         compile(ending(2**31 - 1, "K[()] = 1\n    for k in T.serial({steps}):\n        K[()] = K[()] * 3 % 1009"))
+
+
+def test_lanes_under_conditions_on_a_parameter_do_not_keep_a_loop_going() -> None:
+    vectors = 'H: T.Buffer((6,), "int32"), N: T.Buffer((24,), "int32"), X: T.Buffer((12,), "int32")'
+    func = read(
+        f'{vectors}, O: T.Buffer((12,), "int32"), h: T.int32',
+        """for i in T.serial(12):
+    for g in T.serial(3):
+        j = T.alloc_buffer((), 'int32')
+        stopped = T.alloc_buffer((), 'bool')
+        if X[i] // h + g < 6:
+            j[()] = H[X[i] // h + g]
+            stopped[()] = False
+            for step in T.serial(2147483647):
+                if not stopped[()]:
+                    if j[()] < 0:
+                        stopped[()] = True
+                    else:
+                        O[i] = O[i] + j[()]
+                        j[()] = N[j[()]]""",
+    )
+    kernel = kernel_of(func)
+    assert "taken = ~stopped & ((X // h)" in kernel.source, kernel.source  # or the next line would take hours
+    x, heads = np.arange(12, dtype=np.int32) * 3, np.array([3, -1, 23, 11, 0, 5], np.int32)
+    sums = [sum(sum(range(h + 1)) for h in heads[k : k + 3]) for k in x // 5]
+    assert np.array_equal(kernel(heads, np.arange(24, dtype=np.int32) - 1, x, np.zeros(12, np.int32), 5)[0], sums)

@@ -7,6 +7,7 @@ import inspect
 import math
 import pickle
 import runpy
+import signal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import loopsat
+from egraph_rules.engine.patience import Patience
 from loopsat import LoopsatError
 from lower.runtime.callable import Kernel
 from plain_programs import PROGRAMS
@@ -390,6 +392,7 @@ def test_integers_are_known_where_they_tell_how_long_a_list_becomes() -> None:
     [
         (({1.5}, 1), "np.array"),
         (({}, 1), "dictionary of outside"),
+        ((np.zeros(3, [("x", "f8"), ("n", "i4")]), 1), r"as arrays: A\['x'\], A\['n'\]"),
         ((np.ma.masked_array(X, X > 1), 1), "A.filled"),
         ((X, "two"), "range"),
         ((X,), "missing a required"),
@@ -672,3 +675,42 @@ def test_results_are_as_long_as_data_say_but_where_jax_traces() -> None:
     assert jax.grad(lambda v: (positive(v) ** 2).sum())(x).tolist() == [2.0, 0.0, 6.0]
     with pytest.raises(LoopsatError, match="where JAX traces"):
         jax.jit(positive)(x)
+
+
+def test_each_signature_compiles_one_program_also_where_data_say_how_long_results_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @loopsat.jit
+    def selected(x, low):
+        return x[x > low]
+
+    x = np.arange(7.0)
+    with jax.log_compiles():
+        for low in (2.0, 3.0, 9.0):
+            found = selected(x, low)
+            assert found.dtype == np.float64
+            assert np.array_equal(found, x[x > low])
+    programs = {r.args[0] for r in caplog.records if r.msg.startswith("Compiling") and r.args}  # pyright: ignore
+    assert programs == {"jit(_selected)"}
+
+
+def test_ctrl_c_ends_a_call_that_is_being_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    @loopsat.jit
+    def doubled(x):
+        out = np.zeros_like(x)
+        for i in range(len(x)):
+            out[i] = 2 * x[i]
+        return out
+
+    over = Patience.over
+
+    def interrupted(self: Patience) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        self.allowed = 1_000
+        return over(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Patience, "over", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            doubled(X)
+    assert np.array_equal(doubled(X), 2 * X)  # nothing of it is kept

@@ -119,6 +119,7 @@ def inner_function(
     node: ast.FunctionDef | ast.Lambda,
     source: Source,
     function: FunctionType,
+    reading: Reading,
     default: Callable[[ast.expr], Value],
     enclosing: Callable[[str, ast.AST], Value],
 ) -> Inner:
@@ -135,9 +136,8 @@ def inner_function(
     optional = [*args.posonlyargs, *args.args][::-1]
     given = [*zip(optional, args.defaults[::-1], strict=False), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
     defaults = {a.arg: default(value) for a, value in given if value is not None}
-    return Inner(
-        definition.name, _reading(definition, source, lambda name: _outer(function, name)), defaults, enclosing
-    )
+    read = _reading(definition, source, lambda name: _outer(function, name), reading)
+    return Inner(definition.name, read, defaults, enclosing)
 
 
 def named(function: Function) -> str:

@@ -170,7 +170,7 @@ class Learned(Struct):
             return self._kept(key, CellType(DType.INT32, True, 0, self.counters[key]))
         old = self.cells.get(key)
         known = [value] if old is None else [value, _example(old)]
-        dtype, weak = numbers.common(known, node)
+        dtype, weak = numbers.kept(known, node)
         low, high = interval_of(value) if weak and dtype.is_integer else (None, None)
         if old is not None:
             low = None if low is None or old.low is None else min(low, old.low)
@@ -241,6 +241,7 @@ class Program(Struct):
     used: set[str] = field(default_factory=lambda: set[str]())  # all names so far
     tables: dict[str, Table] = field(default_factory=lambda: dict[str, Table]())  # by what they hold
     listed: dict[Buffer, Stands] = field(default_factory=lambda: dict[Buffer, Stands]())
+    cells: dict[Buffer, Key] = field(default_factory=lambda: dict[Buffer, Key]())
     lines: _Lines = field(default_factory=_Lines)
     sharing: Sharing = field(default_factory=Sharing)
     stored: dict[Buffer, list[Expr]] = field(default_factory=lambda: dict[Buffer, list[Expr]]())  # all values so far
@@ -301,13 +302,13 @@ class Program(Struct):
     def nested(self) -> Generator[_Lines]:
         """A list of statements of its own, which ends with the names bound in it."""
         outer, taken, facts, loops = self.lines, self.taken, len(self.facts), self.loops
-        grants = len(self.grants)
+        grants, renewed = len(self.grants), len(self.sharing.renewed)
         self.lines = _Lines()
         self.depth += 1
         yield self.lines
         self.lines, self.taken, self.loops = outer, taken, loops
         self.depth -= 1
-        del self.facts[facts:], self.grants[grants:]
+        del self.facts[facts:], self.grants[grants:], self.sharing.renewed[renewed:]
 
     @property
     def conditional(self) -> bool:
@@ -341,6 +342,15 @@ class Program(Struct):
         buffer = Buffer(self.fresh(name, alone=True), shape, dtype, span=span)
         self.sharing.born[buffer] = self.loops
         self.lines.wraps.append((len(self.lines.done), Alloc(buffer, seq(), span)))
+        return buffer
+
+    def cell(self, name: str, key: Key, span: Span | None) -> Buffer | None:
+        """A buffer for a number that changes; None as long as its dtype is not known."""
+        kind = self.learned.cells.get(key)
+        if kind is None:
+            return None
+        buffer = self.alloc(name, (), kind.dtype, span)
+        self.cells[buffer] = key
         return buffer
 
     def table(self, held: str, shape: tuple[int, ...], dtype: DType, numbers: Sequence[Const]) -> Buffer:

@@ -107,6 +107,17 @@ class Numbers(Struct):
             return max((self._integer(v) for v in values), key=lambda d: d.bits), True
         return DType.BOOL, False
 
+    def kept(self, values: Sequence[Number], node: ast.AST) -> tuple[DType, bool]:
+        """The dtype in which any of some numbers is kept: in 64 bits where integers of Python are among them that may
+        not fit the dtype of the others. (Operators of NumPy refuse these, so that they may be taken to fit.)"""
+        dtype, weak = self.common(values, node)
+        return (dtype, weak) if weak else (self._wide(dtype, values), weak)
+
+    def _wide(self, dtype: DType, values: Sequence[Number]) -> DType:
+        """An integer dtype that holds any of some numbers, of which those of Python may not fit the one given."""
+        narrow = dtype.is_integer and dtype is not DType.UINT64
+        return dtype if not narrow or all(_fits(v, dtype) for v in values) else DType.INT64
+
     def _integer(self, value: Number) -> DType:
         if isinstance(value, Weak):
             return value.expr.dtype
@@ -198,11 +209,13 @@ class Numbers(Struct):
             return self._folded(op, a, b, node)
         dtype, weak = self.common([a, b], node)
         if op in ("min", "max") and not dtype.is_complex:
-            return self._extremum(op, a, b, node)
+            return self._extremum(op, a, b, dtype, weak, node)
         if dtype is DType.BOOL:
             return self._of_truths(op, a, b, node)
         if op in COMPARE_OPS and dtype.is_integer and (known := _beyond(op, a, b, dtype)) is not None:
             return known
+        if op in COMPARE_OPS and not weak:
+            dtype = self._wide(dtype, (a, b))
         if op in COMPARE_OPS and (not dtype.is_complex or op in ("eq", "ne")):
             return Binary(op, self.convert(a, dtype, node), self.convert(b, dtype, node), self.source.span(node))
         if dtype.is_complex:
@@ -282,8 +295,7 @@ class Numbers(Struct):
         assert isinstance(found, Expr)
         return self.number(found, weak)
 
-    def _extremum(self, op: BinaryOp, a: Number, b: Number, node: ast.AST) -> Number:
-        dtype, weak = self.common([a, b], node)
+    def _extremum(self, op: BinaryOp, a: Number, b: Number, dtype: DType, weak: bool, node: ast.AST) -> Number:
         low, high = interval_after(op, interval_of(a), interval_of(b))
         x, y = self.convert(a, dtype, node), self.convert(b, dtype, node)
         span = self.source.span(node)
@@ -293,10 +305,11 @@ class Numbers(Struct):
 
     def builtin_extremum(self, op: BinaryOp, a: Number, b: Number, node: ast.AST) -> Number:
         """Python's `min(a, b)`: the first, unless the second is smaller. It tells NaN from zero in its own way."""
-        dtype, _ = self.common([a, b], node)
-        known = isinstance(a, (bool, int, float)) and isinstance(b, (bool, int, float))
-        if known or not self.exact or not dtype.is_float:
+        dtype, weak = self.kept([a, b], node)
+        if isinstance(a, (bool, int, float)) and isinstance(b, (bool, int, float)):
             return self.binary(op, a, b, node)
+        if not dtype.is_complex and not (self.exact and dtype.is_float):
+            return self._extremum(op, a, b, dtype, weak, node)
         better = self.binary("lt" if op == "min" else "gt", b, a, node)
         return self.select(better, b, a, node)
 
@@ -359,8 +372,10 @@ class Numbers(Struct):
         """One of two numbers, in the dtype that both have together."""
         if isinstance(cond, bool):
             return then if cond else other
-        test = self.truth(cond, node)
-        dtype, weak = self.common([then, other], node)
+        return self._chosen(self.truth(cond, node), then, other, self.kept([then, other], node), node)
+
+    def _chosen(self, test: Expr, then: Number, other: Number, kind: tuple[DType, bool], node: ast.AST) -> Number:
+        dtype, weak = kind
         one, two = interval_of(then), interval_of(other)
         low, high = _least(one[0], two[0]), _most(one[1], two[1])
         x, y = (self.convert(v, dtype, node) for v in (then, other))
@@ -368,9 +383,9 @@ class Numbers(Struct):
 
     def where(self, cond: Number, then: Number, other: Number, node: ast.AST) -> Number:
         """`np.where` of numbers: as `select`, also where it is known which of them it is."""
+        dtype, weak = kind = self.common([then, other], node)
         if not isinstance(cond, bool):
-            return self.select(cond, then, other, node)
-        dtype, weak = self.common([then, other], node)
+            return self._chosen(self.truth(cond, node), then, other, kind, node)
         taken = then if cond else other
         return self.number(self.convert(taken, dtype, node), weak, *interval_of(taken))
 
@@ -405,6 +420,14 @@ class Numbers(Struct):
         if dtype.is_float:
             return value if isinstance(value, float) else self.python_float(value, node)
         return self.integer(value, node) if dtype.is_integer else value
+
+
+def _fits(value: Number, dtype: DType) -> bool:
+    """Whether a number is one of NumPy, or an integer of Python that is known to fit a dtype."""
+    if isinstance(value, Expr) or (isinstance(value, Weak) and np.can_cast(value.expr.dtype.numpy, dtype.numpy)):
+        return True
+    low, high = interval_of(value)
+    return low is not None and high is not None and dtype.min <= low and high <= dtype.max
 
 
 def _beyond(op: BinaryOp, a: Number, b: Number, dtype: DType) -> bool | None:

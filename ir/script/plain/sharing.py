@@ -57,6 +57,7 @@ class _Stored(Struct, frozen=True):
     buffer: Buffer
     span: Span | None
     items: bool  # whether only which items a list has changes
+    anew: _Event | None = None  # since when it is another list than before, whenever this is stored
 
 
 class Sharing(Struct):
@@ -65,6 +66,7 @@ class Sharing(Struct):
     born: dict[Buffer, Loops] = field(default_factory=lambda: dict[Buffer, Loops]())  # with the loops around
     copies: list[_Copy] = field(default_factory=lambda: list[_Copy]())
     stores: list[_Stored] = field(default_factory=lambda: list[_Stored]())
+    renewed: list[tuple[Buffer, _Event]] = field(default_factory=lambda: list[tuple[Buffer, _Event]]())
     _change: Change = "elements"
     _events: int = 0
 
@@ -89,7 +91,13 @@ class Sharing(Struct):
     def store(self, buffer: Buffer, loops: Loops, span: Span | None) -> None:
         """Elements of a buffer change."""
         if buffer.shape and self._change != "names":
-            self.stores.append(_Stored(self._event(loops), buffer, span, self._change == "items"))
+            anew = next((event for one, event in reversed(self.renewed) if one == buffer), None)
+            self.stores.append(_Stored(self._event(loops), buffer, span, self._change == "items", anew))
+
+    def renew(self, buffer: Buffer, loops: Loops) -> None:
+        """A name stands for a new list, whose items are in the buffer of the one before; for the rest of statements
+        that are being written, and those in them."""
+        self.renewed.append((buffer, self._event(loops)))
 
     def _event(self, loops: Loops) -> _Event:
         self._events += 1
@@ -104,7 +112,7 @@ class Sharing(Struct):
         shared = self._shared()
         for store in self.stores:
             for copy in shared.get(store.buffer, ()):
-                apart = store.items and store.buffer == copy.whole
+                apart = (store.items and store.buffer == copy.whole) or self._renewed_since(store, copy.event)
                 if not apart and self._follows(store.event, copy.event, store.buffer):
                     what, hint = copy.said()
                     raise ParseError("rebinding", f"elements change of an array {what}", store.span, help=hint)
@@ -128,7 +136,16 @@ class Sharing(Struct):
                     found.setdefault(buffer, []).append(copy)
         return found
 
+    def _renewed_since(self, store: _Stored, since: _Event) -> bool:
+        """Whether a list is another one whenever a store follows an event."""
+        if store.anew is None or store.anew.at < since.at < store.event.at:
+            return False
+        return self._common_loops(store.event, since, store.buffer) <= {*store.anew.loops}
+
     def _follows(self, event: _Event, since: _Event, buffer: Buffer) -> bool:
         """Whether an event may come after another one: later in the program, or in the next step of a common loop."""
-        again = set(event.loops).intersection(since.loops).difference(self.born.get(buffer, ()))
-        return event.at > since.at or bool(again)
+        return event.at > since.at or bool(self._common_loops(event, since, buffer))
+
+    def _common_loops(self, event: _Event, since: _Event, buffer: Buffer) -> set[int]:
+        """Loops in the next step of which an event may come after another one."""
+        return set(event.loops).intersection(since.loops).difference(self.born.get(buffer, ()))

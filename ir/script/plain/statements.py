@@ -178,8 +178,7 @@ class Body(Struct, dict=True):
     ) -> Value:
         """What a function gives whose statements run only under the conditions that hold where it is called."""
         key, span = (path, "result"), self.source.span(node)
-        kind = self.program.learned.cells.get(key)
-        buffer = None if kind is None else self.program.alloc(name_of(function).strip("<>"), (), kind.dtype, span)
+        buffer = self.program.cell(name_of(function).strip("<>"), key, span)
         with self.program.guarded(span):
             value = run()
             if isinstance(value, (tuple, Named)) or getattr(value, "shape", ()):
@@ -195,7 +194,8 @@ class Body(Struct, dict=True):
 
     def define(self, node: ast.FunctionDef | ast.Lambda) -> Value:
         """A function within this one."""
-        return Named(inner_function(node, self.source, self.home, self._default, self.read.name))
+        reading = self.program.learned.reading
+        return Named(inner_function(node, self.source, self.home, reading, self._default, self.read.name))
 
     def _default(self, node: ast.expr) -> Value:
         return self.settled("default", self.read.value(node), node, copy=True)
@@ -276,8 +276,7 @@ class Body(Struct, dict=True):
                 self.frame.late |= {name}
                 self.frame.assigned -= {name}
                 continue
-            kind = self.program.learned.cells.get(key)
-            buffer = None if kind is None else self.program.alloc(name, (), kind.dtype, None)
+            buffer = self.program.cell(name, key, None)
             self.frame.held.pop(key, None)
             given = None if arguments is None else arguments.get(name)
             start = given if isinstance(given, Named) else None

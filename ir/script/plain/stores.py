@@ -283,7 +283,7 @@ class ArrayStores(Struct):
         shape = collected(rows, (), found)
         if shape is None:
             raise read.error("shape", "the rows of an array have different lengths", node)
-        common, weak = read.numbers.common([n for _, n in found], node)
+        common, weak = read.numbers.kept([n for _, n in found], node)
         if stands is not None:
             common, weak = (
                 kept_in([read.program.learned.assign(stands.key, n, read.numbers, node) for _, n in found][-1]),

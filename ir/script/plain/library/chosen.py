@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ir.script.plain.library.names import unsupported
-
 
 def kept(a: Any, condition: Any) -> Any:
     """The items of an array, which has the dimensions of the condition first, where that is true."""
@@ -63,7 +61,7 @@ def extract(condition: Any, arr: Any) -> Any:
 def unique(ar: Any, return_index: Any = False, return_inverse: Any = False, return_counts: Any = False) -> Any:
     given = np.ravel(ar)
     if return_index or return_inverse:
-        return unsupported("it gives numbers and counts here")
+        return _unique_places(given, ar.shape, return_index, return_inverse, return_counts)
     flat = np.sort(given)
     found = np.empty(flat.shape, flat.dtype)
     counts = np.zeros(flat.shape, np.int64)
@@ -74,6 +72,28 @@ def unique(ar: Any, return_index: Any = False, return_inverse: Any = False, retu
             n += 1
         counts[n - 1] += 1
     return (found[:n], counts[:n]) if return_counts else found[:n]
+
+
+def _unique_places(given: Any, shape: Any, return_index: Any, return_inverse: Any, return_counts: Any) -> Any:
+    order = np.argsort(given)
+    found = np.empty(given.shape, given.dtype)
+    index = np.empty(given.shape, np.int64)
+    inverse = np.empty(given.shape, np.int64)
+    counts = np.zeros(given.shape, np.int64)
+    n = 0
+    for k in range(len(order)):
+        if k == 0 or given[order[k]] != given[order[k - 1]]:
+            found[n] = given[order[k]]
+            index[n] = order[k]
+            n += 1
+        inverse[order[k]] = n - 1
+        counts[n - 1] += 1
+    if not return_inverse:
+        return (found[:n], index[:n], counts[:n]) if return_counts else (found[:n], index[:n])
+    places = np.reshape(inverse, shape)
+    if return_index:
+        return (found[:n], index[:n], places, counts[:n]) if return_counts else (found[:n], index[:n], places)
+    return (found[:n], places, counts[:n]) if return_counts else (found[:n], places)
 
 
 def union1d(ar1: Any, ar2: Any) -> Any:

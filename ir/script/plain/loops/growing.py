@@ -42,6 +42,8 @@ def opened(body: Body, node: Listed) -> Growing:
         appended = there.appended if isinstance(there, Growing) else 0
         body.program.grants.append(Grant(key, 0, appended, body.program.loops))
         if isinstance(there, Growing):  # which starts anew
+            if there.buffer is not None:
+                body.program.sharing.renew(there.buffer, body.program.loops)
             return there
         body.program.learned.counters[body.frame.path, node.counter] = known.size
         if known.shape is None:
@@ -312,12 +314,12 @@ def marked_in(body: Body, step: Stmt) -> dict[Buffer, int]:
 def _marked(body: Body, growing: Growing, step: Stmt) -> tuple[Buffer | None, int | None]:
     """The counter of a list, and how many items a loop appends that marks an element for each, if it does."""
     program = body.program
-    cells = {c.buffer: c.key for c in body.frame.bindings.values() if isinstance(c, Cell) and c.buffer is not None}
-    counter = next((b for b, key in cells.items() if key == (body.frame.path, growing.counter)), None)
+    there = {c.key: c.buffer for c in body.frame.bindings.values() if isinstance(c, Cell) and c.buffer is not None}
+    counter = there.get((body.frame.path, growing.counter))
 
     def reach(cell: Buffer) -> Interval:
         items = program.listed.get(cell)
-        key = cells.get(cell) if items is None else items.key
+        key = program.cells.get(cell) if items is None else items.key
         kind = None if key is None else program.learned.cells.get(key)
         if kind is None or not kind.weak or cell.shape:
             return (None, None) if kind is None or not kind.weak else (kind.low, kind.high)
@@ -340,7 +342,7 @@ def _marked(body: Body, growing: Growing, step: Stmt) -> tuple[Buffer | None, in
     found = Marking(step, reach, before, differ).increments(counter)
     for other in body.frame.bindings.values() if found is None else ():
         if isinstance(other, Growing) and other.different:
-            own = next((b for b, key in cells.items() if key == (body.frame.path, other.counter)), None)
+            own = there.get((body.frame.path, other.counter))
             if other is growing or (own is not None and beside(step, counter, own)):
                 found = program.learned.grown[other.key].different() if found is None else found
     return counter, found

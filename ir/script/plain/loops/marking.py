@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ir.analysis.conditions import negate
 from ir.dtypes import DType
@@ -54,7 +55,7 @@ class Marking(Struct, frozen=True):
         """How often a counter goes up in all steps of the loop together; None if that is not known."""
         found = 0
         for path in _paths(self.step, counter, _Path()):
-            runs = [n for branch in path.branches if (n := self._runs(branch)) is not None]
+            runs = [n * branch.times for branch in path.branches if (n := self._runs(branch)) is not None]
             if not runs:
                 return None
             found += min(runs)
@@ -135,15 +136,20 @@ class Marking(Struct, frozen=True):
 
 
 class _Branch(Struct, frozen=True):
-    """A block with its condition, and the stores that run before it whenever it is reached."""
+    """A block with its condition, and the stores that run before it whenever it is reached.
+
+    A statement in it runs as many `times` at most.
+    """
 
     cond: Expr
     block: Stmt
     before: tuple[Store, ...]
+    times: int = 1
 
 
 class _Path(Struct, frozen=True):
-    """The branches around a statement within the innermost loop, and the stores that run before it there."""
+    """The branches around a statement within the innermost loop whose steps are not known, and the stores that run
+    before it in the innermost loop."""
 
     branches: tuple[_Branch, ...] = ()
     before: tuple[Store, ...] = ()
@@ -151,6 +157,13 @@ class _Path(Struct, frozen=True):
     def under(self, cond: Expr, block: Stmt) -> _Path:
         """The path within a branch."""
         return _Path((*self.branches, _Branch(cond, block, self.before)), self.before)
+
+    def within(self, loop: For) -> _Path:
+        """The path within a loop."""
+        steps = loop.extent.value if isinstance(loop.extent, Const) else None
+        if not isinstance(steps, int):
+            return _Path()
+        return _Path(tuple(replace(b, times=b.times * max(steps, 0)) for b in self.branches))
 
     def after(self, stmt: Stmt) -> _Path:
         """The path behind a statement, after which nothing is known of what it stores to in branches and loops."""
@@ -172,8 +185,8 @@ def _paths(stmt: Stmt, counter: Buffer, path: _Path) -> Iterator[_Path]:
         case If(cond=cond, then=then, other=other):
             yield from _paths(then, counter, path.under(cond, then))
             yield from _paths(other, counter, path.under(negate(cond), other))
-        case For(body=body):
-            yield from _paths(body, counter, _Path())
+        case For():
+            yield from _paths(stmt.body, counter, path.within(stmt))
         case Let(body=body) | Alloc(body=body):
             yield from _paths(body, counter, path)
         case _:

@@ -42,8 +42,9 @@ from ir.nodes import (
 from ir.presburger.opaque import Opaque
 from ir.traverse import buffers_written, is_const, map_expr, stores_in, walk, walk_expr
 
+_OPERATIONS = 4 * pb.MAX_OPERATIONS  # a tenth of a second; walks back through tables take half of them
 _MAX_PATHS = 40
-_MAX_SIDES = 8  # comparisons that are tried
+_MAX_SIDES = 12  # comparisons that are tried
 Kind = Literal["falls", "halves", "loses bits"]  # what an integer does in each step, or in some
 _Compare = Callable[[isl.PwAff, isl.PwAff], isl.Set]
 _ROUNDS = (1, 2)  # after how many steps the measure has halved
@@ -130,8 +131,10 @@ class _Run(Struct):
 
     changing: frozenset[Buffer]
     flags: frozenset[Buffer]
+    written: frozenset[Buffer]
     parts: _Parts = field(default_factory=lambda: _Parts(()))
     held: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())  # what symbols were given
+    elements: list[tuple[Load, Var]] = field(default_factory=lambda: list[tuple[Load, Var]]())
     count: int = 0
 
     def symbol(self, name: str, dtype: DType) -> Var:
@@ -145,9 +148,26 @@ class _Run(Struct):
             if not isinstance(part, Load):
                 return cells.get(part, part) if isinstance(part, Var) else part
             held = cells.get(part.buffer)
-            return held if held is not None else self.symbol(part.buffer.name, part.dtype)
+            return held if held is not None else self._element(part)
 
         return map_expr(expr, change)
+
+    def _element(self, load: Load) -> Var:
+        """The symbol of an element; one that no step changes has the same one at the same place."""
+        place = tuple(map_expr(i, self._origin) for i in load.indices)
+        for known, symbol in self.elements if load.buffer not in self.written else ():
+            if known.same(replace(load, indices=place)):
+                return symbol
+        symbol = self.symbol(load.buffer.name, load.dtype)
+        if load.buffer not in self.written:
+            self.elements.append((replace(load, indices=place), symbol))
+        return symbol
+
+    def _origin(self, part: Expr) -> Expr:
+        """What a symbol is a name of."""
+        while isinstance(part, Var) and isinstance(held := self.held.get(part), Var):
+            part = held
+        return part
 
     def under(self, path: _Path, cond: Expr, holds: bool) -> _Path | None:
         """The path where a condition holds, or does not; None where it never does."""
@@ -189,7 +209,11 @@ class _Run(Struct):
                 return [self._unknown(buffers_written(stmt), p) for p in paths]
 
     def store(self, stmt: Store, path: _Path) -> _Path:
-        path = replace(path, worked=path.worked or stmt.buffer not in self.flags)
+        facts = path.facts
+        for load in _needed(stmt.value):
+            if load.buffer not in self.written:  # which is as long as it will be, and Python fails beyond that
+                facts = facts.intersect(self._within(load, path))
+        path = replace(path, facts=facts, worked=path.worked or stmt.buffer not in self.flags)
         if stmt.indices or stmt.buffer not in self.changing:
             return path
         return self._holding(stmt.buffer, stmt.buffer.name, stmt.value, path)
@@ -216,27 +240,42 @@ class _Run(Struct):
                 inside = inside.intersect(at.ge_set(pb.number(0))).intersect(at.lt_set(size))
         return inside
 
+    def _first_step(self, loop: For, path: _Path) -> _Path | None:
+        """Where a path leads in the first step of a loop; None if it may have none, or leads to several places."""
+        steps = pb.affine(self.read(loop.extent, path.cells), self.parts)
+        if steps is None or not path.facts.is_subset(steps.ge_set(pb.number(1))):
+            return None
+        ends = self.of(loop.body, [self._holding(loop.var, loop.var.name, loop.start, path)])
+        return ends[0] if len(ends) == 1 else None
+
     def _looped(self, loop: For, path: _Path) -> _Path:
-        """The path after a loop: an integer that no step makes smaller is no smaller after it, or no larger."""
+        """The path after a loop: an integer that no step makes smaller than it was is no smaller after it, or no
+        larger, where its first step, if there is one, is looked at by itself."""
         written = buffers_written(loop)
-        after = self._unknown(written, path)
         counted = [b for b in written & path.cells.keys() & self.changing if b.dtype.is_integer]
         if not counted:
-            return after
-        before = self._unknown(written, path)
+            return self._unknown(written, path)
+        start = pb.affine(self.read(loop.start, path.cells), self.parts)
         try:
-            ends = self.of(loop.body, [before])
+            if (first := self._first_step(loop, path)) is not None:
+                path, start = first, None if start is None else start.add(pb.number(1))
+            before, step = self._unknown(written, path), self.symbol(loop.var.name, loop.var.dtype)
+            held, value = replace(before, cells={**before.cells, loop.var: step}), pb.affine(step)
+            if start is not None and value is not None:
+                held = replace(held, facts=held.facts.intersect(value.ge_set(start)))
+            ends = self.of(loop.body, [held])
         except _TooManyError:
-            return after
+            return self._unknown(written, path)
+        after = self._unknown(written, path)
         facts = after.facts
         for buffer, compare in itertools.product(counted, (isl.PwAff.ge_set, isl.PwAff.le_set)):
 
-            def kept(now: _Path, first: _Path, buffer: Buffer = buffer, compare: _Compare = compare) -> isl.Set:
-                sides = [pb.affine(p.cells[buffer], self.parts) for p in (now, first)]
+            def kept(now: _Path, buffer: Buffer = buffer, compare: _Compare = compare) -> isl.Set:
+                sides = [pb.affine(p.cells[buffer], self.parts) for p in (now, path)]
                 return pb.never() if sides[0] is None or sides[1] is None else compare(sides[0], sides[1])
 
-            if all(end.facts.is_subset(kept(end, before)) for end in ends):
-                facts = facts.intersect(kept(after, path))
+            if all(end.facts.intersect(kept(before)).is_subset(kept(end)) for end in ends):
+                facts = facts.intersect(kept(after))
         return replace(after, facts=facts)
 
     def _unknown(self, written: set[Buffer], path: _Path) -> _Path:
@@ -258,7 +297,7 @@ def measure(
     `starts` says that an integer cell is known to be at least 1 or 0 before the loop, and `known` holds throughout.
     """
     found: list[Measure] = []
-    pb.within_budget(lambda: found.extend(_measures(body, flags, starts, known)), None)
+    pb.within_budget(lambda: found.extend(_measures(body, flags, starts, known)), None, _OPERATIONS)
     return found
 
 
@@ -269,7 +308,7 @@ def _measures(
     written = buffers_written(body)
     deciding = _deciding(body)
     cells = [b for b in sorted(deciding, key=lambda b: b.name) if b not in own]
-    run = _Run(frozenset(written & deciding), flags)
+    run = _Run(frozenset(written & deciding), flags, frozenset(written))
     names = {b: Var(b.name, b.dtype) for b in cells}
     entry: dict[Buffer | Var, Expr] = {b: const(False, DType.BOOL) if b in flags else names[b] for b in cells}
     facts = pb.always()
@@ -427,6 +466,10 @@ def _decided(cond: Expr) -> Expr:
                 for one, other in ((a, b), (b, a)):
                     if isinstance(one, Const):
                         return other if bool(one.value) is (op == "and") else one
+            case Binary(op="eq", lhs=Var() as a, rhs=Var() as b) if (
+                a is b
+            ):  # where it is NaN, Python does not come to an end
+                return const(True, DType.BOOL)
             case _ if (inner := _negated(part)) is not None:
                 return const(not inner, DType.BOOL)
             case _:
@@ -465,12 +508,11 @@ def _room(part: Expr) -> Iterator[Expr]:
     if not isinstance(part, Load):
         return
     for index, extent in zip(part.indices, part.buffer.shape, strict=True):
-        ways = (index.then, index.other) if isinstance(index, Select) else (index,)
-        for way in ways:
-            if way.dtype.is_signed and not isinstance(way, Const):
-                size = extent if extent.dtype is way.dtype else Cast(way.dtype, extent)
-                yield Binary("sub", size, way)
-                yield Binary("add", way, const(1, way.dtype))
+        low, high = (index.then, index.other) if isinstance(index, Select) else (index, index)  # from the end, or not
+        if low.dtype.is_signed and not isinstance(low, Const):
+            size = extent if extent.dtype is high.dtype else Cast(high.dtype, extent)
+            yield Binary("sub", size, high)
+            yield Binary("add", low, const(1, low.dtype))
 
 
 def _sides(part: Expr) -> list[Expr]:

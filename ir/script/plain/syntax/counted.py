@@ -21,6 +21,7 @@ class Lists(Struct, frozen=True):
     counted: set[str]
     joined: set[str]
     items: dict[str, int]
+    copies: set[str]  # names of those that are counted which only ever stand for others
 
 
 def lists_of(node: ast.FunctionDef, wanted: Collection[str], grown: Collection[str]) -> Lists:
@@ -38,7 +39,7 @@ def lists_of(node: ast.FunctionDef, wanted: Collection[str], grown: Collection[s
     for _ in counted:  # of copies, and of lists that are chosen from others
         for name in counted:
             items[name] = max(items.get(other, 0) for other in (name, *map(_source, names[name])))
-    return Lists(counted, joined, items)
+    return Lists(counted, joined, items, {n for n in counted if all(isinstance(v, ast.Name) for v in names[n])})
 
 
 def apart(node: ast.FunctionDef) -> ast.FunctionDef:
@@ -137,7 +138,9 @@ def _source(value: ast.expr) -> str:
 
 def _lists(names: dict[str, list[ast.expr]]) -> dict[str, list[ast.expr]]:
     """Names that stand for lists alone, and for no list that a name stands for which is something else too."""
-    lists = {n for n, values in names.items() if any(not isinstance(v, ast.Name) for v in values)}
+    made = {n: sum(not isinstance(v, ast.Name) for v in values) for n, values in names.items()}
+    anew = {n for n in names if made[n] > 1}
+    lists = {n for n, values in names.items() if made[n] or anew.issuperset(_aliases(values))}
     while True:
         held = {o for n, values in names.items() if n not in lists for o in _aliases(values)}
         fewer = {n for n in lists if n in held or not all(is_filled(v, lists) for v in names[n])}

@@ -106,7 +106,8 @@ def with_counters(
     sizes = {name: fresh(f"{name}_size", taken) for name in sorted(lists.counted)}
     counters = _Counters(sizes, lists.items, lists.joined - lists.counted, source, lambda name: fresh(name, taken))
     counters.different = different
-    node.body = counters.statements(node.body)
+    empty = [at_place(ast.Assign([ast.Name(n, ast.Store())], ast.List([], ast.Load())), node) for n in lists.copies]
+    node.body = counters.statements([*sorted(empty, key=ast.unparse), *node.body])
     return node
 
 

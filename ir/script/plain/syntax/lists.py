@@ -54,8 +54,11 @@ def with_arrays(node: ast.FunctionDef, wanted: Collection[str] = ()) -> ast.Func
     if not found:
         return node
     node = copy.deepcopy(node)
+    within = {n for p in ast.walk(node) if isinstance(p, ast.FunctionDef) and p is not node for n in ast.walk(p)}
     for part in ast.walk(node):
         match part:
+            case ast.Assign() if part in within:  # which is read by itself
+                pass
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in found and not _is_name(value):
                 if name in wanted and not is_list(value):
                     continue

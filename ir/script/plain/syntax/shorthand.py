@@ -12,14 +12,15 @@ import functools
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of
-from ir.script.plain.syntax.filled import Filled
+from ir.script.plain.syntax.counters import late_nodes
+from ir.script.plain.syntax.filled import Filled, Put
 from ir.script.plain.syntax.kinds import Meaning
 from ir.script.scope import Source
 
@@ -82,6 +83,8 @@ def raised(node: ast.Raise) -> ast.stmt:
 def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
     match node:
         case ast.Raise() | ast.Delete() | ast.AnnAssign(target=ast.Name()):
+            return True
+        case ast.ListComp(generators=parts) if any(part.ifs for part in parts):
             return True
         case ast.Call(func=ast.Name(id="map" | "filter")):
             return True
@@ -165,6 +168,34 @@ class _Shorthand(ast.NodeTransformer):
         if not isinstance(node.target, ast.Name):
             return node
         return at_place(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        self.generic_visit(node)
+        whole = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        return [*self._selected(node, whole), node]
+
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
+        self.generic_visit(node)
+        return [*self._selected(node, []), node]
+
+    def _selected(self, node: ast.Return | ast.Assign, whole: Sequence[ast.expr | None]) -> list[ast.stmt]:
+        """Names for lists of which data say how long they are, which are a `whole`, or given to NumPy or `sorted`."""
+        late = late_nodes(node)
+        given = [
+            arg
+            for call in ast.walk(node)
+            if isinstance(call, ast.Call) and call not in late and _takes_arrays(self.called(call))
+            for arg in call.args
+        ]
+        lists = [n for n in (*whole, *given) if isinstance(n, ast.ListComp) and any(g.ifs for g in n.generators)]
+        if any(isinstance(n, ast.NamedExpr) or getattr(n, "attr", "") == "pop" for n in ast.walk(node)):
+            return []  # whose order counts
+        found: list[ast.stmt] = []
+        for one in lists:
+            name = fresh("selected", self.taken)
+            Put(one, at_place(ast.Name(name, ast.Load()), one)).visit(node)
+            found.append(at_place(ast.Assign([ast.Name(name, ast.Store())], one), one))
+        return found
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         if isinstance(node.value, ast.Call) and self.called(node.value) is heapq.heapify:
@@ -316,6 +347,11 @@ class _Shorthand(ast.NodeTransformer):
         test: ast.expr = item if none else ast.Call(function, [ast.Name(name, ast.Load())], [])
         head = ast.comprehension(ast.Name(name, ast.Store()), items, [test], 0)
         return at_place(ast.GeneratorExp(item, [head]), node)
+
+
+def _takes_arrays(function: object) -> bool:
+    module = str(getattr(function, "__module__", ""))
+    return function is sorted or isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
 
 
 def _breaks(nodes: list[ast.stmt]) -> bool:
