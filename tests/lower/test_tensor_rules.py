@@ -216,3 +216,16 @@ def test_what_both_sides_of_a_choice_are_multiples_of_is_a_factor_of_the_sum() -
     given = random_inputs(func, np.random.default_rng(0))
     given["d"][::3] = 0.0
     assert_agrees(func, kernel, given, 1e-4)
+
+
+def test_a_sum_of_masked_quotients_is_divided_once() -> None:
+    params = 'X: T.Buffer((64, 20), "float32"), H: T.Buffer((64, 32), "float32"), e: T.Buffer((64,), "float32")'
+    body = """for k, j in T.grid(20, 32):
+    g[k, j] = 0.0
+    for b in range(64):
+        if H[b, j] > 0.0:
+            g[k, j] += e[b] * X[b, k] / 63.0"""
+    func = read(f'{params}, g: T.Buffer((20, 32), "float32")', body)
+    kernel = compile(func)
+    assert '"bk,jb->kj"' in kernel.source and "ones" not in kernel.source, kernel.source
+    assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(0)), 1e-4)
