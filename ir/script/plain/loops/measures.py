@@ -42,7 +42,7 @@ from ir.nodes import (
 from ir.presburger.opaque import Opaque
 from ir.traverse import buffers_written, is_const, map_expr, stores_in, walk, walk_expr
 
-_OPERATIONS = 4 * pb.MAX_OPERATIONS  # a tenth of a second; walks back through tables take half of them
+_OPERATIONS = 3 * pb.MAX_OPERATIONS  # a tenth of a second; walks back through tables take most of it
 _MAX_PATHS = 40
 _MAX_SIDES = 12  # comparisons that are tried
 Kind = Literal["falls", "halves", "loses bits"]  # what an integer does in each step, or in some
