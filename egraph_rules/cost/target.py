@@ -42,6 +42,7 @@ class Target(Struct, frozen=True):
     costs, where each is a kernel of its own. `library_row`: a row of a triangular system or a factorization, which
     wait for each other. `sort`: an element that is sorted, for each time that halving its row takes. `library`: how
     many times `launch` a call of a library is, as for a product of two matrices or a triangular system.
+    `epilogue`: arithmetic on a sum, where it is a kernel of its own.
     `contraction`: a multiplication and addition of a product of arrays; `product`: such a product once, since it is
     compiled into no other statement; `product_rows`: rows of one below which it is slower than a part of a larger
     one; `product_of_batch`: one of many products of matrices, whatever their size (XLA:CPU: 10 to 400 ns, 50 in the
@@ -118,6 +119,7 @@ class Target(Struct, frozen=True):
     guarded: float = 1.0
     loop: float = 5.0
     kernel: float = 50.0
+    epilogue: float = 0.0
     default_extent: int = 256
     step: float = 10.0
     launch: float = 300.0
@@ -279,6 +281,7 @@ TPU = Target(
     store_slice=2.0,
     select=0.05,
     kernel=195_000.0,
+    epilogue=195_000.0,
     operation=195_000.0,
     step=1_000.0,
     launch=195_000.0,

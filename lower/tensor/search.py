@@ -303,10 +303,7 @@ class _Extractor:
                 return below + formed + work + here * t.store + t.product
             case _:
                 summed = any(self.chosen[a][1].op in ("Sum", "Contract") for a in node.args)
-                apart = (
-                    summed and t.kernel >= t.launch
-                )  # what follows a sum is a kernel of its own, where there are any
-                return below + here * t.arith + apart * t.kernel
+                return below + here * t.arith + summed * t.epilogue
 
     def _formed(self, at: object) -> float:
         """What an operand of a contraction costs because it must be in memory."""
