@@ -41,9 +41,20 @@ from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.rules.algebra import Atoms, is_ring
 from ir.floats import Floats
 from ir.nodes import SKIP as NOTHING
-from ir.nodes import Binary, Expr, For, If, Let, Select, Seq, Stmt, Store
+from ir.nodes import Assert, Assume, Binary, Expr, For, If, Let, Select, Seq, Stmt, Store
 from ir.operators import COMMUTATIVE
-from ir.traverse import all_exprs, all_same, buffers_read, buffers_written, children, loads, with_children
+from ir.presburger.polynomials import are_apart
+from ir.traverse import (
+    all_exprs,
+    all_same,
+    buffers_accessed,
+    buffers_read,
+    buffers_written,
+    children,
+    has_kind,
+    loads,
+    with_children,
+)
 
 
 @parts("overcompute.then", because="where c holds s runs anyway, elsewhere s and t have the same effect")
@@ -142,7 +153,7 @@ def _alike_in_turn(new: Sequence[Stmt], old: Sequence[Stmt], here: Here) -> bool
     """
     if not new:
         return not old
-    rest = new[1:]
+    rest, old = new[1:], _in_front(new[0], old)
     place, after = here.between(new[0], reduce(lambda t, s: Seq((s, t)), reversed(rest))) if rest else (here, here)
     if old and _alike(new[0], old[0], place):
         return _alike_in_turn(rest, old[1:], after)
@@ -156,6 +167,31 @@ def _alike_in_turn(new: Sequence[Stmt], old: Sequence[Stmt], here: Here) -> bool
         and place.only_writes_dead(new[0])
         and _alike_in_turn(rest, old, after)
     )
+
+
+def _in_front(new: Stmt, old: Sequence[Stmt]) -> Sequence[Stmt]:
+    """Statements, the one that writes where a new one does first, if it may change places with those before it."""
+    at = next((k for k, s in enumerate(old) if _writes_where(s, new)), 0)
+    if not all(_apart(old[at], s) for s in old[:at]):
+        return old
+    return (*old[at : at + 1], *old[:at], *old[at + 1 :])
+
+
+def _writes_where(stmt: Stmt, other: Stmt) -> bool:
+    if isinstance(stmt, Store) and isinstance(other, Store):
+        return stmt.buffer == other.buffer and all_same(stmt.indices, other.indices)
+    return buffers_written(stmt) == buffers_written(other)
+
+
+def _apart(one: Stmt, other: Stmt) -> bool:
+    """Whether statements may change places: neither touches what the other writes, promises anything or checks it."""
+    if has_kind(one, Assume, Assert) or has_kind(other, Assume, Assert):
+        return False
+    touched = buffers_accessed(one), buffers_accessed(other)
+    if isinstance(one, Store) and isinstance(other, Store) and one.buffer == other.buffer:
+        read = buffers_read(*(e for s in (one, other) for e in (*s.indices, s.value)))
+        return one.buffer not in read and are_apart(one.indices, other.indices)
+    return buffers_written(one).isdisjoint(touched[1]) and buffers_written(other).isdisjoint(touched[0])
 
 
 def _stores_one_number(new: Stmt, old: Stmt, here: Here) -> bool:

@@ -378,6 +378,14 @@ def test_sums_of_equal_elements_are_alike(form: str, cond: str, first: str, seco
         (["v = A[i]", "D[i] = v * 2", "E[i] = v * 3"], ["D[i] = 0", "E[i] = 0"], 0),
         (["D[i] = A[i] * 2", "E[i] = A[i] * 3"], ["D[i] = T.undef()", "E[i] = 0"], 0),
         (["D[i] = A[i] * 2", "E[i] = A[i] * 3"], ["D[i] = 0", "E[i] = 1"], 1),
+        # in another order, where neither minds the other one
+        (["D[i] = A[i] * 2", "E[i] = A[i] * 3"], ["E[i] = 0", "D[i] = 0"], 0),
+        (["D[i] = C[i]", "E[i] = A[i] * 3", "B[i] = C[i]"], ["E[i] = 0", "B[i] = C[i]", "D[i] = C[i]"], 0),
+        (["G[0, i] = C[i]", "G[1, i] = A[i]"], ["G[1, i] = 0", "G[0, i] = C[i]"], 0),
+        (["D[i] = C[i]", "E[i] = D[i]"], ["E[i] = D[i]", "D[i] = C[i]"], 1),
+        (["D[i] = E[i]", "E[i] = C[i]"], ["E[i] = C[i]", "D[i] = E[i]"], 1),
+        (["G[0, i] = C[i]", "G[0, i] = D[i]"], ["G[0, i] = D[i]", "G[0, i] = C[i]"], 1),
+        (["G[0, i] = C[i]", "G[1, i] = G[0, i]"], ["G[1, i] = G[0, i]", "G[0, i] = C[i]"], 1),
         (["D[i] = A[i] * 2", "E[i] = 0"], ["D[i] = T.undef()", "E[i] = D[i]"], 1),
         # what is known before a statement is known no more after it
         (["B[i] = C[i] + D[i]", "F[i] = 2 * B[i]"], ["B[i] = D[i] + C[i]", "F[i] = E[i] + B[i]"], 1),
@@ -390,7 +398,7 @@ def test_arms_of_several_statements_are_alike_one_after_the_other(then: list[str
         *(f"for i in range(8):\n    T.assume({name}[i] > -9 and {name}[i] < 9)" for name in "ABCDE"),
         "for i in range(8):\n    T.assume((i < 6 or A[i] == 0) and (i < 6 or B[i] == E[i]))",
         f"for i in range(8):\n    if i < 6:{arms[0]}{arms[1]}",
-        params=", ".join(f'{name}: T.Buffer((8,), "int32")' for name in "ABCDEF"),
+        params=", ".join(f'{name}: T.Buffer((8,), "int32")' for name in "ABCDEF") + ', G: T.Buffer((2, 8), "int32")',
     )
     best = optimize(func).best
     assert any(bound in to_script(best) for bound in ("i < 6", "serial(6")) == bool(kept)
