@@ -9,6 +9,7 @@ from ir.naming import fresh
 from ir.script.plain.syntax.cells import all_names
 from ir.script.plain.syntax.counters import late_nodes
 from ir.script.plain.syntax.filled import Filled, Put
+from ir.script.plain.syntax.walking import Statements
 
 
 def with_branches(node: ast.FunctionDef) -> ast.FunctionDef:
@@ -18,19 +19,13 @@ def with_branches(node: ast.FunctionDef) -> ast.FunctionDef:
     return node
 
 
-class _Branches:
+class _Branches(Statements):
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
 
-    def statements(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements in place of a list of them."""
-        return [new for node in nodes for new in self._statement(node)]
-
-    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
         part: ast.AST | None = node
         match node:
-            case ast.FunctionDef() | ast.ClassDef():
-                return [node]
             case ast.For(iter=part) | ast.If(test=part):
                 pass
             case ast.While():

@@ -15,6 +15,7 @@ from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of
 from ir.script.plain.syntax.filled import Filled, Put
 from ir.script.plain.syntax.kinds import Kinds, Meaning
+from ir.script.plain.syntax.walking import Statements
 from ir.script.scope import Source
 
 _Pair = tuple[str, str]  # a dictionary, and the text of a key that it has
@@ -76,21 +77,15 @@ def _is_looked_at(node: ast.FunctionDef, name: str, default: ast.expr) -> bool:
                for n in ast.walk(node))  # fmt: skip
 
 
-class _Keys:
+class _Keys(Statements):
     """Adds keys before statements that read what they stand for."""
 
     def __init__(self, defaults: dict[str, ast.expr], source: Source, taken: set[str]) -> None:
         self.defaults, self.source, self.taken = defaults, source, taken
         self.there = frozenset[_Pair]()
 
-    def statements(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements in place of a list of them."""
-        return [new for node in nodes for new in self._statement(node)]
-
-    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
         match node:
-            case ast.FunctionDef() | ast.ClassDef():
-                return [node]
             case ast.For(target=target, iter=over, body=body):
                 return self._within(node, over, [p for p in _running(target, over) if _keeps(body, p, target)])
             case ast.If(test=test, body=body):

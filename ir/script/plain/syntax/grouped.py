@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -16,6 +15,7 @@ from ir.script.plain.syntax.cells import all_names, names_in
 from ir.script.plain.syntax.defaults import default_of
 from ir.script.plain.syntax.filled import Filled, filled_in
 from ir.script.plain.syntax.kinds import Kinds, Meaning
+from ir.script.plain.syntax.walking import Statements
 from ir.script.scope import Source
 
 _HINT = "look its lists up by keys, as in {name}[k].append(v), or loop over {name}.items() or {name}.values()"
@@ -84,7 +84,7 @@ def _groups(node: ast.FunctionDef, kinds: Kinds) -> dict[str, _Group]:
     return found
 
 
-class _Places(ast.NodeTransformer):
+class _Places(Statements, ast.NodeTransformer):
     """Writes places in lists of lists."""
 
     def __init__(self, found: dict[str, _Group], source: Source, taken: set[str]) -> None:
@@ -93,14 +93,8 @@ class _Places(ast.NodeTransformer):
 
     # Statements ------------------------------------------------------------------------------------------------------
 
-    def statements(self, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Statements in place of a list of them."""
-        return [new for node in nodes for new in self._statement(node)]
-
-    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
         match node:
-            case ast.FunctionDef() | ast.ClassDef():
-                return [node]
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.found:
                 return self._started(node, name, value)
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=key)], value=value) if (

@@ -18,6 +18,7 @@ from ir.script.plain.syntax.counters import Renamed, late_nodes
 from ir.script.plain.syntax.defaults import default_of
 from ir.script.plain.syntax.filled import Filled, Put, filled_in
 from ir.script.plain.syntax.kinds import SET_OPERATORS, Kinds, Meaning
+from ir.script.plain.syntax.walking import Conditions, Statements
 from ir.script.scope import Source
 
 _ANY_ORDER = ("sum", "min", "max", "any", "all", "sorted", "len")  # for which the order of a set does not matter
@@ -112,7 +113,7 @@ def _written_in(nodes: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _written_in([*node.body, *node.orelse])
 
 
-class _Lists:
+class _Lists(Statements):
     """Writes lists in place of sets and dictionaries."""
 
     def __init__(self, node: ast.FunctionDef, source: Source, kinds: Kinds) -> None:
@@ -147,14 +148,8 @@ class _Lists:
 
     # Statements ------------------------------------------------------------------------------------------------------
 
-    def statements(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements in place of a list of them."""
-        return [new for node in nodes for new in self._statement(node)]
-
-    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
         match node:
-            case ast.FunctionDef() | ast.ClassDef():
-                return [node]
             case ast.For(iter=over, target=target):
                 before = self._hoisted(node, [over])
                 over = node.iter
@@ -203,7 +198,7 @@ class _Lists:
                 absent = None
             simple = isinstance(node, (ast.Assign, ast.Expr))
             self.absent = self.absent if simple else None
-            found += self._statement(node)
+            found += self.statements([node])
             self.absent = outside
         return found
 
@@ -544,7 +539,7 @@ class _Lists:
         return self.source.error("unsupported", f"`{text}` is not supported", node, help=hint)
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(Conditions):
     """Looks at lists in place of sets and dictionaries."""
 
     def __init__(self, lists: _Lists) -> None:
@@ -652,18 +647,6 @@ class _Reads(ast.NodeTransformer):
         text = "VALUES[KEYS.index(KEY)]" if default is None else "VALUES[KEYS.index(KEY)] if KEY in KEYS else DEFAULT"
         given = {} if default is None else {"DEFAULT": default}
         return self.lists.written(text, node, KEYS=keyed.keys, VALUES=keyed.values, KEY=key, **given)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        node.values = [self.truth(v) for v in node.values]
-        return node
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        node.operand = self.truth(node.operand) if isinstance(node.op, ast.Not) else self.visit(node.operand)
-        return node
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        node.test, node.body, node.orelse = self.truth(node.test), self.visit(node.body), self.visit(node.orelse)
-        return node
 
     def truth(self, node: ast.expr) -> ast.expr:
         """A condition, which may ask whether there is anything in a set or dictionary."""

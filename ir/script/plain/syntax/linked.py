@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of, times_assigned
 from ir.script.plain.syntax.counters import late_parts
 from ir.script.plain.syntax.filled import Filled, Put, filled_in
+from ir.script.plain.syntax.walking import Conditions, Statements
 from ir.script.scope import Source
 
 _LISTS = ("sorted", "list", "tuple")
@@ -209,7 +210,7 @@ def _names(node: ast.FunctionDef) -> dict[str, tuple[int | None, str, bool]]:
     return found
 
 
-class _Lists(ast.NodeTransformer):
+class _Lists(Statements, Conditions):
     """Writes linked lists."""
 
     def __init__(self, found: dict[str, _Linked], source: Source, taken: set[str]) -> None:
@@ -217,14 +218,8 @@ class _Lists(ast.NodeTransformer):
 
     # Statements ------------------------------------------------------------------------------------------------------
 
-    def statements(self, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Statements in place of a list of them."""
-        return [new for node in nodes for new in self._statement(node)]
-
-    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
         match node:
-            case ast.FunctionDef() | ast.ClassDef():
-                return [node]
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(generators=[head])) if name in self.found:
                 return self._started(node, name, head.iter)
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=lists)) if name in self.found:
@@ -251,7 +246,7 @@ class _Lists(ast.NodeTransformer):
                 node.iter = self.visit(node.iter)
             case ast.While() | ast.If():
                 before = self._hoisted(node, node.test) if isinstance(node, ast.If) else []
-                node.test = self._truth(node.test)
+                node.test = self.truth(node.test)
             case _:
                 before = self._hoisted(node, node)
                 return [*before, self.visit(node)]
@@ -267,7 +262,7 @@ class _Lists(ast.NodeTransformer):
         begun, loop = filled_in(text, call, LIST=name, ROW=call.args[0], ITEM=each.elt)
         assert isinstance(loop, ast.For)
         loop.target = at_place(each.generators[0].target, call)
-        return [begun, *self._statement(loop)]
+        return [begun, *self.statement(loop)]
 
     def _hoisted(self, node: ast.stmt, part: ast.AST) -> list[ast.stmt]:
         """Statements that give names to places of lists all of whose items are looked at."""
@@ -400,7 +395,7 @@ class _Lists(ast.NodeTransformer):
             case _:
                 return None
 
-    def _truth(self, node: ast.expr) -> ast.expr:
+    def truth(self, node: ast.expr) -> ast.expr:
         """A condition, which may ask whether there is anything in a list."""
         if (row := self._row(node)) is None:
             found: ast.expr = self.visit(node)
@@ -441,18 +436,6 @@ class _Lists(ast.NodeTransformer):
         parts = [f"{item}[{place}]" for item in linked.items]
         text = f"({', '.join(parts)},)" if linked.tuples else parts[0]
         return Filled({"AT": self.visit(row[1])}).expression(text, node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        node.operand = self._truth(node.operand) if isinstance(node.op, ast.Not) else self.visit(node.operand)
-        return node
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        node.values = [self._truth(v) for v in node.values]
-        return node
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        node.test, node.body, node.orelse = self._truth(node.test), self.visit(node.body), self.visit(node.orelse)
-        return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         """`x in name[at]`: whether any item is that."""
