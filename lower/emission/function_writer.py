@@ -363,14 +363,16 @@ class FunctionWriter:
             if loop.var in axes:
                 assert box is not None
                 boxes.append(box)
-            if box is not None and not box.exact and (loop.var in axes or self._boxed(loop, scope)):
+            kept = loop.var in axes and loop not in node.beyond
+            if box is not None and not box.exact and (kept or self._boxed(loop, scope)):
                 guards += map(self.expansion.expr, own_bounds(loop))
         if any(b.extent.is_const and b.extent.const <= 0 for b in boxes):
             self.report.append(f"{described(statement)}: never executed")
             return
         asked = tuple(map(self.expansion.expr, self.asked.get(node, ())))
         guards += [g for g in asked if len(free_vars(g)) == 1 and not has_loads(g)]  # which make an axis shorter
-        steep = self.derivatives and any(map(is_steep, walk_expr(resolved.store.value)))
+        asked += tuple(self.expansion.expr(b) for loop in node.beyond for b in own_bounds(loop))
+        steep = self.derivatives and any(is_steep(e) and has_loads(e) for e in walk_expr(resolved.store.value))
         job = make_job(resolved, node.axes, boxes, guards, asked if steep else ())
         scan = None if node.scan is None else mapped_scan(node.scan, self.expansion.expr)
         bounds = self._bounds(scope, node)

@@ -22,7 +22,7 @@ def asked(program: Program, plan: Plan) -> Asked:
     They say something of the iterations in which the local is one, and read what nothing stores to.
     """
     leaves = [*inner_statements(plan.nodes)]
-    seen_by_loops = read_by_bounds(n.statement for n in leaves) | _tested(plan.nodes)
+    seen_by_loops = read_by_bounds(n.statement for n in leaves) | tested(plan.nodes)
     found: Asked = {}
     for n in reversed(leaves):
         local = n.statement.buffer
@@ -66,15 +66,15 @@ def _conditions(n: ArrayStatement, known: Asked, plan: Plan) -> list[Expr]:
     return [*n.statement.guards, *bounds, *known.get(n, ())]
 
 
-def _tested(nodes: Iterable[Node]) -> set[Buffer]:
+def tested(nodes: Iterable[Node]) -> set[Buffer]:
     """The buffers that decide which version of something runs."""
     found = set[Buffer]()
     for node in nodes:
         match node:
             case Versions():
-                found |= buffers_read(node.test) | _tested((*node.fast, *node.exact))
+                found |= buffers_read(node.test) | tested((*node.fast, *node.exact))
             case SequentialLoop():
-                found |= _tested(node.body)
+                found |= tested(node.body)
             case ArrayStatement():
                 pass
     return found

@@ -252,12 +252,14 @@ class ArrayStatement(Struct, frozen=True, eq=False):
     """A statement over array axes (outermost first); with none it is a scalar statement.
 
     `scan` says how it continues along one of its axes, at which position of it the best value is, what ranges of it are
-    combined, of which system it stores the solution, or of which matrix the factor.
+    combined, of which system it stores the solution, or of which matrix the factor. Axes that go `beyond` their ends
+    store there what nobody reads.
     """
 
     statement: Statement
     axes: tuple[Loop, ...]
     scan: Scan | None = None
+    beyond: frozenset[Loop] = frozenset()
 
 
 class Section(Struct, frozen=True):

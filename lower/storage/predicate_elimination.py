@@ -1,7 +1,8 @@
 """Which masks stores need to buffers of which parts are never read.
 
 What a local holds where nothing is stored to it nobody reads: a condition under which all is stored to one copy of it
-may go, as `if c: t = A[i, j]` is read where c holds.
+may go, as `if c: t = A[i, j]` is read where c holds. Loops whose ends move with a step, as those of a triangle, may
+store behind their ends what no later step reads.
 
 Elements of a copy of a table, with room around it, that stand for none of the table may hold anything as well, so a
 step of a wavefront that also stores to those needs no mask. Where it also covers a border, it chooses the border's
@@ -10,19 +11,21 @@ element, of which an array is kept outside of the loop: no step reads the row th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ir.analysis.conditions import conjunction, negate
 from ir.analysis.coverage import reads_before_writing
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.dependence import Loop, Statement, may_change
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Unary, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import buffers_read, free_vars, has_loads, loads, reads, walk_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear, number, to_expr, unbounded
+from lower.nest.asked import tested
 from lower.nest.nodes import (
     ArrayStatement,
     Box,
@@ -35,7 +38,7 @@ from lower.nest.nodes import (
     inner_statements,
     own_bounds,
 )
-from lower.nest.normalize import Program
+from lower.nest.normalize import Program, read_by_bounds
 from lower.storage.live_in import Borders, whole
 
 PREDICATE_ELIMINATION = Form(
@@ -60,6 +63,15 @@ def everywhere(program: Program, plan: Plan) -> Plan:
             for n in writers:
                 changed[n] = _without(n, needless, boxes)
             spoiled |= {local} if local.dtype.is_float else set()
+    hidden = read_by_bounds(n.statement for n in leaves) | tested(plan.nodes)
+    placed = [*_placed(plan.nodes, ())]
+    for k, n in enumerate(leaves):
+        local = n.statement.buffer
+        known = local in program.depth and local not in hidden and n not in changed
+        beyond = _beyond(n, placed[k], placed, boxes) if known else frozenset()
+        if beyond:
+            changed[n] = replace(n, beyond=beyond, statement=replace(n.statement, speculated=True))
+            spoiled |= {local} if local.dtype.is_float else set()
 
     _close(spoiled, [n.statement for n in leaves])
     program.spoiled |= {b.name for b in spoiled}
@@ -74,6 +86,42 @@ def everywhere(program: Program, plan: Plan) -> Plan:
                 return changed.get(node, node)
 
     return replace(plan, nodes=tuple(map(one, plan.nodes)), boxes=boxes) if changed else plan
+
+
+def _placed(nodes: Sequence[Node], around: tuple[Loop, ...], first: int = 0) -> Iterator[Statement]:
+    """The statements of a plan in the order in which they run there: of their loops those come first, and are shared,
+    that run in order."""
+    for node in nodes:
+        match node:
+            case SequentialLoop():
+                found = [*_placed(node.body, (*around, node.loop), first)]
+            case Versions():
+                found = [*_placed((*node.fast, *node.exact), around, first)]
+            case ArrayStatement(statement=s):
+                own = (replace(o) for o in s.loops if o not in around)
+                found = [replace(s, position=first, loops=(*around, *own))]
+        first += len(found)
+        yield from found
+
+
+def _beyond(n: ArrayStatement, s: Statement, placed: Sequence[Statement], boxes: Mapping[Loop, Box]) -> frozenset[Loop]:
+    """The axes of a statement that may run through all of their boxes, as nobody reads what it stores there; `placed`
+    are all statements, and this one among them, in order. A local counts as the same in all iterations around it."""
+    if n.scan is not None or s.tile is not None or not _tame(s) or any(a not in boxes for a in n.axes):
+        return frozenset()
+    found = frozenset(a for a in n.axes if not boxes[a].exact)
+    if not found or not _is_inside(n, [*found], boxes):
+        return frozenset()
+    wide = {a.var: _whole(a, boxes[a]) for a in found}
+    outside = negate(conjunction([b for a in found for b in own_bounds(a)]))
+    more = replace(s, loops=tuple(wide.get(o.var, o) for o in s.loops), guards=(*s.guards, outside))
+    changes = (may_change(more, r, load, 0, {}) for r in placed for load in r.reads() if load.buffer == s.buffer)
+    return frozenset() if any(changes) else found
+
+
+def _whole(loop: Loop, box: Box) -> Loop:
+    """A loop of the same variable through all of a box."""
+    return Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
 
 
 def _close(spoiled: set[Buffer], statements: Sequence[Statement]) -> None:
@@ -120,11 +168,12 @@ def _needless(
 
 
 def _is_inside(node: ArrayStatement, needless: Sequence[Expr | Loop], boxes: Mapping[Loop, Box]) -> bool:
-    """Whether what a statement reads is there also where conditions do not hold."""
-    around = {a.var: boxes[a] for a in node.axes if a in boxes}
+    """Whether what a statement reads, and where it stores, is there also where conditions do not hold."""
+    around = {o.var: boxes[o] for o in node.statement.loops if o in boxes}
     conditions = [e for c in needless for e in (own_bounds(c) if isinstance(c, Loop) else (c,))]
     ruled = free_vars(*conditions)
-    for load in node.statement.operands():
+    place = Load(node.statement.buffer, node.statement.store.indices)
+    for load in (place, *node.statement.operands()):
         for index, size in zip(load.indices, load.buffer.shape, strict=True):
             if free_vars(index) & ruled:
                 ends = [extreme(linear(index), around, frozenset(), unbounded, upper=upper) for upper in (False, True)]
@@ -142,9 +191,8 @@ def _without(node: ArrayStatement, needless: Sequence[Expr | Loop], boxes: dict[
     wide: dict[Loop, Loop] = {}
     for loop in needless:
         if isinstance(loop, Loop):
-            box = boxes[loop]
-            wide[loop] = Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
-            boxes[wide[loop]] = replace(box, exact=True)
+            wide[loop] = _whole(loop, boxes[loop])
+            boxes[wide[loop]] = replace(boxes[loop], exact=True)
     guards = tuple(
         g for g in node.statement.guards if not any(g is c or (isinstance(c, Expr) and g.same(c)) for c in needless)
     )

@@ -473,7 +473,7 @@ def test_a_program_that_was_priced_is_not_lowered_again(monkeypatch: pytest.Monk
     assert len(lowered) == 1
 
 
-@pytest.mark.parametrize(("target", "taken_out"), [(CPU, True), (GPU, False), (TPU, False)])
+@pytest.mark.parametrize(("target", "taken_out"), [(CPU, True), (GPU, True), (TPU, False)])
 def test_factors_are_taken_out_of_sums_where_that_starts_no_kernel(target: Target, taken_out: bool) -> None:
     func = read(
         'x: T.Buffer((5, 12), "float32"), s: T.Buffer((5,), "float32")',
