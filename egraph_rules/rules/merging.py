@@ -1,9 +1,9 @@
 """Loops put together: those of a nest that walk along one position, and loops over one range that share a buffer.
 
-Two loops of which the body needs only the position that both count are coalesced. That one loop of a group may be
-merged with the next (loop fusion) is asked of pairs, and only of those that share a buffer which one of them writes,
-and not each a row of its own: a program of n loops in a row has about n such pairs, and effects of groups are never
-worked out.
+Tiles of a loop are joined, and two loops coalesced of which the body needs only the position that both count. That one
+loop of a group may be merged with the next (loop fusion) is asked of pairs, and only of those that share a buffer which
+one of them writes, and not each a row of its own: a program of n loops in a row has about n such pairs, and effects of
+groups are never worked out.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
+from egraph_rules.cost.prices import accumulates
 from egraph_rules.rules.cases import joined
 from egraph_rules.rules.splitting import stays_within, tidied
 from ir.analysis.contents import reads
@@ -47,12 +48,16 @@ from ir.nodes import (
     Var,
     const,
 )
+from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.polynomials import polynomial, summed, written
-from ir.program.edit import nest
+from ir.program.calls import minus, of_dtype
+from ir.program.edit import nest, plus
 from ir.transform.loops.coalesce import digits_of
+from ir.transform.loops.ranges import ends
 from ir.traverse import (
     all_exprs,
+    bound_var,
     buffers_accessed,
     children,
     free_vars,
@@ -66,6 +71,7 @@ from ir.traverse import (
     stmt_exprs,
     stores_in,
     substitute,
+    substitute_expr,
     walk,
     walk_expr,
     with_children,
@@ -290,6 +296,105 @@ def coalesced(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             return
 
 
+@rewrite(
+    law="for o in n: for i in a(o) .. a(o + 1): s  =  for i in a(0) .. a(n): s   where s does not use o",
+    because="the same iterations run, and those that depend on each other in the same order",
+    family="loops",
+)
+def tiles_joined(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Join tiles of a loop, of which the last may be a part of one. Loops between the two then stand inside."""
+    yield from _tiles_joined(stmt, here, reassociate=False)
+
+
+@rewrite(
+    law="for o in n: for i in a(o) .. a(o + 1): s  =  for i in a(0) .. a(n): s   where s does not use o, and adds up",
+    because="the same terms are added in another order",
+    family="loops",
+    floats=Floats.REASSOCIATE,
+)
+def tiles_of_sums_joined(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Join tiles of a loop where that changes the order in which terms of a sum are added."""
+    if isinstance(stmt, For) and any(accumulates(s) and s.value.dtype.is_float for s in stores_in(stmt)):
+        yield from _tiles_joined(stmt, here, reassociate=True)
+
+
+def _tiles_joined(stmt: Stmt, here: Here, *, reassociate: bool) -> Iterator[Stmt]:
+    chain = _nest(stmt)
+    for depth in range(1, len(chain)):
+        outer, inner = chain[0], chain[depth]
+        bounds = {*free_vars(inner.start), *free_vars(inner.extent)}
+        if outer.var in bounds:
+            if bounds.isdisjoint(loop.var for loop in chain[1:depth]):
+                at = pb.within_budget(partial(_at_positions, outer, inner, here), inner)
+                within = nest(chain[1:depth], at.body)
+                if not any(outer.var in free_vars(e) for e in all_exprs(within)):
+                    joined = pb.within_budget(partial(_joined, outer, inner, at, within, here), None)
+                    if joined is not None and _keeps_order(stmt, joined, inner.var, here, reassociate=reassociate):
+                        yield joined[0]
+            return
+
+
+def _at_positions(outer: For, inner: For, here: Here) -> For:
+    """A loop over places in a tile as one over the positions in the whole, where its body names these alone."""
+    dtype, around = inner.var.dtype, here.domain.intersect(_range(outer).may)
+    places = around.intersect(_range(inner).may)
+    _, last = pb.bounds(pb.only(places, inner.var.name))
+    if not _from_zero(inner) or last is None or dtype is not outer.var.dtype:
+        return inner
+    if not all(_counts(e, outer.var, inner.var, last + 1) for s in walk(inner.body) for e in stmt_exprs(s)):
+        return inner
+    start = Binary("mul", outer.var, const(last + 1, dtype))
+    loop = replace(inner, start=start)
+    place = here.at(around.intersect(_range(loop).may))
+    return replace(loop, body=tidied(substitute(inner.body, {inner.var: minus(inner.var, start)}), {inner.var}, place))
+
+
+def _joined(outer: For, inner: For, at: For, within: Stmt, here: Here) -> tuple[For, dict[Var, Expr]] | None:
+    """Tiles of a loop, which goes `at` positions, as one, and what the two variables were in terms of its own.
+
+    None if some position is in several tiles, or is not known to be in one.
+    """
+    domain = here.domain
+    for loop in (outer, at):
+        values = _range(loop)
+        if not values.exact:
+            return None
+        domain = domain.intersect(values.may)
+    scope = {**here.names(outer), at.var.name: at.var}
+    domain = pb.forget(domain, pb.variables(domain) - scope.keys() - {outer.var.name})
+    first, last = ends(domain, outer.var.name)
+    if first is None or last is None or not domain.is_subset(first.eq_set(last)):
+        return None
+    dtype = outer.var.dtype
+    tile = of_dtype(readback.expression(last, scope, here.domain), dtype)
+    start = substitute_expr(at.start, {outer.var: outer.start})
+    last_tile = minus(plus(outer.start, outer.extent), const(1, dtype))
+    extent = pb.affine(minus(substitute_expr(plus(at.start, at.extent), {outer.var: last_tile}), start))
+    if extent is None:
+        return None
+    count = of_dtype(readback.expression(extent.coalesce(), scope, here.domain), at.var.dtype)
+    start = fold(start)
+    known = here.domain
+    for var in free_vars(start, count):
+        known = known.intersect(pb.within(pb.symbol(var.name), var.dtype))
+    if not stays_within(at.var.dtype, (start, plus(start, count)), here.at(known)):
+        return None
+    before = substitute_expr(minus(at.start, inner.start), {outer.var: tile})
+    new = replace(at, start=start, extent=count, body=within)
+    return new, {outer.var: tile, inner.var: minus(at.var, before)}
+
+
+def _keeps_order(
+    old: Stmt, joined: tuple[For, Mapping[Var, Expr]], inner: Var, here: Here, *, reassociate: bool
+) -> bool:
+    """Whether a loop over all tiles runs what the tiles do, and what depends on another in the same order."""
+    new, back = joined
+    place = Var(fresh(inner.name, {v.name for s in walk(old) for v in bound_var(s)}), inner.dtype)
+    old = map_stmt(old, on_stmt=lambda s: _renamed(s, place) if isinstance(s, For) and s.var == inner else s)
+    back = {place if v == inner else v: value for v, value in back.items()}
+    return check_order(old, new, back, here.domain, reassociate=reassociate) is None
+
+
 def _renamed(loop: For, var: Var) -> For:
     return replace(loop, var=var, body=substitute(loop.body, {loop.var: var}))
 
@@ -303,6 +408,10 @@ def _nest(stmt: Stmt) -> list[For]:
             return found
         found.append(stmt)
         stmt = stmt.body
+
+
+def _range(loop: For) -> pb.Condition:
+    return pb.loop_domain(loop.var, loop.start, loop.extent)
 
 
 def _from_zero(loop: For) -> bool:
@@ -573,4 +682,4 @@ def _counts_within(dtype: DType, extent: Expr, here: Here) -> bool:
     return count is not None and here.domain.is_subset(count.ge_set(pb.number(dtype.min)))
 
 
-MERGING_RULES = (coalesced, rerolled, rerolled_sums, sums_joined, merged)
+MERGING_RULES = (coalesced, tiles_joined, tiles_of_sums_joined, rerolled, rerolled_sums, sums_joined, merged)

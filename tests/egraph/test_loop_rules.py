@@ -547,7 +547,35 @@ def test_sums_relative_to_a_running_maximum_wait_for_it(sum_: str, found: bool) 
         assert assert_refines(func, other, np.random.default_rng(3)) > 0
 
 
-# Last stores ----------------------------------------------------------------------------------------------------------
+# Tiles and last stores ------------------------------------------------------------------------------------------------
+
+_ROWS = "for o, p in T.grid(4, 3):\n    for i in range(4 * o, T.min(4 * o + 4, 14)):\n"
+_COLUMNS = "        for k in range(2 * p, T.min(2 * p + 2, 5)):\n            "
+TILES = {
+    "positions": ("for o in range(0, 14, 4):\n    for i in range(o, T.min(o + 4, 14)):\n        B[i] = A[i]", 1),
+    "places": ("for o in range(4):\n    for i in range(T.min(4, 14 - 4 * o)):\n        B[4 * o + i] = A[4 * o + i]", 1),
+    "an open size": (
+        "for o in range((n + 3) // 4):\n    for i in range(4 * o, T.min(4 * o + 4, n)):\n        B[i] = A[i]",
+        1,
+    ),
+    "in two dimensions": (f"{_ROWS}{_COLUMNS}B[i] = B[i] + A[i + k]", 2),
+    "a sum over all": (f"{_ROWS}{_COLUMNS}B[0] = B[0] + A[i + k]", 2),
+    "overlapping": (
+        "for o in range(4):\n    for i in range(4 * o, T.min(4 * o + 5, 14)):\n        B[i] = B[i] + A[i]",
+        2,
+    ),
+    "with gaps": ("for o in range(4):\n    for i in range(4 * o, T.min(4 * o + 3, 14)):\n        B[i] = A[i]", 2),
+    "in which order counts": (f"{_ROWS}        B[p] = A[i] - B[p + 1]", 3),
+}
+
+
+@pytest.mark.parametrize("name", TILES)
+def test_tiles_of_a_loop_are_joined(name: str) -> None:
+    body, loops = TILES[name]
+    params = 'n: T.int32, A: T.Buffer((20,), "float32"), B: T.Buffer((20,), "float32")'
+    func = read(f"def f({params}):\n" + indent(f"T.assume(n >= 0 and n <= 20)\n{body}", "    "))
+    assert count(best(func), For) == loops
+
 
 LAST = {
     "O[i] = A[i]\n    c[0] = i": 1,
