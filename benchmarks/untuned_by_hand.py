@@ -7644,6 +7644,448 @@ def depth_to_disparity(D, V):
     return jnp.where(V, 100 / jnp.maximum(D, 0.1), 0)
 
 
+def knn_average(Q, P, V):
+    d = ((Q[:, None] - P[None]) ** 2).sum(-1)
+    _, i = lax.top_k(-d, 4)
+    return V[i].mean(1)
+
+
+def ewma_vol(R):
+
+    def st(v, r):
+        v = 0.94 * v + 0.06 * r * r
+        return (v, v)
+
+    v0 = R[:, 0] ** 2
+    _, vs = lax.scan(st, v0, R[:, 1:].T)
+    return jnp.sqrt(jnp.concatenate([v0[:, None], vs.T], 1))
+
+
+def rows_to_nchw8c(X):
+    return jnp.pad(X, ((0, 0), (0, 2), (0, 0), (0, 0))).reshape(2, 4, 8, 28, 28).transpose(0, 1, 3, 4, 2)
+
+
+def nchw8c_pool(X):
+    return lax.reduce_window(
+        X, -1e30, lax.max, (1, 1, 3, 3, 1), (1, 1, 2, 2, 1), ((0, 0), (0, 0), (1, 0), (1, 0), (0, 0))
+    )
+
+
+def group_norm_relu(X, g, b):
+    x = X.reshape(4, 8, 784)
+    m = x.mean(-1, keepdims=True)
+    v = (x * x).mean(-1, keepdims=True) - m * m
+    y = ((x - m) * lax.rsqrt(v + 1e-05)).reshape(4, 32, 196)
+    return jax.nn.relu(y * g[None, :, None] + b[None, :, None])
+
+
+def coo_to_dense_rows(r, c, v, x):
+    return jnp.zeros((200, 16)).at[r].add(v[:, None] * x[c])
+
+
+def trapezoid_paths(f):
+    return jnp.pad(jnp.cumsum(0.005 * (f[:, 1:] + f[:, :-1]), 1), ((0, 0), (1, 0)))
+
+
+def dilate3d(V):
+    return lax.reduce_window(V, np.uint8(0), lax.max, (3, 3, 3), (1, 1, 1), "SAME")
+
+
+def quant_per_channel(W):
+    s = jnp.maximum(jnp.abs(W).max(1) / 127, 1e-08)
+    return (jnp.clip(jnp.round(W / s[:, None]), -127, 127).astype(jnp.int8), s)
+
+
+def spring_network(X, e, L):
+    d = X[e[:, 1]] - X[e[:, 0]]
+    l = jnp.sqrt((d * d).sum(1) + 1e-12)
+    s = (10 * (l - L) / l)[:, None] * d
+    return jnp.zeros((300, 3)).at[e[:, 0]].add(s).at[e[:, 1]].add(-s)
+
+
+def gru_seq(X, Wz, Wr, Wh):
+    xz, xr, xh = (X @ Wz[:32], X @ Wr[:32], X @ Wh[:32])
+
+    def st(h, x):
+        a, b, c = x
+        z = jax.nn.sigmoid(a + h @ Wz[32:])
+        r = jax.nn.sigmoid(b + h @ Wr[32:])
+        h = (1 - z) * h + z * jnp.tanh(c + r * h @ Wh[32:])
+        return (h, h)
+
+    h0 = jnp.zeros((8, 32))
+    return jnp.concatenate([h0[None], lax.scan(st, h0, (xz, xr, xh))[1]])
+
+
+def crossing_number(P, V):
+    W = jnp.roll(V, -1, 0)
+    y = P[:, 1][:, None]
+    x = P[:, 0][:, None]
+    c = (V[:, 1] > y) != (W[:, 1] > y)
+    t = x < (W[:, 0] - V[:, 0]) * (y - V[:, 1]) / (W[:, 1] - V[:, 1]) + V[:, 0]
+    return (c & t).sum(1) % 2
+
+
+def lcs_length(a, b):
+
+    def row(prev, ai):
+        c = jnp.where(ai == b, prev[:-1] + 1, prev[1:])
+        r = jnp.concatenate([jnp.zeros(1, jnp.int32), lax.cummax(c)])
+        return (r, r)
+
+    r0 = jnp.zeros(221, jnp.int32)
+    return jnp.concatenate([r0[None], lax.scan(row, r0, a)[1]])
+
+
+def ssd_template(I, K):
+    c = lax.conv_general_dilated(I[None, None], K[None, None], (1, 1), "VALID", precision="highest")[0, 0]
+    s = lax.reduce_window(I * I, 0.0, lax.add, (12, 12), (1, 1), "VALID")
+    return s - 2 * c + (K * K).sum()
+
+
+def rope_rotate(X, C, S):
+    a, b = (X[..., ::2], X[..., 1::2])
+    return jnp.stack([a * C - b * S, a * S + b * C], -1).reshape(8, 128, 64)
+
+
+def histogram2d(x, y):
+    ok = (x >= 0) & (x < 1) & (y >= 0) & (y < 1)
+    i = jnp.where(ok, (x * 32).astype(jnp.int32), 32)
+    j = (y * 32).astype(jnp.int32)
+    return jnp.zeros((32, 32), jnp.int32).at[i, j].add(1, mode="drop")
+
+
+def bc_upwind(u, a):
+    p, m = (jnp.maximum(a, 0), jnp.minimum(a, 0))
+    return lax.fori_loop(0, 40, lambda t, u: u - 0.4 * (p * (u - jnp.roll(u, 1)) + m * (jnp.roll(u, -1) - u)), u)
+
+
+def lowrank_update(A, U, V, x):
+    A = A + U @ V.T
+    return (A, A @ x)
+
+
+def median3x3(I):
+    return jnp.median(jnp.stack([I[v : v + 62, u : u + 62] for v in range(3) for u in range(3)]), 0)
+
+
+def pagerank_dense(A):
+    d = A.sum(0)
+    M = jnp.where(d > 0, A / jnp.where(d > 0, d, 1), 1 / 200)
+    return lax.fori_loop(0, 20, lambda t, p: 0.15 / 200 + 0.85 * (M @ p), jnp.full(200, 1 / 200))
+
+
+def packed_triangle_matvec(P, x):
+    i = np.arange(150)[:, None]
+    j = np.arange(150)[None]
+    k = np.where(j <= i, i * (i + 1) // 2 + j, j * (j + 1) // 2 + i)
+    return P[k] @ x
+
+
+def label_counts_by_row(L):
+    C = (L[:, :, None] == jnp.arange(10)).sum(1).astype(jnp.int32)
+    return (C, C.argmax(1))
+
+
+def wavelet_levels(X):
+    for l in range(3):
+        n = 256 >> l
+        a, b = (X[:, :n:2], X[:, 1:n:2])
+        X = jnp.concatenate([(a + b) * 0.70710677, (a - b) * 0.70710677, X[:, n:]], 1)
+    return X
+
+
+def soft_dtw_step(A, B):
+    D = ((A[:, None] - B[None]) ** 2).sum(-1)
+
+    def row(prev, d):
+
+        def cell(l, x):
+            dd, u, ul = x
+            m = jnp.minimum(ul, jnp.minimum(u, l))
+            r = dd + m - 0.1 * jnp.log(jnp.exp((m - ul) / 0.1) + jnp.exp((m - u) / 0.1) + jnp.exp((m - l) / 0.1))
+            return (r, r)
+
+        _, r = lax.scan(cell, jnp.float32(10000000000.0), (d, prev[1:], prev[:-1]))
+        r = jnp.concatenate([jnp.full(1, 10000000000.0), r])
+        return (r, r)
+
+    r0 = jnp.full(71, 10000000000.0).at[0].set(0)
+    return jnp.concatenate([r0[None], lax.scan(row, r0, D)[1]])
+
+
+def conv1d_causal_dilated(X, W):
+    return lax.conv_general_dilated(X[None], W[:, :, ::-1], (1,), ((8, 0),), rhs_dilation=(4,), precision="highest")[0]
+
+
+def ragged_max_pool(X, n):
+    return jnp.where((jnp.arange(64) < n[:, None])[:, :, None], X, -jnp.inf).max(1)
+
+
+def moving_std(X):
+    w = lambda a: lax.reduce_window(a, 0.0, lax.add, (1, 20), (1, 1), "VALID")
+    s, q = (w(X) / 20, w(X * X) / 20)
+    return jnp.sqrt(jnp.maximum(q - s * s, 0))
+
+
+def block_sums_then_scan(X):
+    return (X.reshape(64, 64).sum(1).astype(jnp.int32), jnp.cumsum(X))
+
+
+def euler_rigid(Q, W):
+    a, b, c = (W[:, 0], W[:, 1], W[:, 2])
+    z = 0 * a
+    O = jnp.stack(
+        [jnp.stack([z, -a, -b, -c]), jnp.stack([a, z, c, -b]), jnp.stack([b, -c, z, a]), jnp.stack([c, b, -a, z])]
+    ).transpose(2, 0, 1)
+
+    def st(t, Q):
+        Q = Q + 0.005 * jnp.einsum("bij,bj->bi", O, Q)
+        return Q * lax.rsqrt((Q * Q).sum(1, keepdims=True))
+
+    return lax.fori_loop(0, 50, st, Q)
+
+
+def padded_batch_matvec(A, m, x):
+    return jnp.einsum("bij,bj->bi", A, x, precision="highest")
+
+
+def contact_pairs(X, Y, R):
+    d = R[:, None] + R - jnp.sqrt((X[:, None] - X) ** 2 + (Y[:, None] - Y) ** 2)
+    h = (d > 0) & ~jnp.eye(250, dtype=bool)
+    return (h.sum(1), jnp.where(h, 0.25 * d * d, 0).sum()[None])
+
+
+def bandpass_biquad(X, c):
+    Xp = jnp.pad(X, ((0, 0), (2, 0)))
+    w = c[0] * Xp[:, 2:] + c[1] * Xp[:, 1:-1] + c[2] * Xp[:, :-2]
+
+    def st(s, w):
+        y = w - c[3] * s[0] - c[4] * s[1]
+        return ((y, s[0]), y)
+
+    z = jnp.zeros(16)
+    return lax.scan(st, (z, z), w.T)[1].T
+
+
+def nearest_upsample_add(A, B):
+    return jnp.repeat(jnp.repeat(A, 2, 1), 2, 2) + B
+
+
+def max_subarray_rows(X):
+
+    def st(s, x):
+        b, c = s
+        c = jnp.maximum(x, c + x)
+        return ((jnp.maximum(b, c), c), None)
+
+    return lax.scan(st, (X[:, 0], X[:, 0]), X[:, 1:].T)[0][0]
+
+
+def csr_row_softmax(rp, v):
+    s = jnp.searchsorted(rp[1:], jnp.arange(2400), side="right")
+    m = jax.ops.segment_max(v, s, 200)
+    e = jnp.exp(v - m[s])
+    z = jax.ops.segment_sum(e, s, 200)
+    return e / z[s]
+
+
+def vertex_normals(V, f):
+    a = V[f[:, 1]] - V[f[:, 0]]
+    b = V[f[:, 2]] - V[f[:, 0]]
+    n = jnp.cross(a, b)
+    N = jnp.zeros((400, 3)).at[f.reshape(-1)].add(jnp.repeat(n, 3, 0))
+    return N / (jnp.sqrt((N * N).sum(1, keepdims=True)) + 1e-09)
+
+
+def lj_cutoff_pbc(X):
+    D = X[:, None] - X[None]
+    D = D - 8 * jnp.round(D / 8)
+    r2 = (D * D).sum(-1) + 0.5
+    ok = (r2 < 6.25) & ~jnp.eye(180, dtype=bool)
+    s = 1 / r2
+    s6 = s**3
+    g = jnp.where(ok, 24 * s * s6 * (2 * s6 - 1), 0)
+    return ((g[..., None] * D).sum(1), jnp.where(ok, 2 * s6 * (s6 - 1), 0).sum()[None])
+
+
+def hsv_from_rgb(I):
+    r, g, b = I
+    m = I.max(0)
+    d = m - I.min(0)
+    ds = jnp.where(d > 1e-06, d, 1)
+    h = jnp.where(m == r, (g - b) / ds % 6, jnp.where(m == g, (b - r) / ds + 2, (r - g) / ds + 4))
+    h = jnp.where(d > 1e-06, h, 0) / 6
+    return jnp.stack([h, jnp.where(m > 0, d / m, 0), m])
+
+
+def mlp_adam_step(X, y, W, v, M, S):
+    H = jax.nn.relu(X @ W)
+    e = H @ v - y
+    g = X.T @ ((H > 0) * (e[:, None] * v)) / 64
+    M = 0.9 * M + 0.1 * g
+    S = 0.999 * S + 0.001 * g * g
+    return (W - 0.001 * M / (jnp.sqrt(S) + 1e-08), M, S)
+
+
+def jacobi_masked(U, K, B):
+    k = K[1:-1, 1:-1] == 0
+
+    def st(t, U):
+        n = 0.25 * (U[:-2, 1:-1] + U[2:, 1:-1] + U[1:-1, :-2] + U[1:-1, 2:] - B[1:-1, 1:-1])
+        return U.at[1:-1, 1:-1].set(jnp.where(k, n, U[1:-1, 1:-1]))
+
+    return lax.fori_loop(0, 20, st, U)
+
+
+def block_diag_matmul(A, X):
+    return jnp.einsum("bik,bkc->bic", A, X.reshape(12, 16, 40), precision="highest").reshape(192, 40)
+
+
+def toeplitz_solve_apply(t, x):
+    return jnp.convolve(t, x, mode="valid", precision="highest")
+
+
+def strided_slices_sum(A):
+    return A.reshape(64, 100, 3).sum(1)
+
+
+def double_pendulum(s):
+
+    def st(t, s):
+        a, b, u, v = (s[:, 0], s[:, 1], s[:, 2], s[:, 3])
+        e = a - b
+        c = jnp.cos(e)
+        d = 2 - c * c
+        si = jnp.sin(e)
+        f1 = -v * v * si - 19.62 * jnp.sin(a)
+        f2 = u * u * si - 9.81 * jnp.sin(b)
+        u = u + 0.01 * (f1 - c * f2) / d
+        v = v + 0.01 * (2 * f2 - c * f1) / d
+        return jnp.stack([a + 0.01 * u, b + 0.01 * v, u, v], 1)
+
+    return lax.fori_loop(0, 60, st, s)
+
+
+def sobel_magnitude(I):
+    a = I[:-2] + 2 * I[1:-1] + I[2:]
+    gx = a[:, 2:] - a[:, :-2]
+    b = I[:, :-2] + 2 * I[:, 1:-1] + I[:, 2:]
+    gy = b[2:] - b[:-2]
+    return jnp.pad(jnp.sqrt(gx * gx + gy * gy), 1)
+
+
+def binomial_american(S0):
+    i = jnp.arange(129)
+    v = jnp.maximum(100 - S0[:, None] * jnp.exp(0.02 * (2 * i - 128)), 0)
+
+    def st(t, v):
+        s = S0[:, None] * jnp.exp(0.02 * (2 * i - (127 - t)))
+        return jnp.maximum(0.9998 * (0.49 * v + 0.51 * jnp.roll(v, -1, 1)), 100 - s)
+
+    return lax.fori_loop(0, 128, st, v)[:, 0]
+
+
+def bincount_weighted_2(k, w):
+    C = jnp.zeros(64).at[k].add(w)
+    n = jnp.zeros(64).at[k].add(1.0)
+    return (C, jnp.where(n > 0, C / n, 0))
+
+
+def attention_alibi(Q, K, V):
+    i = jnp.arange(64)
+    b = -0.1 * (jnp.arange(4) + 1)[:, None, None] * (i[:, None] - i)
+    s = 0.17 * jnp.einsum("hid,hjd->hij", Q, K, precision="highest") + b
+    p = jax.nn.softmax(jnp.where(i[:, None] >= i, s, -jnp.inf), -1)
+    return jnp.einsum("hij,hjd->hid", p, V, precision="highest")
+
+
+def kalman_1d(z):
+
+    def st(s, z):
+        x, p = s
+        q = p + 0.01
+        k = q / (q + 0.5)
+        x = x + k * (z - x)
+        return ((x, (1 - k) * q), x)
+
+    return lax.scan(st, (jnp.zeros(64), jnp.float32(1)), z)[1]
+
+
+def pack_bits(A):
+    return jnp.packbits(A > 0, axis=1)
+
+
+def ssim_means(A, B):
+    w = lambda a: lax.reduce_window(a, 0.0, lax.add, (8, 8), (1, 1), "VALID") / 64
+    m, n, a, b, c = (w(A), w(B), w(A * A), w(B * B), w(A * B))
+    return (2 * m * n + 0.01) * (2 * (c - m * n) + 0.03) / ((m * m + n * n + 0.01) * (a - m * m + b - n * n + 0.03))
+
+
+def cg_dense(A, b):
+
+    def st(t, c):
+        x, r, p, s = c
+        q = A @ p
+        al = s / (p @ q + 1e-12)
+        x = x + al * p
+        r = r - al * q
+        n = r @ r
+        return (x, r, r + n / (s + 1e-12) * p, n)
+
+    return lax.fori_loop(0, 30, st, (0 * b, b, b, b @ b))[0]
+
+
+def deinterleave_complex_mag(Z):
+    z = Z.reshape(40, 256, 2)
+    M = jnp.sqrt((z * z).sum(-1))
+    return (M, M.max(1))
+
+
+def gather_padded_neighbors(X, n):
+    k = n >= 0
+    s = jnp.where(k[..., None], X[jnp.maximum(n, 0)], 0).sum(1)
+    return s / jnp.maximum(k.sum(1), 1)[:, None]
+
+
+def conv_transpose_2d(X, W):
+    return lax.conv_general_dilated(
+        X[None],
+        W.transpose(1, 0, 2, 3)[:, :, ::-1, ::-1],
+        (1, 1),
+        ((2, 2), (2, 2)),
+        lhs_dilation=(2, 2),
+        precision="highest",
+    )[0]
+
+
+def monotone_envelope(X):
+
+    def st(c, x):
+        u = jnp.maximum(x, c * 0.98)
+        return (u, u)
+
+    _, u = lax.scan(st, X[:, 0], X[:, 1:].T)
+    return (jnp.concatenate([X[:, :1], u.T], 1), lax.cummin(X, axis=1, reverse=True))
+
+
+def topk_gate(G):
+    v, i = lax.top_k(G, 2)
+    w = jax.nn.softmax(v, -1)
+    return (i.astype(jnp.int32), w)
+
+
+def int8_gemm_zero_points(A, B):
+    s = jnp.einsum("ik,kj->ij", A.astype(jnp.int32) - 128, B.astype(jnp.int32) - 3)
+    return jnp.clip(jnp.round(s * 0.002) + 128, 0, 255).astype(jnp.uint8)
+
+
+def _ragged_vectors(d):
+    m = d.below(49, 20)
+    x = np.where(np.arange(48) < m[:, None], d.floats(20, 48), np.float32(0))
+    return {"A": d.floats(20, 48, 48), "m": m, "x": x}
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -9081,6 +9523,90 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "running_quantile_counts": lambda d: {"X": d.floats(50, 300), "q": np.sort(d.floats(9))},
     "levenshtein_full": lambda d: {"a": d.below(4, 100), "b": d.below(4, 120)},
     "depth_to_disparity": lambda d: {"D": d.unit(120, 160) * 5, "V": d.unit(120, 160) > 0.3},
+    "knn_average": lambda d: {"Q": d.unit(200, 3), "P": d.unit(400, 3), "V": d.unit(400)},
+    "ewma_vol": lambda d: {"R": d.floats(64, 500)},
+    "rows_to_nchw8c": lambda d: {"X": d.floats(2, 30, 28, 28)},
+    "nchw8c_pool": lambda d: {"X": d.floats(2, 4, 28, 28, 8)},
+    "group_norm_relu": lambda d: {"X": d.floats(4, 32, 196), "g": d.floats(32), "b": d.floats(32)},
+    "coo_to_dense_rows": lambda d: {
+        "r": d.below(200, 3000),
+        "c": d.below(256, 3000),
+        "v": d.floats(3000),
+        "x": d.floats(256, 16),
+    },
+    "trapezoid_paths": lambda d: {"f": d.floats(128, 257)},
+    "dilate3d": lambda d: {"V": (d.unit(32, 32, 32) < 0.02).astype(np.uint8)},
+    "quant_per_channel": lambda d: {"W": d.floats(256, 300)},
+    "spring_network": lambda d: {"X": d.floats(300, 3), "e": d.below(300, 900, 2), "L": d.unit(900)},
+    "gru_seq": lambda d: {
+        "X": d.floats(50, 8, 32),
+        "Wz": 0.2 * d.floats(64, 32),
+        "Wr": 0.2 * d.floats(64, 32),
+        "Wh": 0.2 * d.floats(64, 32),
+    },
+    "crossing_number": lambda d: {"P": d.floats(500, 2), "V": d.floats(40, 2)},
+    "lcs_length": lambda d: {"a": d.below(4, 200), "b": d.below(4, 220)},
+    "ssd_template": lambda d: {"I": d.floats(80, 80), "K": d.floats(12, 12)},
+    "rope_rotate": lambda d: {"X": d.floats(8, 128, 64), "C": d.floats(128, 32), "S": d.floats(128, 32)},
+    "histogram2d": lambda d: {"x": d.unit(5000) * 1.2 - 0.1, "y": d.unit(5000) * 1.2 - 0.1},
+    "bc_upwind": lambda d: {"u": d.floats(1000), "a": d.floats(1000)},
+    "lowrank_update": lambda d: {
+        "A": d.floats(150, 150),
+        "U": d.floats(150, 4),
+        "V": d.floats(150, 4),
+        "x": d.floats(150),
+    },
+    "median3x3": lambda d: {"I": d.floats(64, 64)},
+    "pagerank_dense": lambda d: {"A": (d.unit(200, 200) < 0.03).astype(np.float32)},
+    "packed_triangle_matvec": lambda d: {"P": d.floats(11325), "x": d.floats(150)},
+    "label_counts_by_row": lambda d: {"L": d.below(10, 100, 300)},
+    "wavelet_levels": lambda d: {"X": d.floats(32, 256)},
+    "soft_dtw_step": lambda d: {"A": d.floats(60, 8), "B": d.floats(70, 8)},
+    "conv1d_causal_dilated": lambda d: {"X": d.floats(16, 400), "W": d.floats(16, 16, 3)},
+    "ragged_max_pool": lambda d: {"X": d.floats(40, 64, 16), "n": 1 + d.below(64, 40)},
+    "moving_std": lambda d: {"X": d.floats(50, 1000)},
+    "block_sums_then_scan": lambda d: {"X": d.below(9, 4096)},
+    "euler_rigid": lambda d: {"Q": d.floats(100, 4), "W": d.floats(100, 3)},
+    "padded_batch_matvec": _ragged_vectors,
+    "contact_pairs": lambda d: {"X": d.unit(250) * 20, "Y": d.unit(250) * 20, "R": d.unit(250)},
+    "bandpass_biquad": lambda d: {"X": d.floats(16, 800), "c": np.array([0.2, 0.3, 0.1, -0.5, 0.2], np.float32)},
+    "nearest_upsample_add": lambda d: {"A": d.floats(16, 20, 20), "B": d.floats(16, 40, 40)},
+    "max_subarray_rows": lambda d: {"X": d.floats(300, 400)},
+    "csr_row_softmax": lambda d: {"rp": d.offsets(201, 2400), "v": d.floats(2400)},
+    "vertex_normals": lambda d: {"V": d.floats(400, 3), "f": d.below(400, 700, 3)},
+    "lj_cutoff_pbc": lambda d: {"X": d.unit(180, 3) * 8},
+    "hsv_from_rgb": lambda d: {"I": d.unit(3, 100, 100)},
+    "mlp_adam_step": lambda d: {
+        "X": d.floats(64, 20),
+        "y": d.floats(64),
+        "W": d.floats(20, 32),
+        "v": d.floats(32),
+        "M": d.floats(20, 32),
+        "S": d.unit(20, 32),
+    },
+    "jacobi_masked": lambda d: {
+        "U": d.floats(66, 66),
+        "K": (d.unit(66, 66) < 0.1).astype(np.int32),
+        "B": d.floats(66, 66),
+    },
+    "block_diag_matmul": lambda d: {"A": d.floats(12, 16, 16), "X": d.floats(192, 40)},
+    "toeplitz_solve_apply": lambda d: {"t": d.floats(399), "x": d.floats(200)},
+    "strided_slices_sum": lambda d: {"A": d.floats(64, 300)},
+    "double_pendulum": lambda d: {"s": d.floats(256, 4)},
+    "sobel_magnitude": lambda d: {"I": d.floats(128, 128)},
+    "binomial_american": lambda d: {"S0": 80 + 40 * d.unit(50)},
+    "bincount_weighted_2": lambda d: {"k": d.below(64, 4000), "w": d.floats(4000)},
+    "attention_alibi": lambda d: {"Q": d.floats(4, 64, 32), "K": d.floats(4, 64, 32), "V": d.floats(4, 64, 32)},
+    "kalman_1d": lambda d: {"z": d.floats(200, 64)},
+    "pack_bits": lambda d: {"A": -2 + d.below(5, 64, 256)},
+    "ssim_means": lambda d: {"A": d.floats(64, 64), "B": d.floats(64, 64)},
+    "cg_dense": lambda d: {"A": np.eye(96, dtype=np.float32) + 0.1 * np.ones((96, 96), np.float32), "b": d.floats(96)},
+    "deinterleave_complex_mag": lambda d: {"Z": d.floats(40, 512)},
+    "gather_padded_neighbors": lambda d: {"X": d.floats(300, 16), "n": -1 + d.below(301, 300, 8)},
+    "conv_transpose_2d": lambda d: {"X": d.floats(8, 16, 16), "W": d.floats(8, 4, 3, 3)},
+    "monotone_envelope": lambda d: {"X": d.floats(100, 300)},
+    "topk_gate": lambda d: {"G": d.floats(256, 16)},
+    "int8_gemm_zero_points": lambda d: {"A": d.bytes(64, 96), "B": d.bytes(96, 48).astype(np.int8)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -10007,4 +10533,62 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     running_quantile_counts,
     levenshtein_full,
     depth_to_disparity,
+    knn_average,
+    ewma_vol,
+    rows_to_nchw8c,
+    nchw8c_pool,
+    group_norm_relu,
+    coo_to_dense_rows,
+    trapezoid_paths,
+    dilate3d,
+    quant_per_channel,
+    spring_network,
+    gru_seq,
+    crossing_number,
+    lcs_length,
+    ssd_template,
+    rope_rotate,
+    histogram2d,
+    bc_upwind,
+    lowrank_update,
+    median3x3,
+    pagerank_dense,
+    packed_triangle_matvec,
+    label_counts_by_row,
+    wavelet_levels,
+    soft_dtw_step,
+    conv1d_causal_dilated,
+    ragged_max_pool,
+    moving_std,
+    block_sums_then_scan,
+    euler_rigid,
+    padded_batch_matvec,
+    contact_pairs,
+    bandpass_biquad,
+    nearest_upsample_add,
+    max_subarray_rows,
+    csr_row_softmax,
+    vertex_normals,
+    lj_cutoff_pbc,
+    hsv_from_rgb,
+    mlp_adam_step,
+    jacobi_masked,
+    block_diag_matmul,
+    toeplitz_solve_apply,
+    strided_slices_sum,
+    double_pendulum,
+    sobel_magnitude,
+    binomial_american,
+    bincount_weighted_2,
+    attention_alibi,
+    kalman_1d,
+    pack_bits,
+    ssim_means,
+    cg_dense,
+    deinterleave_complex_mag,
+    gather_padded_neighbors,
+    conv_transpose_2d,
+    monotone_envelope,
+    topk_gate,
+    int8_gemm_zero_points,
 )

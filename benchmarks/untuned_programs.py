@@ -15343,3 +15343,967 @@ def depth_to_disparity(
             O[y, x] = 100.0 / T.max(D[y, x], 0.1)
         else:
             O[y, x] = 0.0
+
+
+@T.prim_func
+def knn_average(
+    Q: T.Buffer((200, 3), "float32"),
+    P: T.Buffer((400, 3), "float32"),
+    V: T.Buffer((400,), "float32"),
+    O: T.Buffer((200,), "float32"),
+):
+    for q in range(200):
+        bd = T.alloc_buffer((4,), "float32")
+        bi = T.alloc_buffer((4,), "int32")
+        for k in range(4):
+            bd[k] = 1e30
+            bi[k] = 0
+        for p in range(400):
+            d = (
+                (Q[q, 0] - P[p, 0]) * (Q[q, 0] - P[p, 0])
+                + (Q[q, 1] - P[p, 1]) * (Q[q, 1] - P[p, 1])
+                + (Q[q, 2] - P[p, 2]) * (Q[q, 2] - P[p, 2])
+            )
+            if d < bd[3]:
+                bd[3] = d
+                bi[3] = p
+                for k in range(3):
+                    if bd[3 - k] < bd[2 - k]:
+                        t = bd[3 - k]
+                        bd[3 - k] = bd[2 - k]
+                        bd[2 - k] = t
+                        u = bi[3 - k]
+                        bi[3 - k] = bi[2 - k]
+                        bi[2 - k] = u
+        O[q] = 0.0
+        for k in range(4):
+            O[q] += V[bi[k]] * 0.25
+
+
+@T.prim_func
+def ewma_vol(R: T.Buffer((64, 500), "float32"), S: T.Buffer((64, 500), "float32")):
+    for a in range(64):
+        v = T.alloc_buffer((1,), "float32")
+        v[0] = R[a, 0] * R[a, 0]
+        S[a, 0] = T.sqrt(v[0])
+        for t in range(1, 500):
+            v[0] = 0.94 * v[0] + 0.06 * R[a, t] * R[a, t]
+            S[a, t] = T.sqrt(v[0])
+
+
+@T.prim_func
+def rows_to_nchw8c(X: T.Buffer((2, 30, 28, 28), "float32"), Y: T.Buffer((2, 4, 28, 28, 8), "float32")):
+    for n, co, y, x, ci in T.grid(2, 4, 28, 28, 8):
+        if co * 8 + ci < 30:
+            Y[n, co, y, x, ci] = X[n, co * 8 + ci, y, x]
+        else:
+            Y[n, co, y, x, ci] = 0.0
+
+
+@T.prim_func
+def nchw8c_pool(X: T.Buffer((2, 4, 28, 28, 8), "float32"), Y: T.Buffer((2, 4, 14, 14, 8), "float32")):
+    for n, co, y, x, ci in T.grid(2, 4, 14, 14, 8):
+        Y[n, co, y, x, ci] = -1e30
+        for dy, dx in T.grid(3, 3):
+            if 2 * y + dy - 1 >= 0 and 2 * x + dx - 1 >= 0:
+                Y[n, co, y, x, ci] = T.max(Y[n, co, y, x, ci], X[n, co, 2 * y + dy - 1, 2 * x + dx - 1, ci])
+
+
+@T.prim_func
+def group_norm_relu(
+    X: T.Buffer((4, 32, 196), "float32"),
+    g: T.Buffer((32,), "float32"),
+    b: T.Buffer((32,), "float32"),
+    Y: T.Buffer((4, 32, 196), "float32"),
+):
+    for n in range(4):
+        for gr in range(8):
+            s = T.alloc_buffer((1,), "float32")
+            q = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            q[0] = 0.0
+            for c in range(4):
+                for p in range(196):
+                    s[0] += X[n, gr * 4 + c, p]
+                    q[0] += X[n, gr * 4 + c, p] * X[n, gr * 4 + c, p]
+            m = s[0] / 784.0
+            r = T.rsqrt(q[0] / 784.0 - m * m + 1e-5)
+            for c in range(4):
+                for p in range(196):
+                    Y[n, gr * 4 + c, p] = T.max((X[n, gr * 4 + c, p] - m) * r * g[gr * 4 + c] + b[gr * 4 + c], 0.0)
+
+
+@T.prim_func
+def coo_to_dense_rows(
+    r: T.Buffer((3000,), "int32"),
+    c: T.Buffer((3000,), "int32"),
+    v: T.Buffer((3000,), "float32"),
+    x: T.Buffer((256, 16), "float32"),
+    Y: T.Buffer((200, 16), "float32"),
+):
+    for e in range(3000):
+        T.assume(r[e] >= 0 and r[e] < 200)
+        T.assume(c[e] >= 0 and c[e] < 256)
+    for i, k in T.grid(200, 16):
+        Y[i, k] = 0.0
+    for e in range(3000):
+        for k in range(16):
+            Y[r[e], k] += v[e] * x[c[e], k]
+
+
+@T.prim_func
+def trapezoid_paths(f: T.Buffer((128, 257), "float32"), F: T.Buffer((128, 257), "float32")):
+    for i in range(128):
+        F[i, 0] = 0.0
+        for t in range(1, 257):
+            F[i, t] = F[i, t - 1] + 0.5 * 0.01 * (f[i, t] + f[i, t - 1])
+
+
+@T.prim_func
+def dilate3d(V: T.Buffer((32, 32, 32), "uint8"), W: T.Buffer((32, 32, 32), "uint8")):
+    for z, y, x in T.grid(32, 32, 32):
+        m = T.alloc_buffer((1,), "uint8")
+        m[0] = T.uint8(0)
+        for a, b, c in T.grid(3, 3, 3):
+            if z + a >= 1 and z + a <= 32 and y + b >= 1 and y + b <= 32 and x + c >= 1 and x + c <= 32:
+                m[0] = T.max(m[0], V[z + a - 1, y + b - 1, x + c - 1])
+        W[z, y, x] = m[0]
+
+
+@T.prim_func
+def quant_per_channel(
+    W: T.Buffer((256, 300), "float32"), Q: T.Buffer((256, 300), "int8"), S: T.Buffer((256,), "float32")
+):
+    for o in range(256):
+        S[o] = 0.0
+        for i in range(300):
+            S[o] = T.max(S[o], T.abs(W[o, i]))
+        S[o] = T.max(S[o] / 127.0, 1e-8)
+        for i in range(300):
+            Q[o, i] = T.cast(T.min(T.max(T.round(W[o, i] / S[o]), -127.0), 127.0), "int8")
+
+
+@T.prim_func
+def spring_network(
+    X: T.Buffer((300, 3), "float32"),
+    e: T.Buffer((900, 2), "int32"),
+    L: T.Buffer((900,), "float32"),
+    F: T.Buffer((300, 3), "float32"),
+):
+    for k in range(900):
+        T.assume(e[k, 0] >= 0 and e[k, 0] < 300 and e[k, 1] >= 0 and e[k, 1] < 300)
+    for i, d in T.grid(300, 3):
+        F[i, d] = 0.0
+    for k in range(900):
+        dx = X[e[k, 1], 0] - X[e[k, 0], 0]
+        dy = X[e[k, 1], 1] - X[e[k, 0], 1]
+        dz = X[e[k, 1], 2] - X[e[k, 0], 2]
+        l = T.sqrt(dx * dx + dy * dy + dz * dz + 1e-12)
+        s = 10.0 * (l - L[k]) / l
+        F[e[k, 0], 0] += s * dx
+        F[e[k, 0], 1] += s * dy
+        F[e[k, 0], 2] += s * dz
+        F[e[k, 1], 0] -= s * dx
+        F[e[k, 1], 1] -= s * dy
+        F[e[k, 1], 2] -= s * dz
+
+
+@T.prim_func
+def gru_seq(
+    X: T.Buffer((50, 8, 32), "float32"),
+    Wz: T.Buffer((64, 32), "float32"),
+    Wr: T.Buffer((64, 32), "float32"),
+    Wh: T.Buffer((64, 32), "float32"),
+    H: T.Buffer((51, 8, 32), "float32"),
+):
+    for b, j in T.grid(8, 32):
+        H[0, b, j] = 0.0
+    for t in range(50):
+        for b in range(8):
+            z = T.alloc_buffer((32,), "float32")
+            r = T.alloc_buffer((32,), "float32")
+            for j in range(32):
+                z[j] = 0.0
+                r[j] = 0.0
+                for k in range(32):
+                    z[j] += X[t, b, k] * Wz[k, j] + H[t, b, k] * Wz[32 + k, j]
+                    r[j] += X[t, b, k] * Wr[k, j] + H[t, b, k] * Wr[32 + k, j]
+                z[j] = 1.0 / (1.0 + T.exp(-z[j]))
+                r[j] = 1.0 / (1.0 + T.exp(-r[j]))
+            for j in range(32):
+                h = T.alloc_buffer((1,), "float32")
+                h[0] = 0.0
+                for k in range(32):
+                    h[0] += X[t, b, k] * Wh[k, j] + r[k] * H[t, b, k] * Wh[32 + k, j]
+                H[t + 1, b, j] = (1.0 - z[j]) * H[t, b, j] + z[j] * T.tanh(h[0])
+
+
+@T.prim_func
+def crossing_number(P: T.Buffer((500, 2), "float32"), V: T.Buffer((40, 2), "float32"), I: T.Buffer((500,), "int32")):
+    for p in range(500):
+        c = T.alloc_buffer((1,), "int32")
+        c[0] = 0
+        for k in range(40):
+            if (V[k, 1] > P[p, 1]) != (V[(k + 1) % 40, 1] > P[p, 1]):
+                if (
+                    P[p, 0]
+                    < (V[(k + 1) % 40, 0] - V[k, 0]) * (P[p, 1] - V[k, 1]) / (V[(k + 1) % 40, 1] - V[k, 1]) + V[k, 0]
+                ):
+                    c[0] = 1 - c[0]
+        I[p] = c[0]
+
+
+@T.prim_func
+def lcs_length(a: T.Buffer((200,), "int32"), b: T.Buffer((220,), "int32"), L: T.Buffer((201, 221), "int32")):
+    for i in range(201):
+        L[i, 0] = 0
+    for j in range(221):
+        L[0, j] = 0
+    for i in range(1, 201):
+        for j in range(1, 221):
+            if a[i - 1] == b[j - 1]:
+                L[i, j] = L[i - 1, j - 1] + 1
+            else:
+                L[i, j] = T.max(L[i - 1, j], L[i, j - 1])
+
+
+@T.prim_func
+def ssd_template(I: T.Buffer((80, 80), "float32"), K: T.Buffer((12, 12), "float32"), S: T.Buffer((69, 69), "float32")):
+    for y, x in T.grid(69, 69):
+        S[y, x] = 0.0
+        for v, u in T.grid(12, 12):
+            S[y, x] += (I[y + v, x + u] - K[v, u]) * (I[y + v, x + u] - K[v, u])
+
+
+@T.prim_func
+def rope_rotate(
+    X: T.Buffer((8, 128, 64), "float32"),
+    C: T.Buffer((128, 32), "float32"),
+    S: T.Buffer((128, 32), "float32"),
+    Y: T.Buffer((8, 128, 64), "float32"),
+):
+    for h, t, d in T.grid(8, 128, 32):
+        Y[h, t, 2 * d] = X[h, t, 2 * d] * C[t, d] - X[h, t, 2 * d + 1] * S[t, d]
+        Y[h, t, 2 * d + 1] = X[h, t, 2 * d] * S[t, d] + X[h, t, 2 * d + 1] * C[t, d]
+
+
+@T.prim_func
+def histogram2d(x: T.Buffer((5000,), "float32"), y: T.Buffer((5000,), "float32"), H: T.Buffer((32, 32), "int32")):
+    for i, j in T.grid(32, 32):
+        H[i, j] = 0
+    for k in range(5000):
+        if x[k] >= 0.0 and x[k] < 1.0 and y[k] >= 0.0 and y[k] < 1.0:
+            i = T.cast(x[k] * 32.0, "int32")
+            j = T.cast(y[k] * 32.0, "int32")
+            H[i, j] += 1
+
+
+@T.prim_func
+def bc_upwind(u: T.Buffer((1000,), "float32"), a: T.Buffer((1000,), "float32")):
+    for t in range(40):
+        n = T.alloc_buffer((1000,), "float32")
+        for i in range(1000):
+            l = u[i] - u[(i + 999) % 1000]
+            r = u[(i + 1) % 1000] - u[i]
+            n[i] = u[i] - 0.4 * (T.max(a[i], 0.0) * l + T.min(a[i], 0.0) * r)
+        for i in range(1000):
+            u[i] = n[i]
+
+
+@T.prim_func
+def lowrank_update(
+    A: T.Buffer((150, 150), "float32"),
+    U: T.Buffer((150, 4), "float32"),
+    V: T.Buffer((150, 4), "float32"),
+    x: T.Buffer((150,), "float32"),
+    y: T.Buffer((150,), "float32"),
+):
+    for i, j in T.grid(150, 150):
+        for k in range(4):
+            A[i, j] += U[i, k] * V[j, k]
+    for i in range(150):
+        y[i] = 0.0
+        for j in range(150):
+            y[i] += A[i, j] * x[j]
+
+
+@T.prim_func
+def median3x3(I: T.Buffer((64, 64), "float32"), O: T.Buffer((62, 62), "float32")):
+    for y, x in T.grid(62, 62):
+        w = T.alloc_buffer((9,), "float32")
+        for v, u in T.grid(3, 3):
+            w[v * 3 + u] = I[y + v, x + u]
+        for a in range(5):
+            for b in range(a + 1, 9):
+                lo = T.min(w[a], w[b])
+                hi = T.max(w[a], w[b])
+                w[a] = lo
+                w[b] = hi
+        O[y, x] = w[4]
+
+
+@T.prim_func
+def pagerank_dense(A: T.Buffer((200, 200), "float32"), p: T.Buffer((200,), "float32")):
+    d = T.alloc_buffer((200,), "float32")
+    for j in range(200):
+        d[j] = 0.0
+        for i in range(200):
+            d[j] += A[i, j]
+    for i in range(200):
+        p[i] = 1.0 / 200.0
+    for t in range(20):
+        q = T.alloc_buffer((200,), "float32")
+        for i in range(200):
+            q[i] = 0.15 / 200.0
+            for j in range(200):
+                if d[j] > 0.0:
+                    q[i] += 0.85 * A[i, j] * p[j] / d[j]
+                else:
+                    q[i] += 0.85 * p[j] / 200.0
+        for i in range(200):
+            p[i] = q[i]
+
+
+@T.prim_func
+def packed_triangle_matvec(
+    P: T.Buffer((11325,), "float32"), x: T.Buffer((150,), "float32"), y: T.Buffer((150,), "float32")
+):
+    for i in range(150):
+        y[i] = 0.0
+        for j in range(150):
+            if j <= i:
+                y[i] += P[i * (i + 1) // 2 + j] * x[j]
+            else:
+                y[i] += P[j * (j + 1) // 2 + i] * x[j]
+
+
+@T.prim_func
+def label_counts_by_row(
+    L: T.Buffer((100, 300), "int32"), C: T.Buffer((100, 10), "int32"), M: T.Buffer((100,), "int32")
+):
+    for i, j in T.grid(100, 300):
+        T.assume(L[i, j] >= 0 and L[i, j] < 10)
+    for i in range(100):
+        for k in range(10):
+            C[i, k] = 0
+        for j in range(300):
+            C[i, L[i, j]] += 1
+        M[i] = 0
+        for k in range(1, 10):
+            if C[i, k] > C[i, M[i]]:
+                M[i] = k
+
+
+@T.prim_func
+def wavelet_levels(X: T.Buffer((32, 256), "float32")):
+    for r in range(32):
+        for l in range(3):
+            t = T.alloc_buffer((256,), "float32")
+            for i in range(128 // (1 << l)):
+                t[i] = (X[r, 2 * i] + X[r, 2 * i + 1]) * 0.70710677
+                t[128 // (1 << l) + i] = (X[r, 2 * i] - X[r, 2 * i + 1]) * 0.70710677
+            for i in range(256 // (1 << l)):
+                X[r, i] = t[i]
+
+
+@T.prim_func
+def soft_dtw_step(A: T.Buffer((60, 8), "float32"), B: T.Buffer((70, 8), "float32"), R: T.Buffer((61, 71), "float32")):
+    for i, j in T.grid(61, 71):
+        R[i, j] = 1e10
+    R[0, 0] = 0.0
+    for i in range(1, 61):
+        for j in range(1, 71):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for k in range(8):
+                d[0] += (A[i - 1, k] - B[j - 1, k]) * (A[i - 1, k] - B[j - 1, k])
+            m = T.min(R[i - 1, j - 1], T.min(R[i - 1, j], R[i, j - 1]))
+            R[i, j] = (
+                d[0]
+                + m
+                - 0.1
+                * T.log(
+                    T.exp((m - R[i - 1, j - 1]) / 0.1) + T.exp((m - R[i - 1, j]) / 0.1) + T.exp((m - R[i, j - 1]) / 0.1)
+                )
+            )
+
+
+@T.prim_func
+def conv1d_causal_dilated(
+    X: T.Buffer((16, 400), "float32"), W: T.Buffer((16, 16, 3), "float32"), Y: T.Buffer((16, 400), "float32")
+):
+    for o, t in T.grid(16, 400):
+        Y[o, t] = 0.0
+        for c, k in T.grid(16, 3):
+            if t - 4 * k >= 0:
+                Y[o, t] += W[o, c, k] * X[c, t - 4 * k]
+
+
+@T.prim_func
+def ragged_max_pool(
+    X: T.Buffer((40, 64, 16), "float32"), n: T.Buffer((40,), "int32"), Y: T.Buffer((40, 16), "float32")
+):
+    for b in range(40):
+        T.assume(n[b] >= 1 and n[b] <= 64)
+    for b in range(40):
+        for d in range(16):
+            Y[b, d] = X[b, 0, d]
+            for t in range(1, 64):
+                if t < n[b]:
+                    Y[b, d] = T.max(Y[b, d], X[b, t, d])
+
+
+@T.prim_func
+def moving_std(X: T.Buffer((50, 1000), "float32"), S: T.Buffer((50, 981), "float32")):
+    for r, t in T.grid(50, 981):
+        s = T.alloc_buffer((2,), "float32")
+        s[0] = 0.0
+        s[1] = 0.0
+        for k in range(20):
+            s[0] += X[r, t + k]
+            s[1] += X[r, t + k] * X[r, t + k]
+        S[r, t] = T.sqrt(T.max(s[1] / 20.0 - (s[0] / 20.0) * (s[0] / 20.0), 0.0))
+
+
+@T.prim_func
+def block_sums_then_scan(X: T.Buffer((4096,), "int32"), B: T.Buffer((64,), "int32"), Y: T.Buffer((4096,), "int32")):
+    for b in range(64):
+        B[b] = 0
+        for i in range(64):
+            B[b] += X[b * 64 + i]
+    for b in range(64):
+        s = T.alloc_buffer((1,), "int32")
+        s[0] = 0
+        for k in range(b):
+            s[0] += B[k]
+        for i in range(64):
+            s[0] += X[b * 64 + i]
+            Y[b * 64 + i] = s[0]
+
+
+@T.prim_func
+def euler_rigid(Q: T.Buffer((100, 4), "float32"), W: T.Buffer((100, 3), "float32")):
+    for b in range(100):
+        for t in range(50):
+            q0 = Q[b, 0]
+            q1 = Q[b, 1]
+            q2 = Q[b, 2]
+            q3 = Q[b, 3]
+            Q[b, 0] = q0 - 0.005 * (W[b, 0] * q1 + W[b, 1] * q2 + W[b, 2] * q3)
+            Q[b, 1] = q1 + 0.005 * (W[b, 0] * q0 + W[b, 2] * q2 - W[b, 1] * q3)
+            Q[b, 2] = q2 + 0.005 * (W[b, 1] * q0 - W[b, 2] * q1 + W[b, 0] * q3)
+            Q[b, 3] = q3 + 0.005 * (W[b, 2] * q0 + W[b, 1] * q1 - W[b, 0] * q2)
+            n = T.rsqrt(Q[b, 0] * Q[b, 0] + Q[b, 1] * Q[b, 1] + Q[b, 2] * Q[b, 2] + Q[b, 3] * Q[b, 3])
+            for k in range(4):
+                Q[b, k] = Q[b, k] * n
+
+
+@T.prim_func
+def padded_batch_matvec(
+    A: T.Buffer((20, 48, 48), "float32"),
+    m: T.Buffer((20,), "int32"),
+    x: T.Buffer((20, 48), "float32"),
+    y: T.Buffer((20, 48), "float32"),
+):
+    for b in range(20):
+        T.assume(m[b] >= 0 and m[b] <= 48)
+    for b, i in T.grid(20, 48):
+        T.assume(i < m[b] or x[b, i] == 0.0)
+    for b, i in T.grid(20, 48):
+        y[b, i] = 0.0
+        for j in range(48):
+            if j < m[b]:
+                y[b, i] += A[b, i, j] * x[b, j]
+
+
+@T.prim_func
+def contact_pairs(
+    X: T.Buffer((250,), "float32"),
+    Y: T.Buffer((250,), "float32"),
+    R: T.Buffer((250,), "float32"),
+    N: T.Buffer((250,), "int32"),
+    E: T.Buffer((1,), "float32"),
+):
+    E[0] = 0.0
+    for i in range(250):
+        N[i] = 0
+    for i in range(250):
+        for j in range(i + 1, 250):
+            dx = X[i] - X[j]
+            dy = Y[i] - Y[j]
+            d = R[i] + R[j] - T.sqrt(dx * dx + dy * dy)
+            if d > 0.0:
+                N[i] += 1
+                N[j] += 1
+                E[0] += 0.5 * d * d
+
+
+@T.prim_func
+def bandpass_biquad(X: T.Buffer((16, 800), "float32"), c: T.Buffer((5,), "float32"), Y: T.Buffer((16, 800), "float32")):
+    for r in range(16):
+        Y[r, 0] = c[0] * X[r, 0]
+        Y[r, 1] = c[0] * X[r, 1] + c[1] * X[r, 0] - c[3] * Y[r, 0]
+        for t in range(2, 800):
+            Y[r, t] = c[0] * X[r, t] + c[1] * X[r, t - 1] + c[2] * X[r, t - 2] - c[3] * Y[r, t - 1] - c[4] * Y[r, t - 2]
+
+
+@T.prim_func
+def nearest_upsample_add(
+    A: T.Buffer((16, 20, 20), "float32"), B: T.Buffer((16, 40, 40), "float32"), C: T.Buffer((16, 40, 40), "float32")
+):
+    for c, y, x in T.grid(16, 40, 40):
+        C[c, y, x] = A[c, y // 2, x // 2] + B[c, y, x]
+
+
+@T.prim_func
+def max_subarray_rows(X: T.Buffer((300, 400), "float32"), M: T.Buffer((300,), "float32")):
+    for r in range(300):
+        best = T.alloc_buffer((1,), "float32")
+        cur = T.alloc_buffer((1,), "float32")
+        best[0] = X[r, 0]
+        cur[0] = X[r, 0]
+        for i in range(1, 400):
+            cur[0] = T.max(X[r, i], cur[0] + X[r, i])
+            best[0] = T.max(best[0], cur[0])
+        M[r] = best[0]
+
+
+@T.prim_func
+def csr_row_softmax(rp: T.Buffer((201,), "int32"), v: T.Buffer((2400,), "float32"), o: T.Buffer((2400,), "float32")):
+    for i in range(200):
+        T.assume(rp[i] >= 0 and rp[i] <= rp[i + 1] and rp[i + 1] <= 2400)
+    for i in range(200):
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = -1e30
+        for e in range(rp[i], rp[i + 1]):
+            m[0] = T.max(m[0], v[e])
+        z[0] = 0.0
+        for e in range(rp[i], rp[i + 1]):
+            z[0] += T.exp(v[e] - m[0])
+        for e in range(rp[i], rp[i + 1]):
+            o[e] = T.exp(v[e] - m[0]) / z[0]
+
+
+@T.prim_func
+def vertex_normals(V: T.Buffer((400, 3), "float32"), f: T.Buffer((700, 3), "int32"), N: T.Buffer((400, 3), "float32")):
+    for k, c in T.grid(700, 3):
+        T.assume(f[k, c] >= 0 and f[k, c] < 400)
+    for i, d in T.grid(400, 3):
+        N[i, d] = 0.0
+    for k in range(700):
+        ax = V[f[k, 1], 0] - V[f[k, 0], 0]
+        ay = V[f[k, 1], 1] - V[f[k, 0], 1]
+        az = V[f[k, 1], 2] - V[f[k, 0], 2]
+        bx = V[f[k, 2], 0] - V[f[k, 0], 0]
+        by = V[f[k, 2], 1] - V[f[k, 0], 1]
+        bz = V[f[k, 2], 2] - V[f[k, 0], 2]
+        for c in range(3):
+            N[f[k, c], 0] += ay * bz - az * by
+            N[f[k, c], 1] += az * bx - ax * bz
+            N[f[k, c], 2] += ax * by - ay * bx
+    for i in range(400):
+        l = T.sqrt(N[i, 0] * N[i, 0] + N[i, 1] * N[i, 1] + N[i, 2] * N[i, 2]) + 1e-9
+        N[i, 0] = N[i, 0] / l
+        N[i, 1] = N[i, 1] / l
+        N[i, 2] = N[i, 2] / l
+
+
+@T.prim_func
+def lj_cutoff_pbc(X: T.Buffer((180, 3), "float32"), F: T.Buffer((180, 3), "float32"), E: T.Buffer((1,), "float32")):
+    E[0] = 0.0
+    for i, d in T.grid(180, 3):
+        F[i, d] = 0.0
+    for i in range(180):
+        for j in range(180):
+            if j != i:
+                dx = X[i, 0] - X[j, 0]
+                dy = X[i, 1] - X[j, 1]
+                dz = X[i, 2] - X[j, 2]
+                dx = dx - 8.0 * T.round(dx / 8.0)
+                dy = dy - 8.0 * T.round(dy / 8.0)
+                dz = dz - 8.0 * T.round(dz / 8.0)
+                r2 = dx * dx + dy * dy + dz * dz + 0.5
+                if r2 < 6.25:
+                    s = 1.0 / r2
+                    s6 = s * s * s
+                    g = 24.0 * s * s6 * (2.0 * s6 - 1.0)
+                    F[i, 0] += g * dx
+                    F[i, 1] += g * dy
+                    F[i, 2] += g * dz
+                    E[0] += 2.0 * s6 * (s6 - 1.0)
+
+
+@T.prim_func
+def hsv_from_rgb(I: T.Buffer((3, 100, 100), "float32"), O: T.Buffer((3, 100, 100), "float32")):
+    for y, x in T.grid(100, 100):
+        r = I[0, y, x]
+        g = I[1, y, x]
+        b = I[2, y, x]
+        m = T.max(r, T.max(g, b))
+        n = T.min(r, T.min(g, b))
+        d = m - n
+        h = T.alloc_buffer((1,), "float32")
+        h[0] = 0.0
+        if d > 1e-6:
+            if m == r:
+                h[0] = (g - b) / d
+                if h[0] < 0.0:
+                    h[0] = h[0] + 6.0
+            else:
+                if m == g:
+                    h[0] = (b - r) / d + 2.0
+                else:
+                    h[0] = (r - g) / d + 4.0
+        O[0, y, x] = h[0] / 6.0
+        O[1, y, x] = 0.0
+        if m > 0.0:
+            O[1, y, x] = d / m
+        O[2, y, x] = m
+
+
+@T.prim_func
+def mlp_adam_step(
+    X: T.Buffer((64, 20), "float32"),
+    y: T.Buffer((64,), "float32"),
+    W: T.Buffer((20, 32), "float32"),
+    v: T.Buffer((32,), "float32"),
+    M: T.Buffer((20, 32), "float32"),
+    S: T.Buffer((20, 32), "float32"),
+):
+    H = T.alloc_buffer((64, 32), "float32")
+    e = T.alloc_buffer((64,), "float32")
+    for b in range(64):
+        for j in range(32):
+            H[b, j] = 0.0
+            for k in range(20):
+                H[b, j] += X[b, k] * W[k, j]
+            H[b, j] = T.max(H[b, j], 0.0)
+        e[b] = -y[b]
+        for j in range(32):
+            e[b] += H[b, j] * v[j]
+    for k, j in T.grid(20, 32):
+        g = T.alloc_buffer((1,), "float32")
+        g[0] = 0.0
+        for b in range(64):
+            if H[b, j] > 0.0:
+                g[0] += e[b] * v[j] * X[b, k] / 64.0
+        M[k, j] = 0.9 * M[k, j] + 0.1 * g[0]
+        S[k, j] = 0.999 * S[k, j] + 0.001 * g[0] * g[0]
+        W[k, j] = W[k, j] - 0.001 * M[k, j] / (T.sqrt(S[k, j]) + 1e-8)
+
+
+@T.prim_func
+def jacobi_masked(U: T.Buffer((66, 66), "float32"), K: T.Buffer((66, 66), "int32"), B: T.Buffer((66, 66), "float32")):
+    for t in range(20):
+        N = T.alloc_buffer((66, 66), "float32")
+        for i in range(1, 65):
+            for j in range(1, 65):
+                if K[i, j] == 0:
+                    N[i, j] = 0.25 * (U[i - 1, j] + U[i + 1, j] + U[i, j - 1] + U[i, j + 1] - B[i, j])
+                else:
+                    N[i, j] = U[i, j]
+        for i in range(1, 65):
+            for j in range(1, 65):
+                U[i, j] = N[i, j]
+
+
+@T.prim_func
+def block_diag_matmul(
+    A: T.Buffer((12, 16, 16), "float32"), X: T.Buffer((192, 40), "float32"), Y: T.Buffer((192, 40), "float32")
+):
+    for i, c in T.grid(192, 40):
+        Y[i, c] = 0.0
+        for k in range(16):
+            Y[i, c] += A[i // 16, i % 16, k] * X[i // 16 * 16 + k, c]
+
+
+@T.prim_func
+def toeplitz_solve_apply(
+    t: T.Buffer((399,), "float32"), x: T.Buffer((200,), "float32"), y: T.Buffer((200,), "float32")
+):
+    for i in range(200):
+        y[i] = 0.0
+        for j in range(200):
+            y[i] += t[i - j + 199] * x[j]
+
+
+@T.prim_func
+def strided_slices_sum(A: T.Buffer((64, 300), "float32"), S: T.Buffer((64, 3), "float32")):
+    for r, p in T.grid(64, 3):
+        S[r, p] = 0.0
+        for k in range(100):
+            S[r, p] += A[r, 3 * k + p]
+
+
+@T.prim_func
+def double_pendulum(s: T.Buffer((256, 4), "float32")):
+    for b in range(256):
+        for t in range(60):
+            a = s[b, 0] - s[b, 1]
+            c = T.cos(a)
+            d = 2.0 - c * c
+            f1 = -s[b, 3] * s[b, 3] * T.sin(a) - 19.62 * T.sin(s[b, 0])
+            f2 = s[b, 2] * s[b, 2] * T.sin(a) - 9.81 * T.sin(s[b, 1])
+            w1 = (f1 - c * f2) / d
+            w2 = (2.0 * f2 - c * f1) / d
+            s[b, 2] = s[b, 2] + 0.01 * w1
+            s[b, 3] = s[b, 3] + 0.01 * w2
+            s[b, 0] = s[b, 0] + 0.01 * s[b, 2]
+            s[b, 1] = s[b, 1] + 0.01 * s[b, 3]
+
+
+@T.prim_func
+def sobel_magnitude(I: T.Buffer((128, 128), "float32"), G: T.Buffer((128, 128), "float32")):
+    for y, x in T.grid(128, 128):
+        if y == 0 or x == 0 or y == 127 or x == 127:
+            G[y, x] = 0.0
+        else:
+            gx = (
+                I[y - 1, x + 1]
+                + 2.0 * I[y, x + 1]
+                + I[y + 1, x + 1]
+                - I[y - 1, x - 1]
+                - 2.0 * I[y, x - 1]
+                - I[y + 1, x - 1]
+            )
+            gy = (
+                I[y + 1, x - 1]
+                + 2.0 * I[y + 1, x]
+                + I[y + 1, x + 1]
+                - I[y - 1, x - 1]
+                - 2.0 * I[y - 1, x]
+                - I[y - 1, x + 1]
+            )
+            G[y, x] = T.sqrt(gx * gx + gy * gy)
+
+
+@T.prim_func
+def binomial_american(S0: T.Buffer((50,), "float32"), P: T.Buffer((50,), "float32")):
+    for o in range(50):
+        v = T.alloc_buffer((129,), "float32")
+        for i in range(129):
+            v[i] = T.max(100.0 - S0[o] * T.exp(0.02 * T.cast(2 * i - 128, "float32")), 0.0)
+        for t in range(128):
+            for i in range(128 - t):
+                s = S0[o] * T.exp(0.02 * T.cast(2 * i - (127 - t), "float32"))
+                v[i] = T.max(0.9998 * (0.49 * v[i] + 0.51 * v[i + 1]), 100.0 - s)
+        P[o] = v[0]
+
+
+@T.prim_func
+def bincount_weighted_2(
+    k: T.Buffer((4000,), "int32"),
+    w: T.Buffer((4000,), "float32"),
+    C: T.Buffer((64,), "float32"),
+    M: T.Buffer((64,), "float32"),
+):
+    for i in range(4000):
+        T.assume(k[i] >= 0 and k[i] < 64)
+    n = T.alloc_buffer((64,), "float32")
+    for b in range(64):
+        C[b] = 0.0
+        n[b] = 0.0
+    for i in range(4000):
+        C[k[i]] += w[i]
+        n[k[i]] += 1.0
+    for b in range(64):
+        M[b] = T.if_then_else(n[b] > 0.0, C[b] / n[b], 0.0)
+
+
+@T.prim_func
+def attention_alibi(
+    Q: T.Buffer((4, 64, 32), "float32"),
+    K: T.Buffer((4, 64, 32), "float32"),
+    V: T.Buffer((4, 64, 32), "float32"),
+    O: T.Buffer((4, 64, 32), "float32"),
+):
+    for h in range(4):
+        for i in range(64):
+            s = T.alloc_buffer((64,), "float32")
+            m = T.alloc_buffer((1,), "float32")
+            z = T.alloc_buffer((1,), "float32")
+            m[0] = -1e30
+            for j in range(i + 1):
+                s[j] = -0.1 * T.cast(h + 1, "float32") * T.cast(i - j, "float32")
+                for d in range(32):
+                    s[j] += 0.17 * Q[h, i, d] * K[h, j, d]
+                m[0] = T.max(m[0], s[j])
+            z[0] = 0.0
+            for d in range(32):
+                O[h, i, d] = 0.0
+            for j in range(i + 1):
+                p = T.exp(s[j] - m[0])
+                z[0] += p
+                for d in range(32):
+                    O[h, i, d] += p * V[h, j, d]
+            for d in range(32):
+                O[h, i, d] = O[h, i, d] / z[0]
+
+
+@T.prim_func
+def kalman_1d(z: T.Buffer((200, 64), "float32"), X: T.Buffer((200, 64), "float32")):
+    for b in range(64):
+        x = T.alloc_buffer((1,), "float32")
+        p = T.alloc_buffer((1,), "float32")
+        x[0] = 0.0
+        p[0] = 1.0
+        for t in range(200):
+            q = p[0] + 0.01
+            k = q / (q + 0.5)
+            x[0] = x[0] + k * (z[t, b] - x[0])
+            p[0] = (1.0 - k) * q
+            X[t, b] = x[0]
+
+
+@T.prim_func
+def pack_bits(A: T.Buffer((64, 256), "int32"), P: T.Buffer((64, 32), "uint8")):
+    for r, c in T.grid(64, 32):
+        P[r, c] = T.uint8(0)
+        for k in range(8):
+            if A[r, 8 * c + k] > 0:
+                P[r, c] = P[r, c] | (T.uint8(1) << T.cast(7 - k, "uint8"))
+
+
+@T.prim_func
+def ssim_means(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), S: T.Buffer((57, 57), "float32")):
+    for y, x in T.grid(57, 57):
+        a = T.alloc_buffer((5,), "float32")
+        for k in range(5):
+            a[k] = 0.0
+        for v, u in T.grid(8, 8):
+            a[0] += A[y + v, x + u]
+            a[1] += B[y + v, x + u]
+            a[2] += A[y + v, x + u] * A[y + v, x + u]
+            a[3] += B[y + v, x + u] * B[y + v, x + u]
+            a[4] += A[y + v, x + u] * B[y + v, x + u]
+        m = a[0] / 64.0
+        n = a[1] / 64.0
+        S[y, x] = (
+            (2.0 * m * n + 0.01)
+            * (2.0 * (a[4] / 64.0 - m * n) + 0.03)
+            / ((m * m + n * n + 0.01) * (a[2] / 64.0 - m * m + a[3] / 64.0 - n * n + 0.03))
+        )
+
+
+@T.prim_func
+def cg_dense(A: T.Buffer((96, 96), "float32"), b: T.Buffer((96,), "float32"), x: T.Buffer((96,), "float32")):
+    r = T.alloc_buffer((96,), "float32")
+    p = T.alloc_buffer((96,), "float32")
+    q = T.alloc_buffer((96,), "float32")
+    s = T.alloc_buffer((1,), "float32")
+    s[0] = 0.0
+    for i in range(96):
+        x[i] = 0.0
+        r[i] = b[i]
+        p[i] = b[i]
+        s[0] += b[i] * b[i]
+    for t in range(30):
+        d = T.alloc_buffer((1,), "float32")
+        n = T.alloc_buffer((1,), "float32")
+        d[0] = 0.0
+        for i in range(96):
+            q[i] = 0.0
+            for j in range(96):
+                q[i] += A[i, j] * p[j]
+            d[0] += p[i] * q[i]
+        al = s[0] / (d[0] + 1e-12)
+        n[0] = 0.0
+        for i in range(96):
+            x[i] += al * p[i]
+            r[i] -= al * q[i]
+            n[0] += r[i] * r[i]
+        be = n[0] / (s[0] + 1e-12)
+        for i in range(96):
+            p[i] = r[i] + be * p[i]
+        s[0] = n[0]
+
+
+@T.prim_func
+def deinterleave_complex_mag(
+    Z: T.Buffer((40, 512), "float32"), M: T.Buffer((40, 256), "float32"), P: T.Buffer((40,), "float32")
+):
+    for r in range(40):
+        P[r] = 0.0
+        for k in range(256):
+            M[r, k] = T.sqrt(Z[r, 2 * k] * Z[r, 2 * k] + Z[r, 2 * k + 1] * Z[r, 2 * k + 1])
+            P[r] = T.max(P[r], M[r, k])
+
+
+@T.prim_func
+def gather_padded_neighbors(
+    X: T.Buffer((300, 16), "float32"), n: T.Buffer((300, 8), "int32"), Y: T.Buffer((300, 16), "float32")
+):
+    for i, k in T.grid(300, 8):
+        T.assume(n[i, k] >= -1 and n[i, k] < 300)
+    for i in range(300):
+        c = T.alloc_buffer((1,), "int32")
+        c[0] = 0
+        for d in range(16):
+            Y[i, d] = 0.0
+        for k in range(8):
+            if n[i, k] >= 0:
+                c[0] = c[0] + 1
+                for d in range(16):
+                    Y[i, d] += X[n[i, k], d]
+        for d in range(16):
+            Y[i, d] = Y[i, d] / T.cast(T.max(c[0], 1), "float32")
+
+
+@T.prim_func
+def conv_transpose_2d(
+    X: T.Buffer((8, 16, 16), "float32"), W: T.Buffer((8, 4, 3, 3), "float32"), Y: T.Buffer((4, 33, 33), "float32")
+):
+    for o, y, x in T.grid(4, 33, 33):
+        Y[o, y, x] = 0.0
+    for c, y, x in T.grid(8, 16, 16):
+        for o, v, u in T.grid(4, 3, 3):
+            Y[o, 2 * y + v, 2 * x + u] += X[c, y, x] * W[c, o, v, u]
+
+
+@T.prim_func
+def monotone_envelope(
+    X: T.Buffer((100, 300), "float32"), U: T.Buffer((100, 300), "float32"), L: T.Buffer((100, 300), "float32")
+):
+    for r in range(100):
+        U[r, 0] = X[r, 0]
+        for t in range(1, 300):
+            U[r, t] = T.max(X[r, t], U[r, t - 1] * 0.98)
+        L[r, 299] = X[r, 299]
+        for t in range(299):
+            L[r, 298 - t] = T.min(X[r, 298 - t], L[r, 299 - t])
+
+
+@T.prim_func
+def topk_gate(G: T.Buffer((256, 16), "float32"), I: T.Buffer((256, 2), "int32"), W: T.Buffer((256, 2), "float32")):
+    for t in range(256):
+        b = T.alloc_buffer((2,), "float32")
+        b[0] = -1e30
+        b[1] = -1e30
+        I[t, 0] = 0
+        I[t, 1] = 0
+        for e in range(16):
+            if G[t, e] > b[0]:
+                b[1] = b[0]
+                I[t, 1] = I[t, 0]
+                b[0] = G[t, e]
+                I[t, 0] = e
+            else:
+                if G[t, e] > b[1]:
+                    b[1] = G[t, e]
+                    I[t, 1] = e
+        z = T.exp(b[1] - b[0])
+        W[t, 0] = 1.0 / (1.0 + z)
+        W[t, 1] = z / (1.0 + z)
+
+
+@T.prim_func
+def int8_gemm_zero_points(
+    A: T.Buffer((64, 96), "uint8"), B: T.Buffer((96, 48), "int8"), C: T.Buffer((64, 48), "uint8")
+):
+    for i, j in T.grid(64, 48):
+        s = T.alloc_buffer((1,), "int32")
+        s[0] = 0
+        for k in range(96):
+            s[0] += (T.cast(A[i, k], "int32") - 128) * (T.cast(B[k, j], "int32") - 3)
+        C[i, j] = T.cast(T.min(T.max(T.round(T.cast(s[0], "float32") * 0.002) + 128.0, 0.0), 255.0), "uint8")
