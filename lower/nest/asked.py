@@ -10,7 +10,16 @@ from collections.abc import Collection, Iterable
 
 from ir.nodes import Buffer, Expr
 from ir.traverse import buffers_read, free_vars, loads
-from lower.nest.nodes import ArrayStatement, Node, Plan, SequentialLoop, Versions, inner_statements, own_bounds
+from lower.nest.nodes import (
+    ArrayStatement,
+    Node,
+    Plan,
+    SequentialLoop,
+    Versions,
+    buffers_of,
+    inner_statements,
+    own_bounds,
+)
 from lower.nest.normalize import Program, read_by_bounds
 
 Asked = dict[ArrayStatement, tuple[Expr, ...]]
@@ -22,11 +31,11 @@ def asked(program: Program, plan: Plan) -> Asked:
     They say something of the iterations in which the local is one, and read what nothing stores to.
     """
     leaves = [*inner_statements(plan.nodes)]
-    seen_by_loops = read_by_bounds(n.statement for n in leaves) | tested(plan.nodes)
+    besides = read_besides(plan)
     found: Asked = {}
     for n in reversed(leaves):
         local = n.statement.buffer
-        if local in program.depth and local not in seen_by_loops:
+        if local in program.depth and local not in besides:
             readers = [r for r in leaves if r is not n and any(o.buffer == local for o in r.statement.reads())]
             conditions = _common(n, readers, found, program, plan) if readers else ()
             if conditions:
@@ -66,15 +75,22 @@ def _conditions(n: ArrayStatement, known: Asked, plan: Plan) -> list[Expr]:
     return [*n.statement.guards, *bounds, *known.get(n, ())]
 
 
-def tested(nodes: Iterable[Node]) -> set[Buffer]:
+def read_besides(plan: Plan) -> set[Buffer]:
+    """The buffers that more reads than values, places and guards of statements: bounds of loops, tests, and scans."""
+    leaves = [*inner_statements(plan.nodes)]
+    scanned = {b for n in leaves if n.scan is not None for b in buffers_of(n) - {*n.statement.buffers()}}
+    return scanned | read_by_bounds(n.statement for n in leaves) | _tested(plan.nodes)
+
+
+def _tested(nodes: Iterable[Node]) -> set[Buffer]:
     """The buffers that decide which version of something runs."""
     found = set[Buffer]()
     for node in nodes:
         match node:
             case Versions():
-                found |= buffers_read(node.test) | tested((*node.fast, *node.exact))
+                found |= buffers_read(node.test) | _tested((*node.fast, *node.exact))
             case SequentialLoop():
-                found |= tested(node.body)
+                found |= _tested(node.body)
             case ArrayStatement():
                 pass
     return found

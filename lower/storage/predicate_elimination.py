@@ -25,7 +25,7 @@ from ir.presburger import sets as presburger
 from ir.traverse import buffers_read, free_vars, has_loads, loads, reads, walk_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear, number, to_expr, unbounded
-from lower.nest.asked import tested
+from lower.nest.asked import read_besides
 from lower.nest.nodes import (
     ArrayStatement,
     Box,
@@ -38,7 +38,7 @@ from lower.nest.nodes import (
     inner_statements,
     own_bounds,
 )
-from lower.nest.normalize import Program, read_by_bounds
+from lower.nest.normalize import Program
 from lower.storage.live_in import Borders, whole
 
 PREDICATE_ELIMINATION = Form(
@@ -58,16 +58,17 @@ def everywhere(program: Program, plan: Plan) -> Plan:
     spoiled = set[Buffer]()
     for local, depth in program.depth.items():
         writers = [n for n in leaves if n.statement.buffer == local]
-        needless = _needless(writers, depth, program, boxes)
+        known = any(s.buffer == local for s in program.statements)
+        needless = _needless(writers, depth, program, boxes) if known else []
         if needless and not reads_before_writing(program.statements, local, depth, program.unwritten):
             for n in writers:
                 changed[n] = _without(n, needless, boxes)
             spoiled |= {local} if local.dtype.is_float else set()
-    hidden = read_by_bounds(n.statement for n in leaves) | tested(plan.nodes)
+    besides = read_besides(plan)
     placed = [*_placed(plan.nodes, ())]
     for k, n in enumerate(leaves):
         local = n.statement.buffer
-        known = local in program.depth and local not in hidden and n not in changed
+        known = local in program.depth and local not in besides and n not in changed
         beyond = _beyond(n, placed[k], placed, boxes) if known else frozenset()
         if beyond:
             changed[n] = replace(n, beyond=beyond, statement=replace(n.statement, speculated=True))
