@@ -369,11 +369,11 @@ class FunctionWriter:
         if any(b.extent.is_const and b.extent.const <= 0 for b in boxes):
             self.report.append(f"{described(statement)}: never executed")
             return
-        asked = tuple(map(self.expansion.expr, self.asked.get(node, ())))
-        guards += [g for g in asked if len(free_vars(g)) == 1 and not has_loads(g)]  # which make an axis shorter
-        asked += tuple(self.expansion.expr(b) for loop in node.beyond for b in own_bounds(loop))
+        counts = tuple(map(self.expansion.expr, self.asked.get(node, ())))
+        guards += [g for g in counts if len(free_vars(g)) == 1 and not has_loads(g)]  # which make an axis shorter
+        counts += tuple(self.expansion.expr(b) for loop in node.beyond for b in own_bounds(loop))
         steep = self.derivatives and any(is_steep(e) and has_loads(e) for e in walk_expr(resolved.store.value))
-        job = make_job(resolved, node.axes, boxes, guards, asked if steep else ())
+        job = make_job(resolved, node.axes, boxes, guards, counts if steep else ())
         scan = None if node.scan is None else mapped_scan(node.scan, self.expansion.expr)
         bounds = self._bounds(scope, node)
         node = ArrayStatement(resolved, node.axes, scan)

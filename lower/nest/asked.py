@@ -19,6 +19,7 @@ from lower.nest.nodes import (
     buffers_of,
     inner_statements,
     own_bounds,
+    users_by_buffer,
 )
 from lower.nest.normalize import Program, read_by_bounds
 
@@ -31,22 +32,26 @@ def asked(program: Program, plan: Plan) -> Asked:
     They say something of the iterations in which the local is one, and read what nothing stores to.
     """
     leaves = [*inner_statements(plan.nodes)]
-    besides = read_besides(plan)
+    besides, users, steady = read_besides(plan), users_by_buffer(leaves), program.unwritten
     found: Asked = {}
     for n in reversed(leaves):
         local = n.statement.buffer
         if local in program.depth and local not in besides:
-            readers = [r for r in leaves if r is not n and any(o.buffer == local for o in r.statement.reads())]
-            conditions = _common(n, readers, found, program, plan) if readers else ()
+            readers = [r for r in users[local] if r is not n and any(o.buffer == local for o in r.statement.reads())]
+            conditions = _common(n, readers, found, program.depth[local], steady, plan) if readers else ()
             if conditions:
                 found[n] = conditions
     return found
 
 
 def _common(
-    n: ArrayStatement, readers: Collection[ArrayStatement], known: Asked, program: Program, plan: Plan
+    n: ArrayStatement,
+    readers: Collection[ArrayStatement],
+    known: Asked,
+    depth: int,
+    steady: Collection[Buffer],
+    plan: Plan,
 ) -> tuple[Expr, ...]:
-    depth = program.depth[n.statement.buffer]
     own = [loop.var for loop in n.statement.loops[:depth]]
     if any(r.scan is not None or [o.var for o in r.statement.loops[:depth]] != own for r in readers):
         return ()
@@ -59,7 +64,7 @@ def _common(
         if all(any(g.same(h) for h in others) for others in sets[1:])
         and not any(g.same(h) for h in mine)
         and free_vars(g) <= set(own) - inner
-        and all(load.buffer in program.unwritten for load in loads(g))
+        and all(load.buffer in steady for load in loads(g))
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
@@ -344,6 +345,15 @@ def inner_statements(nodes: Iterable[Node]) -> Iterator[ArrayStatement]:
             yield from inner_statements((*node.fast, *node.exact))
         else:
             yield from inner_statements(node.body)
+
+
+def users_by_buffer(leaves: Iterable[ArrayStatement]) -> Mapping[Buffer, list[ArrayStatement]]:
+    """Of each buffer the array statements that read or write it, in order; none of one that nobody does."""
+    found: dict[Buffer, list[ArrayStatement]] = defaultdict(list)
+    for leaf in leaves:
+        for buffer in leaf.statement.buffers():
+            found[buffer].append(leaf)
+    return found
 
 
 def whole_axes(leaf: ArrayStatement, boxes: Mapping[Loop, Box]) -> tuple[Loop, ...] | None:

@@ -89,9 +89,9 @@ def _made_of_undef(
     floats, steady = program.floats, program.unwritten
     unset = [b for b, depth in program.depth.items() if reads_before_writing(statements, b, depth, steady)]
     undefined = {*unset, *vague, *(s.buffer for s in statements if any(isinstance(e, Undef) for e in _parts(s)))}
-    _close(undefined, statements)
+    close_over(undefined, statements)
     spoiled = {*vague, *(s.buffer for s in statements if any(_spoils(e, undefined, floats) for e in _parts(s)))}
-    _close(spoiled, statements)
+    close_over(spoiled, statements)
     return unset, undefined, spoiled
 
 
@@ -123,7 +123,7 @@ def _note_spoiled(program: Program, reads: Sequence[Reads]) -> None:
     """Note the buffers that may hold what is no number because a caller left it where anything may stand."""
     held = {load.buffer for r in reads for load in (*r.unless, *r.vague)}
     taken = {s.buffer for s, r in zip(program.statements, reads, strict=True) if r.any}
-    _close(taken, program.statements)
+    close_over(taken, program.statements)
     program.spoiled |= {b.name for b in held | taken}
 
 
@@ -178,7 +178,7 @@ def _parts(s: Statement) -> Iterator[Expr]:
     return walk_expr(s.store.value)
 
 
-def _close(buffers: set[Buffer], statements: Collection[Statement]) -> None:
+def close_over(buffers: set[Buffer], statements: Collection[Statement]) -> None:
     """Add the buffers that take values from these, until there are no more."""
     before = -1
     while len(buffers) != before:

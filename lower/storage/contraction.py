@@ -19,7 +19,17 @@ from ir.nodes import Buffer, Const, Expr, Load, Var, const
 from ir.traverse import all_same, free_vars, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear, same_range, unbounded
-from lower.nest.nodes import ArrayStatement, Box, Node, Plan, SequentialLoop, extreme, inner_statements, relocated_node
+from lower.nest.nodes import (
+    ArrayStatement,
+    Box,
+    Node,
+    Plan,
+    SequentialLoop,
+    extreme,
+    inner_statements,
+    relocated_node,
+    users_by_buffer,
+)
 from lower.nest.normalize import Program, mapped, read_by_bounds
 
 CONTRACTION = Form(
@@ -53,8 +63,9 @@ def shortened(program: Program, plan: Plan) -> Plan:
     """The plan with locals that end where the last of their elements is that some statement accesses."""
     leaves, nodes = [*inner_statements(plan.nodes)], plan.nodes
     seen_by_loops = read_by_bounds(n.statement for n in leaves)
+    accessing = users_by_buffer(leaves)
     for local in [*program.depth]:
-        users = [n for n in leaves if local in n.statement.buffers()]
+        users = accessing[local]
         if not users or local in seen_by_loops:
             continue
         shape = tuple(_used(users, local, d, plan) for d in range(len(local.shape)))

@@ -93,8 +93,6 @@ class _Packer:
         if not isinstance(start, ArrayStatement) or op is None:
             return None
         buffer = start.statement.buffer
-        if not self._program.policy.may(PACKING, buffer.dtype):
-            return None
         members, dimension = [first], -1
         for k in range(first + 1, len(nodes)):
             node = nodes[k]
@@ -109,6 +107,7 @@ class _Packer:
             return None
         places = [_element(nodes[k], dimension) for k in members]
         known = sorted(places) == [*range(min(places), min(places) + len(places))]
+        known = known and self._program.policy.may(PACKING, buffer.dtype)  # asked last: what is withheld is reported
         return _Row(tuple(k for _, k in sorted(zip(places, members, strict=True))), dimension) if known else None
 
     def _pack(self, nodes: list[Node], row: _Row, depth: int) -> None:

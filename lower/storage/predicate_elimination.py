@@ -11,7 +11,7 @@ element, of which an array is kept outside of the loop: no step reads the row th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -22,7 +22,7 @@ from ir.analysis.coverage import reads_before_writing
 from ir.analysis.dependence import Loop, Statement, may_change
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Unary, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import buffers_read, free_vars, has_loads, loads, reads, walk_expr
+from ir.traverse import free_vars, has_loads, loads, reads, walk_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear, number, to_expr, unbounded
 from lower.nest.asked import read_besides
@@ -36,9 +36,12 @@ from lower.nest.nodes import (
     Versions,
     extreme,
     inner_statements,
+    loop_over,
     own_bounds,
+    users_by_buffer,
 )
 from lower.nest.normalize import Program
+from lower.nest.undef_products import close_over
 from lower.storage.live_in import Borders, whole
 
 PREDICATE_ELIMINATION = Form(
@@ -56,11 +59,11 @@ def everywhere(program: Program, plan: Plan) -> Plan:
     leaves, boxes = [*inner_statements(plan.nodes)], dict(plan.boxes)
     changed: dict[ArrayStatement, ArrayStatement] = {}
     spoiled = set[Buffer]()
+    users, steady, stored = users_by_buffer(leaves), program.unwritten, {s.buffer for s in program.statements}
     for local, depth in program.depth.items():
-        writers = [n for n in leaves if n.statement.buffer == local]
-        known = any(s.buffer == local for s in program.statements)
-        needless = _needless(writers, depth, program, boxes) if known else []
-        if needless and not reads_before_writing(program.statements, local, depth, program.unwritten):
+        writers = [n for n in users[local] if n.statement.buffer == local] if local in stored else []
+        needless = _needless(writers, depth, steady, boxes)
+        if needless and not reads_before_writing(program.statements, local, depth, steady):
             for n in writers:
                 changed[n] = _without(n, needless, boxes)
             spoiled |= {local} if local.dtype.is_float else set()
@@ -74,7 +77,8 @@ def everywhere(program: Program, plan: Plan) -> Plan:
             changed[n] = replace(n, beyond=beyond, statement=replace(n.statement, speculated=True))
             spoiled |= {local} if local.dtype.is_float else set()
 
-    _close(spoiled, [n.statement for n in leaves])
+    # where nobody asks for them either, others hold what is made of them
+    close_over(spoiled, [n.statement for n in leaves if n.statement.speculated])
     program.spoiled |= {b.name for b in spoiled}
 
     def one(node: Node) -> Node:
@@ -113,28 +117,15 @@ def _beyond(n: ArrayStatement, s: Statement, placed: Sequence[Statement], boxes:
     found = frozenset(a for a in n.axes if not boxes[a].exact)
     if not found or not _is_inside(n, [*found], boxes):
         return frozenset()
-    wide = {a.var: _whole(a, boxes[a]) for a in found}
+    wide = {a.var: loop_over(a.var, boxes[a], {}) for a in found}
     outside = negate(conjunction([b for a in found for b in own_bounds(a)]))
     more = replace(s, loops=tuple(wide.get(o.var, o) for o in s.loops), guards=(*s.guards, outside))
     changes = (may_change(more, r, load, 0, {}) for r in placed for load in r.reads() if load.buffer == s.buffer)
     return frozenset() if any(changes) else found
 
 
-def _whole(loop: Loop, box: Box) -> Loop:
-    """A loop of the same variable through all of a box."""
-    return Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
-
-
-def _close(spoiled: set[Buffer], statements: Sequence[Statement]) -> None:
-    """Add what holds values of spoiled buffers where nobody asks for them either, until there is no more."""
-    before = -1
-    while len(spoiled) != before:
-        before = len(spoiled)
-        spoiled |= {s.buffer for s in statements if s.speculated and spoiled & buffers_read(s.store.value)}
-
-
 def _needless(
-    writers: Sequence[ArrayStatement], depth: int, program: Program, boxes: Mapping[Loop, Box]
+    writers: Sequence[ArrayStatement], depth: int, unwritten: Collection[Buffer], boxes: Mapping[Loop, Box]
 ) -> list[Expr | Loop]:
     """The conditions of all that is stored to a local that hold for all of one copy of it or for none, and the axes
     that end where such a condition says.
@@ -152,7 +143,7 @@ def _needless(
         names = free_vars(cond)
         wide = len(names) > 1 or has_loads(cond)
         exact = isinstance(cond, Binary) and cond.op == "eq" and cond.lhs.dtype.is_integer and not has_loads(cond)
-        steady = all(load.buffer in program.unwritten for load in loads(cond))
+        steady = all(load.buffer in unwritten for load in loads(cond))
         return wide and not exact and steady and names <= variables
 
     found: list[Expr | Loop] = [
@@ -192,8 +183,7 @@ def _without(node: ArrayStatement, needless: Sequence[Expr | Loop], boxes: dict[
     wide: dict[Loop, Loop] = {}
     for loop in needless:
         if isinstance(loop, Loop):
-            wide[loop] = _whole(loop, boxes[loop])
-            boxes[wide[loop]] = replace(boxes[loop], exact=True)
+            wide[loop] = loop_over(loop.var, boxes[loop], boxes)
     guards = tuple(
         g for g in node.statement.guards if not any(g is c or (isinstance(c, Expr) and g.same(c)) for c in needless)
     )
