@@ -4,16 +4,41 @@ the bit."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from math import log2
 
 from msgspec.structs import replace
 
-from egraph_rules.authoring.proposal import Here, rewrite
+from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
 from egraph_rules.authoring.rule import FLOAT, Number, Rule, Term, defined, rule
+from ir.dtypes import DType, float_tiny
 from ir.floats import Floats
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Expr, For, If, Let, Load, Seq, Stmt, Store, Unary, Var, binary, seq
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Binary,
+    Buffer,
+    CallStmt,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+    Var,
+    binary,
+    seq,
+)
 from ir.program.edit import nest
+from ir.sections import Section
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -21,6 +46,7 @@ from ir.traverse import (
     free_vars,
     has_loads,
     map_expr,
+    map_stmt,
     reads,
     stmt_children,
     substitute_expr,
@@ -71,6 +97,166 @@ def max_covers(x: Term, y: Term, z: Term):
 @rule(on=FLOAT, because="x is no greater than z, or both are zeros", floats=Floats.NO_SIGNED_ZEROS)
 def min_covers(x: Term, y: Term, z: Term):
     return binary("min", x, binary("min", y, z)), binary("min", x, y), x <= z
+
+
+# Narrow results of wide operations -----------------------------------------------------------------------------------
+
+
+@rewrite_expr(
+    law="cast(t, x op y)  =  cast(t, x) op cast(t, y)   where t holds x and y, and op is +, -, *, / or a root in a "
+    "float type of more than twice the digits",
+    because="such a result, rounded to t, is what rounding once gives (Figueroa, 1995)",
+    family="floating",
+)
+def narrowed(expr: Expr, here: Here) -> Iterator[Expr]:
+    """Operations of a narrower type, where no digit of the wider one is looked at."""
+    del here
+    if isinstance(expr, Cast) and expr.dtype.is_float and _is_wider(expr.operand.dtype, expr.dtype):
+        new = _rounded(expr.operand, expr.dtype)
+        if new is not None:
+            yield new
+
+
+def _rounded(expr: Expr, dtype: DType) -> Expr | None:
+    """A value rounded to a dtype, without an operation that is wider; None if that is not known to be the same."""
+    found = _exactly(expr, dtype)
+    if found is not None:
+        return found
+    alike = _rounds_alike(dtype, expr.dtype)
+    match expr:
+        case Unary(op="neg" | "abs", operand=x) if (value := _rounded(x, dtype)) is not None:
+            return replace(expr, operand=value)
+        case Unary(op="sqrt", operand=x) if alike and (value := _exactly(x, dtype)) is not None:
+            return replace(expr, operand=value)
+        case Binary(op="add" | "sub" | "mul" | "div", lhs=x, rhs=y) if alike and (pair := _both(x, y, dtype)):
+            return replace(expr, lhs=pair[0], rhs=pair[1])
+        case Select(then=x, other=y):
+            arms = _rounded(x, dtype), _rounded(y, dtype)
+            if arms[0] is arms[1] is None:
+                return None
+            then, other = (Cast(dtype, a) if new is None else new for a, new in zip((x, y), arms, strict=True))
+            return replace(expr, then=then, other=other)
+        case _:
+            return None
+
+
+def _exactly(expr: Expr, dtype: DType) -> Expr | None:
+    """A value in a dtype that holds it, whatever it is; None if that is not known."""
+    match expr:
+        case Const(value=float() as value) if float(dtype.numpy.type(value)) == value:
+            return Const(value, dtype)
+        case Cast(operand=x) if _holds(dtype, x.dtype):
+            return x if x.dtype is dtype else Cast(dtype, x)
+        case Unary(op="neg" | "abs" | "floor" | "ceil" | "trunc", operand=x):
+            value = _exactly(x, dtype)
+            return None if value is None else replace(expr, operand=value)
+        case Binary(op="min" | "max", lhs=x, rhs=y) if pair := _both(x, y, dtype):
+            return replace(expr, lhs=pair[0], rhs=pair[1])
+        case Select(then=x, other=y) if pair := _both(x, y, dtype):
+            return replace(expr, then=pair[0], other=pair[1])
+        case _:
+            return None
+
+
+def _both(one: Expr, other: Expr, dtype: DType) -> tuple[Expr, Expr] | None:
+    """Two values in a dtype that holds both."""
+    a, b = _exactly(one, dtype), _exactly(other, dtype)
+    return None if a is None or b is None else (a, b)
+
+
+def _digits(dtype: DType) -> int:
+    """Binary digits of a number."""
+    return 1 - round(log2(dtype.epsilon)) if dtype.is_float else dtype.bits
+
+
+def _holds(dtype: DType, other: DType) -> bool:
+    """Whether each number of a dtype is one of a float dtype."""
+    if other.is_float:
+        return float_tiny(dtype) <= float_tiny(other) and _digits(dtype) >= _digits(other)
+    return other.is_integer and other.bits <= 16 and _digits(dtype) >= other.bits
+
+
+def _is_wider(dtype: DType, other: DType) -> bool:
+    """Whether a float type holds all numbers of another one, and more."""
+    return dtype is not other and dtype.is_float and _holds(dtype, other)
+
+
+def _rounds_alike(dtype: DType, wider: DType) -> bool:
+    """Whether a sum, product, quotient or root may be rounded to a wider dtype first; the least numbers are as well."""
+    return _digits(wider) >= 2 * _digits(dtype) + 2 and float_tiny(wider) < float_tiny(dtype) ** 2
+
+
+@rewrite(
+    law="let v = e: s  =  let w = cast(t, e): s with w for cast(t, v)   where s has v as cast(t, v) alone; so for what "
+    "is stored to a local buffer",
+    because="nothing looks at more of v than cast(t, v)",
+    family="floating",
+)
+def narrowed_names(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Names and local buffers of the narrower float type that all their readers round them to."""
+    del here
+    match stmt:
+        case Let(var=var, value=value, body=body) if var.dtype.is_float:
+
+            def is_var(e: Expr) -> bool:
+                return isinstance(e, Var) and e.name == var.name
+
+            dtype = _rounded_to(body, var.dtype, is_var)
+            if dtype is not None:
+                new = Var(var.name, dtype)
+                yield Let(new, Cast(dtype, value), _read_as(body, is_var, lambda _: new))
+        case Alloc(buffer=buffer, body=body) if buffer.dtype.is_float and not _is_argument(buffer, body):
+
+            def is_load(e: Expr) -> bool:
+                return isinstance(e, Load) and e.buffer == buffer
+
+            dtype = _rounded_to(body, buffer.dtype, is_load)
+            if dtype is not None:
+                yield _retyped(buffer, replace(buffer, dtype=dtype), body)
+        case _:
+            pass
+
+
+def _retyped(old: Buffer, new: Buffer, body: Stmt) -> Stmt:
+    """The scope of a local buffer of another dtype, of which nobody looks at more."""
+
+    def stored(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, Store) or stmt.buffer != new:
+            return stmt
+        undef = isinstance(stmt.value, Undef)
+        return replace(stmt, value=Undef(new.dtype) if undef else Cast(new.dtype, stmt.value))
+
+    def is_load(e: Expr) -> bool:
+        return isinstance(e, Load) and e.buffer == old
+
+    body = _read_as(body, is_load, lambda e: replace(e, buffer=new) if isinstance(e, Load) else e)
+    return Alloc(new, map_stmt(body, on_stmt=stored, on_buffer=lambda b: new if b == old else b))
+
+
+def _is_argument(buffer: Buffer, stmt: Stmt) -> bool:
+    """Whether a buffer is handed to a call, where its dtype is given."""
+    return any(
+        isinstance(a, Section) and a.buffer == buffer for s in walk(stmt) if isinstance(s, CallStmt) for a in s.args
+    )
+
+
+def _rounded_to(stmt: Stmt, wide: DType, chosen: Callable[[Expr], bool]) -> DType | None:
+    """The float type that chosen wide values are rounded to wherever a statement looks at them."""
+    found = {e.dtype for e in all_exprs(stmt) if isinstance(e, Cast) and chosen(e.operand)}
+    dtype = next(iter(found), None)
+    if dtype is None or len(found) > 1 or not dtype.is_float or not _is_wider(wide, dtype):
+        return None
+    left = _read_as(stmt, chosen, lambda _: Undef(dtype))
+    return None if any(chosen(e) for e in all_exprs(left)) else dtype
+
+
+def _read_as(stmt: Stmt, chosen: Callable[[Expr], bool], new: Callable[[Expr], Expr]) -> Stmt:
+    """A statement with new values in place of chosen ones that are cast."""
+
+    def one(e: Expr) -> Expr:
+        return new(e.operand) if isinstance(e, Cast) and chosen(e.operand) else e
+
+    return map_stmt(stmt, lambda e: map_expr(e, one))
 
 
 @rewrite(
@@ -294,4 +480,4 @@ def _stores(stmt: Stmt, guards: tuple[Expr, ...] = ()) -> Iterator[tuple[Store, 
 
 
 FLOAT_RULES = (zero_sub, sub_self, sub_constant, neg_neg, max_known, min_known, max_covers, min_covers, div_sqrt)
-SCALING_RULES: tuple[Rule, ...] = (rescaled_sums,)
+SCALING_RULES: tuple[Rule, ...] = (rescaled_sums, narrowed, narrowed_names)

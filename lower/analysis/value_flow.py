@@ -72,6 +72,18 @@ def adds(statement: Statement) -> bool:
     return statement.update is not None and statement.update[0] in ("add", "sub")
 
 
+def require_affine(*statements: Statement) -> None:
+    """See to it that when statements run is known exactly.
+
+    Raises:
+        NotAffineError: a guard or a bound is not affine.
+    """
+    for s in statements:
+        bounds = [presburger.loop_domain(loop.var, loop.start, loop.extent) for loop in s.loops]
+        if not all(c.exact for c in (*bounds, *map(presburger.condition, s.guards))):
+            raise NotAffineError
+
+
 class Flow:
     """Statements that share their outer `level` loops, within one iteration of those.
 
@@ -80,10 +92,7 @@ class Flow:
     """
 
     def __init__(self, statements: Sequence[Statement], level: int) -> None:
-        for s in statements:
-            bounds = [presburger.loop_domain(loop.var, loop.start, loop.extent) for loop in s.loops]
-            if not all(c.exact for c in (*bounds, *map(presburger.condition, s.guards))):
-                raise NotAffineError
+        require_affine(*statements)
         self.statements = statements
         self.level = level
         self._count = 0

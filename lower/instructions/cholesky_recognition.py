@@ -1,5 +1,6 @@
 """Cholesky factorizations, recognised by what they compute: L[r, c] = (A[r, c] - sum of L[r, k] * L[c, k]) / L[c, c].
 
+Numbers may be added to all elements of A, or to its diagonal, as a ridge regression does.
 The last value of each element of a triangle is followed back through the stores that its reads see (`value_flow`), over
 copies, reciprocals, and sums in arrays of their own: which element of A is in it, and which products, each how often.
 So neither the order of loops matters nor where and in which steps sums are formed.
@@ -9,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 from msgspec import Struct, field
 
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Unary, Var
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
-from lower.analysis.value_flow import At, Flow, NotAffineError, Seen, adds, same_place
+from lower.analysis.value_flow import At, Flow, NotAffineError, Seen, adds, require_affine, same_place
 from lower.nest.nodes import Box
 
 _OPERATIONS = 2_000_000  # isl's steps for one group; a factorization takes some ten thousand
@@ -42,11 +44,16 @@ class Factorization(Struct, frozen=True):
 
 
 def factorization(
-    statements: Sequence[Statement], level: int, boxes: Mapping[Loop, Box], private: Collection[Buffer]
+    statements: Sequence[Statement],
+    level: int,
+    boxes: Mapping[Loop, Box],
+    private: Collection[Buffer],
+    others: Sequence[Statement] = (),
 ) -> Factorization | None:
     """The factorization that statements compute together in each iteration of the outer `level` loops.
 
-    Nothing else of what they do matters: of `private` buffers nobody knows before or afterwards.
+    Nothing else of what they do matters: of `private` buffers nobody knows before or afterwards. `others` are all other
+    statements that share those loops: where nothing but a zero of theirs is stored, products are none.
     """
     written = {s.buffer for s in statements} - set(private)
     if len(written) != 1 or any(len(s.loops) < level for s in statements):
@@ -58,9 +65,10 @@ def factorization(
 
     def question() -> Factorization | None:
         try:
+            zeros = _zeros(target, statements, others)
             for s in diagonal:
                 for loop, place in _views(s, level, boxes):
-                    found = _Equations(Flow(statements, level), loop, target, place).factorization()
+                    found = _Equations(Flow(statements, level), loop, target, place, zeros).factorization()
                     if found is not None:
                         return found
         except NotAffineError:
@@ -68,6 +76,21 @@ def factorization(
         return None
 
     return presburger.within_budget(question, None, _OPERATIONS)
+
+
+def _zeros(target: Buffer, statements: Sequence[Statement], others: Sequence[Statement]) -> Sequence[Statement]:
+    """Whatever else stores to a buffer, if what does so first of all stores zeros; nothing otherwise.
+
+    Raises:
+        NotAffineError: when they run is not known exactly.
+    """
+    stores = sorted((s for s in others if s.buffer == target), key=lambda s: s.position)
+    if not stores or stores[0].update is not None or not stores[0].store.value.same(Const(0.0, target.dtype)):
+        return ()
+    if any(s.position <= stores[0].position for s in statements):
+        return ()
+    require_affine(*stores)
+    return stores
 
 
 def takes_roots(statements: Sequence[Statement]) -> bool:
@@ -114,16 +137,26 @@ class _Piece(Struct, frozen=True):
     loads: tuple[Load, ...]
 
 
+class _Scalar(Struct, frozen=True):
+    """A number that is added to, or taken from, elements."""
+
+    sign: int
+    value: Expr
+    on_diagonal: bool
+
+
 class _Terms(Struct):
     inputs: dict[tuple[int, Buffer], list[_Piece]] = field(default_factory=dict[tuple[int, Buffer], list[_Piece]])
     products: list[_Piece] = field(default_factory=list[_Piece])
+    scalars: list[tuple[int, Expr, _Piece]] = field(default_factory=list[tuple[int, Expr, _Piece]])
 
 
 class _Equations:
     """What the elements of a triangle are, for one way to see it in a buffer."""
 
-    def __init__(self, flow: Flow, loop: Loop, target: Buffer, place: Place) -> None:
+    def __init__(self, flow: Flow, loop: Loop, target: Buffer, place: Place, zeros: Sequence[Statement]) -> None:
         self.flow = flow
+        self.zeros = zeros
         self.loop = loop
         self.target = target
         self.place = place
@@ -260,6 +293,9 @@ class _Equations:
             case Binary(op="mul", lhs=Load() as a, rhs=Load() as b) if sign < 0:
                 self.terms.products.append(_Piece(s.at, s.pairs, (a, b)))
                 return True
+            case Var() | Const():
+                self.terms.scalars.append((sign, value, _Piece(s.at, s.pairs, ())))
+                return True
             case Load() if depth and value.dtype is self.target.dtype:
                 return self._through(s, value, sign, depth - 1)
             case _:
@@ -291,7 +327,7 @@ class _Equations:
         first = presburger.forget(first, presburger.variables(first) - presburger.variables(self.triangle) - {_STEP})
         missing = self.triangle.intersect(first).intersect(step.lt_set(column))
         for piece in self.terms.products:
-            at = Seen(piece.at, piece.pairs)
+            at = self._where_nonzero(piece)
             a = self._which(at, piece.loads[0], _DEPTH, "left")
             b = self._which(at, piece.loads[1], _DEPTH, "right")
             if a is None or b is None:
@@ -309,6 +345,25 @@ class _Equations:
                 return False
             missing = missing.subtract(done)
         return bool(missing.is_empty())
+
+    def _where_nonzero(self, piece: _Piece) -> Seen:
+        """A product, but where it reads zeros that nothing has replaced, in whatever order the others run."""
+        pairs = piece.pairs
+        for load in piece.loads if self.zeros else ():
+            if load.buffer != self.target:
+                continue
+            replaced = [s.readers() for s in chain(*self.flow.seen(piece.at, pairs, load))]
+            zero, *others = [self._met(s, piece.at, pairs, load) for s in self.zeros]
+            for there in (*replaced, *others):
+                zero = zero.subtract(there)
+            pairs = pairs.subtract(zero)
+        return Seen(piece.at, pairs)
+
+    def _met(self, statement: Statement, reader: At, pairs: presburger.isl.Set, load: Load) -> presburger.isl.Set:
+        """Those instances of a reader whose place a statement stores to."""
+        at = self.flow.at(statement)
+        met = pairs.intersect(same_place(self.flow.place(at), tuple(map(reader, load.indices))))
+        return Seen(at, met.intersect(self.flow.domain(at))).readers()
 
     def _path(self, pairs: presburger.isl.Set) -> presburger.isl.Set | None:
         """The terms of a piece; None if one is there twice."""
@@ -335,7 +390,19 @@ class _Equations:
                 return None
             terms.append((sign, buffer, place))
         terms.sort(key=lambda term: -term[0])
-        return partial(_sum_of, terms) if terms and terms[0][0] > 0 else None
+        scalars = [self._scalar(*term) for term in self.terms.scalars]
+        if None in scalars or not terms or terms[0][0] < 0:
+            return None
+        return partial(_sum_of, terms, [s for s in scalars if s is not None])
+
+    def _scalar(self, sign: int, value: Expr, piece: _Piece) -> _Scalar | None:
+        """A number that is added to all elements of the triangle, or to those of the diagonal."""
+        there = self._path(piece.pairs)
+        diagonal = self.triangle.intersect(self.on)
+        for where, on in ((self.triangle, False), (diagonal, True)):
+            if there is not None and there.is_equal(where):
+                return _Scalar(sign, value, on)
+        return None
 
     def _source_place(self, pieces: Sequence[_Piece]) -> Place | None:
         """Where the elements are that pieces read, the first of which reads some below the diagonal."""
@@ -361,12 +428,15 @@ class _Equations:
         return place
 
 
-def _sum_of(terms: Sequence[tuple[int, Buffer, Place]], row: Expr, column: Expr) -> Expr:
-    """The sum of elements, of which the first counts as it is."""
+def _sum_of(terms: Sequence[tuple[int, Buffer, Place]], scalars: Sequence[_Scalar], row: Expr, column: Expr) -> Expr:
+    """The sum of elements, of which the first counts as it is, and of numbers."""
     (_, buffer, place), *rest = terms
     total: Expr = Load(buffer, place(row, column))
     for sign, buffer, place in rest:
         total = Binary("add" if sign > 0 else "sub", total, Load(buffer, place(row, column)))
+    for scalar in scalars:
+        more = Binary("add" if scalar.sign > 0 else "sub", total, scalar.value)
+        total = Select(Binary("eq", row, column), more, total) if scalar.on_diagonal else more
     return total
 
 

@@ -307,7 +307,10 @@ class Forms(InstructionForms):
         group, arrays = shared
         positions = {s.position for s in group}
         private = {*arrays, *(b for b, users in self.users.items() if users <= positions)}
-        found = factorization(group, level, self.boxes, private)
+        others = [s for s in self.program.statements if s.position not in positions]
+        if any(s.loops[:level] != group[0].loops[:level] for s in others):
+            others = []
+        found = factorization(group, level, self.boxes, private, others)
         parts = None if found is None else factored(found, group[0].loops[:level], pending, self.boxes, self.new)
         exact = None if parts is None else self._rescheduled(group, level, pending, blocks=False)
         if parts is None or exact is None:

@@ -28,6 +28,9 @@ ASKED = {
     "for each row": "for y in range(7):\n    for x in range(9):\n        if A[y, x] == L[x]:\n            P[y, 0] = 5",
     "of two loops, with a name": "for i in range(9):\n    for y, x in T.grid(7, 4):\n        k = A[y, x] + i\n        if k == 3 and y < i:\n            X[i] = 2.5",
     "on what it replaces": "for i in range(9):\n    for y in range(7):\n        if L[i] < 0:\n            if A[y, i] == 1:\n                L[i] = i",
+    "for each column": "for y in range(7):\n    for x in range(9):\n        if A[y, x] > 2:\n            L[x] = -x",
+    "of a row and a column": "for y in range(7):\n    for x in range(9):\n        if A[y, x] == 0:\n            P[y, 8] = 5\n            X[x] = 2.5",
+    "for two places": "for i in range(9):\n    if A[3, i] > 1:\n        L[4] = 1\n        X[2] = 1.0",
     "on another element of what it replaces": "for i in range(9):\n    if L[i] == 3:\n        L[2] = 1",
 }
 
@@ -42,7 +45,10 @@ OTHERS = {
     "the value depends on the loop": "for i in range(9):\n    if A[3, i] > 1:\n        L[4] = i",
     "the value is what was there": "for i in range(9):\n    if A[3, i] > 1:\n        L[4] = L[4] + 1",
     "the place depends on the loop": "for i in range(9):\n    if A[3, i] > 1:\n        L[i] = 2",
-    "two stores": "for i in range(9):\n    if A[3, i] > 1:\n        L[4] = 1\n        X[2] = 1.0",
+    "two stores to one buffer": "for i in range(9):\n    for y in range(7):\n        if A[y, i] > 1:\n            L[4] = 1\n            L[i] = 2",
+    "a condition on what another store changes": "for i in range(9):\n    if A[3, i] + L[4] > 1:\n        L[4] = 1\n        X[2] = 1.0",
+    "places of several columns meet": "for y in range(7):\n    for x in range(9):\n        if A[y, x] > 1:\n            L[x // 2] = x",
+    "columns that depend on the row": "for y in range(7):\n    for x in T.serial(y, 9):\n        if A[y, x] > 1:\n            L[x] = 2",
     "an other branch": "for i in range(9):\n    if A[3, i] > 1:\n        L[4] = 1\n    else:\n        L[4] = 2",
     "the place moves with what is stored": "for i in range(9):\n    if A[3, i] > 1:\n        L[T.max(T.min(L[2], 5), 0)] = 4",
 }

@@ -1,4 +1,5 @@
-"""Loops that only decide whether something is stored: `for u: if A[u]: X = e` asks whether there is such a u."""
+"""Loops that only decide whether something is stored: `for u: if A[u]: X = e` asks whether there is such a u, and
+`for u, v: if A[u, v]: X[v] = e` does so for each v."""
 
 from __future__ import annotations
 
@@ -9,17 +10,19 @@ from msgspec.structs import replace
 from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
 from ir.naming import fresh
-from ir.nodes import FALSE, SKIP, Alloc, Binary, Buffer, Expr, For, If, Load, Select, Stmt, Store, Undef, seq
+from ir.nodes import FALSE, SKIP, Alloc, Binary, Buffer, Expr, For, If, Load, Select, Seq, Stmt, Store, Undef, Var, seq
 from ir.program.edit import nest
 from ir.transform.branches.if_convert import is_short
 from ir.traverse import conjuncts_of, free_vars, reads, without_outer_names
 
 
 def as_existence(loop: For, names: set[str]) -> Stmt | None:
-    """The question whether a store of a loop happens, and that store; None for other loops.
+    """The questions whether stores of a loop happen, and those stores; None for other loops.
 
-    Until it happens the conditions are those of the start, whatever they read. One that is evaluated for an iteration
-    after that is of no consequence: `true or c` is true for an arbitrary c. `names` are taken.
+    Until a store happens the conditions are those of the start, whatever they read. One that is evaluated for an
+    iteration after that is of no consequence: `true or c` is true for an arbitrary c. Where loops around others give
+    the place, they are put outside of those, and each of several stores is asked for by itself: then conditions may
+    read nothing that is stored. `names` are taken.
     """
     loops: list[For] = []
     conditions: list[Expr] = []
@@ -30,14 +33,46 @@ def as_existence(loop: For, names: set[str]) -> Stmt | None:
     while isinstance(stmt, If) and stmt.other == SKIP:
         conditions += conjuncts_of(stmt.cond)
         stmt = without_outer_names(stmt.then, is_short)
-    if not conditions or not isinstance(stmt, Store) or isinstance(stmt.value, Undef):
+    stores = [s for s in (stmt.stmts if isinstance(stmt, Seq) else (stmt,)) if isinstance(s, Store)]
+    count = len(stmt.stmts) if isinstance(stmt, Seq) else 1
+    if not conditions or not loops or len(stores) != count or len({s.buffer for s in stores}) != count:
         return None
-    inner = {o.var for o in loops}
-    steady = all(not free_vars(e) & inner and not reads(stmt.buffer, e) for e in (*stmt.indices, stmt.value))
-    if not steady or any(reads(stmt.buffer, e) for o in loops for e in (o.start, o.extent)):
+    if any(isinstance(s.value, Undef) for s in stores):
+        return None
+    kept = [_places(loops, s) for s in stores]
+    if all(k and k == loops[: len(k)] for k in kept):
+        return None  # loops inside are asked by themselves
+    alone = len(stores) == 1 and not kept[0]
+    asked = (*conditions, *(e for o in loops for e in (o.start, o.extent)))
+    read = asked[len(conditions) :] if alone else (*asked, *(e for s in stores for e in (*s.indices, s.value)))
+    if any(reads(s.buffer, *read) for s in stores) or (alone and _reads_itself(stores[0])):
+        return None
+    parts = [_asked_apart(loops, k, conditions, s, names) for k, s in zip(kept, stores, strict=True)]
+    return None if None in parts else seq(*(p for p in parts if p is not None))
+
+
+def _places(loops: Sequence[For], store: Store) -> list[For]:
+    """The loops that the place or value of a store depends on."""
+    free = {v for e in (*store.indices, store.value) for v in free_vars(e)}
+    return [o for o in loops if o.var in free]
+
+
+def _reads_itself(store: Store) -> bool:
+    return reads(store.buffer, *store.indices, store.value)
+
+
+def _asked_apart(
+    loops: Sequence[For], kept: Sequence[For], conditions: Sequence[Expr], store: Store, names: set[str]
+) -> Stmt | None:
+    """A store in the loops that it depends on, if the others decide only whether it happens; None where iterations of
+    different ones may store to one place, or have bounds that depend on the others."""
+    inner = [o for o in loops if o not in kept]
+    gone = {o.var for o in inner}
+    once = all(any(i == o.var for i in store.indices if isinstance(i, Var)) for o in kept)
+    if not inner or not once or any(free_vars(e) & gone for o in kept for e in (o.start, o.extent)):
         return None
     found = Buffer(fresh("found", names, first=2), (), DType.BOOL, "local")
-    return Alloc(found, _asked(loops, conditions, stmt, found))
+    return nest(kept, Alloc(found, _asked(inner, conditions, store, found)))
 
 
 def _asked(loops: Sequence[For], conditions: Sequence[Expr], store: Store, found: Buffer) -> Stmt:
