@@ -289,9 +289,10 @@ class StatementWriter(StoreWriter):
             code = call("jnp.broadcast_to", aligned(typed(value, dtype), axes).code, self._extents(axes))
         if len(along) > 1:
             code = method(code, "reshape", *self._extents(rest), -1)
-        self._use(replace(self.job, axes=tuple(a for a in stored if a not in along)))
+        self._use(self._ordered(replace(self.job, axes=tuple(a for a in stored if a not in along))))
         if ranks:
-            self._put(self._ranked(pick, Value(code, rest), ranks[0]), ())
+            found = self._ranked(pick, Value(code, rest), ranks[0])
+            self._put(ordered(found.code, found.axes, tuple(a for a in self.job.axes if a in found.axes)), ())
             self._note(f"the {ranks[0].extent.const} best over {axis_names(along)}")
             return
         which = "first_true" if test is not None else "last_best" if pick.last else "first_best"

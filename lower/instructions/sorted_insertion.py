@@ -77,6 +77,7 @@ class Inserted(Struct, frozen=True):
 def insertions(
     group: Sequence[Statement],
     level: int,
+    pending: Collection[Loop],
     boxes: dict[Loop, Box],
     depth: Mapping[Buffer, int],
     others: Sequence[Statement],
@@ -84,7 +85,8 @@ def insertions(
 ) -> Inserted | None:
     """Statements that do what the loops of a `group` from a level on do; None if they do not insert values.
 
-    `others` are the statements of the program outside of it; `depth` is how many loops have a copy of each local.
+    `pending` loops around them are axes, of which arrays have a dimension each. `others` are the statements of the
+    program outside of the group; `depth` is how many loops have a copy of each local.
     """
     group = sorted(group, key=lambda s: s.position)
     loops = group[0].loops[level : min(common_loops(group[0], s) for s in group)]
@@ -103,12 +105,14 @@ def insertions(
     bounds = [bound for pair in zip(loops, own, strict=True) for bound in open_bounds(*pair)]
     if any(load.buffer in changed for b in bounds for load in loads(b)):
         return None
+    rows = [(o, boxes[o]) for o in group[0].loops[:level] if o in pending]
+    outer = array_over([o for o, _ in rows], [b for _, b in rows])
     found = insertion_of(step, inner, state, frozenset(o.var for o in loops))
     if found is None or not _begins_in_order(found, group, others, depth):
         return None
     if found.last and found.value.dtype.is_integer and (found.conditions or bounds):
         return None  # what is left out counts as the worst number, which an integer may be
-    return _as_top(found, _Parts((before, step), state, loops, own, new), bounds, boxes)
+    return _as_top(found, _Parts((before, step), state, loops, own, outer, new), bounds, boxes)
 
 
 def _as_top(found: Insertion, parts: _Parts, bounds: Sequence[Expr], boxes: dict[Loop, Box]) -> Inserted | None:
@@ -118,14 +122,15 @@ def _as_top(found: Insertion, parts: _Parts, bounds: Sequence[Expr], boxes: dict
         return None
     new, loops = parts.new, parts.loops
     count = min(len(found.keys), prod(b.extent.const for b in parts.boxes))
-    at = Buffer(new.name(f"{loops[-1].var.name}_best"), (const(count, DType.INT32),), DType.INT32, "local")
+    shape, place = parts.outer
+    at = Buffer(new.name(f"{loops[-1].var.name}_best"), (*shape, const(count, DType.INT32)), DType.INT32, "local")
     box = Box(number(0), number(count), exact=True)
     rank, turn = (loop_over(Var(new.name("rank"), DType.INT32), box, boxes) for _ in range(2))
     pick = Pick(tuple(loops), found.op, found.last, value, (*conditions, *bounds), rank)
     around = parts.around
-    where = Statement(new.position(), (*around, rank, *loops), (), Store(at, (rank.var,), value))
+    where = Statement(new.position(), (*around, rank, *loops), (), Store(at, (*place, rank.var), value))
     behind = Binary("sub", const(count - 1, DType.INT32), turn.var) if found.last else turn.var
-    there = dict(positions(loops, parts.boxes, Load(at, (behind,))))
+    there = dict(positions(loops, parts.boxes, Load(at, (*place, behind))))
     then = parts.again((*around, turn), bounds, there)
     if then is None:
         return None
@@ -142,12 +147,15 @@ class _Parts:
         state: Collection[Buffer],
         loops: Sequence[Loop],
         boxes: Sequence[Box],
+        outer: tuple[tuple[Expr, ...], tuple[Expr, ...]],
         new: Fresh,
     ) -> None:
         before, self.step = group
         self.loops, self.boxes, self.new = loops, boxes, new
         self.around = self.step[0].loops[: self.step[0].loops.index(loops[0])]
-        shape, self.place = array_over(loops, boxes)
+        self.outer = outer  # the extents of axes around, and where the present iteration is
+        shape, place = array_over(loops, boxes)
+        shape, self.place = (*outer[0], *shape), (*outer[1], *place)
         read, handed = {r.buffer for s in self.step for r in s.reads()}, {s.buffer for s in before}
         self.arrays = {
             b: replace(b, name=new.name(b.name), shape=(*shape, *b.shape), scope="local")

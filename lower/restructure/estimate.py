@@ -249,18 +249,18 @@ def _scatters(node: ArrayStatement) -> bool:
 def in_one_pass(
     group: Sequence[Statement], level: int, pending: Collection[Loop], boxes: Mapping[Loop, Box], target: Target
 ) -> float:
-    """The least that loops of a group from a level on take in order: steps that are compiled as one, in which what is
-    stored is read from registers. `pending` loops around are axes."""
+    """The least that loops of a group from a level on take in order: steps that are compiled as one, with all that they
+    read in registers or near. `pending` loops around are axes."""
     around = [o for o in group[0].loops[:level] if o in pending]
     rows = prod(extent(boxes.get(o), target) for o in around)
-    total, stored = 0.0, {s.buffer for s in group}
+    near = replace(target, load=0.0)
+    total = 0.0
     for s in group:
-        counted = sum(work(e, target) for e in (s.store.value, *s.guards))
-        kept = sum(target.load for e in (s.store.value, *s.guards) for x in loads(e) if x.buffer in stored)
-        total += max(counted - kept, 0.0) * prod(extent(boxes.get(o), target) for o in s.loops[level:])
-    each = target.launch if around else target.least_launch
+        each = sum(work(e, near) for e in (s.store.value, *s.guards))
+        total += each * prod(extent(boxes.get(o), target) for o in s.loops[level:])
+    launch = target.launch if around else target.least_launch
     steps = prod(extent(boxes.get(o), target) for o in group[0].loops[level : min(len(s.loops) for s in group)])
-    return steps * (target.step + each) + rows * total
+    return steps * (target.step + launch) + rows * total
 
 
 def _ranked(node: ArrayStatement, pick: Pick, boxes: Mapping[Loop, Box], target: Target) -> float:

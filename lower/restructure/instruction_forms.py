@@ -333,7 +333,7 @@ class InstructionForms(ABC):
         if not all(self.users.get(b, here) <= here for b in own) or not self._all_may(INSERTIONS, group):
             return
         others = [s for s in self.program.statements if s.position not in here]
-        found = insertions(group, level, self.boxes, self.program.depth, others, self.new)
+        found = insertions(group, level, pending, self.boxes, self.program.depth, others, self.new)
         if found is None or any(loop in self.forced for loop in found.pick.loops):
             return
         self.by_position |= {s.position: s for s in (*found.first, *found.then)}
@@ -341,18 +341,19 @@ class InstructionForms(ABC):
         self.users = users | {b: {s.position for s in found.then if b in s.buffers()} for b in found.locals.values()}
         inner = len(found.pick.loops) - 1  # loops fewer, around what they have in them
         depth = {b: self.program.depth[old] - inner for old, b in found.locals.items()}
-        depth |= dict.fromkeys(found.arrays, level)
+        depth |= dict.fromkeys(found.arrays, 0 if pending else level)
 
-        def made() -> tuple[Node, ...]:
+        def made() -> tuple[tuple[Node, ...], tuple[Node, ...]]:
             first = self.anew(found.first, level, pending) if found.first else ()
             where = self.over_all(found.where, level, pending, found.pick)
-            return *first, where, *self.anew(found.then, level, pending)
+            return first, (where, *self.anew(found.then, level, pending))
 
-        nodes, after = self.tried(made, depth)
+        (first, rest), after = self.tried(made, depth)
         self.users = users
-        price = self._price(nodes)
-        if cheaper("best of all values", price, in_one_pass(group, level, pending, self.boxes, self.target)):
-            yield Alternative("sorted insertion", price, lambda: self._with(nodes, after))
+        nodes, before = (*first, *rest), {s.position for s in found.first}  # which either way has to be worked out
+        step = [s for s in group if s.position not in before]
+        if cheaper("best of all values", self._price(rest), in_one_pass(step, level, pending, self.boxes, self.target)):
+            yield Alternative("sorted insertion", self._price(nodes), lambda: self._with(nodes, after))
 
     def _with(self, nodes: tuple[Node, ...], state: State) -> tuple[Node, ...]:
         """Nodes, and the program as it was when they were made."""

@@ -9,8 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from egraph_rules.cost.target import CPU
+from forced import at_random
 from ir import interpret
 from ir.floats import Floats
+from ir.semantics.inputs import random_inputs
 from lower.emission.function import emit_function
 from lower.restructure.pipeline import form_of
 from lower.runtime.callable import Kernel
@@ -81,6 +83,14 @@ def test_insertions(params: str, body: str) -> None:
     report = check(params, body)
     assert any("best over" in line for line in report), report
     assert not any("i stays a loop" in line for line in report), report
+
+
+def test_any_other_decisions_beside_it() -> None:
+    """What is handed on has a dimension for each axis around, whatever order the loops behind it get."""
+    func = read(*rows(NETWORK.format("float32", "lo", "hi"), "float32", "9.0"))
+    inputs = random_inputs(func, np.random.default_rng(0))
+    for seed in range(6):
+        assert_agrees(func, Kernel(at_random(func, seed, EAGER), jax.devices()[0]), inputs)
 
 
 SWAPS = "s = T.alloc_buffer((1,), 'int32')\nq = T.alloc_buffer((1,), 'int32')\ns[0] = A[r, i]\nq[0] = i\nfor k in range(3):\n    if s[0] > V[r, k]:\n        t = V[r, k]\n        V[r, k] = s[0]\n        s[0] = t\n        u = K[r, k]\n        K[r, k] = q[0]\n        q[0] = u"
