@@ -287,6 +287,11 @@ class _Block(Struct):
             length = eqn.invars[0].aval.shape[eqn.params["dimension"]]
             work = operations.sort(t, sum(sizes), length)
             return [self._library(operands, [size], work / len(sizes)) for size in sizes]
+        if name == "top_k":
+            length = eqn.invars[0].aval.shape[-1]
+            count = eqn.params["k"]
+            work = operations.largest(t, sizes[0] / max(count, 1), length, count)
+            return [self._library(operands, [size], work / len(sizes)) for size in sizes]
         if name in _CUMULATIVE:
             return [self._library(operands, sizes, t.scatter * sizes[0])]
         if name.startswith(("reduce_window", "reduce_p")):

@@ -68,6 +68,13 @@ def sort(target: Target, elements: float, length: float) -> float:
     return target.sort * elements * log2(length + 2)
 
 
+def largest(target: Target, rows: float, length: float, count: float, *, floats: bool = True) -> float:
+    """Finding the `count` largest elements of so many rows of some length, of `floats` by a library."""
+    if not floats:
+        return target.dispatch + rows * length * count * 4 * (target.load + target.arith)
+    return target.dispatch + rows * (target.largest_row + target.largest * length + target.largest_kept * count)
+
+
 def convolution(target: Target, places: float, outs: float, channels: float, taps: Sequence[float]) -> float:
     """A library's convolution: positions of the result, channels of it and of the image, and taps of the filter along
     each dimension."""

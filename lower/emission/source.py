@@ -20,6 +20,7 @@ from lower.instructions.filters import FILTER_HELPERS
 from lower.instructions.scans import HELPERS
 from lower.instructions.segmented_reduction import IN_RANGES, REDUCE_RANGES, REDUCE_ROWS
 from lower.instructions.sliding_windows import WINDOWS
+from lower.instructions.sorted_insertion import IN_PASSES, LARGEST, LAST_FIRST
 from lower.program.build import call, code, dotted
 from lower.program.loop_functions import AS_FUNCTION
 from lower.program.nodes import (
@@ -65,6 +66,9 @@ LIBRARY = {
     "loop_between_until": BETWEEN_UNTIL,
     "chosen": CHOSEN,
     "first_best": FIRST_BEST,
+    "places_of_largest": LARGEST,
+    "places_in_passes": IN_PASSES,
+    "last_first": LAST_FIRST,
     "first_true": FIRST_TRUE,
     "last_best": LAST_BEST,
     "integer_einsum": INTEGER_EINSUM,

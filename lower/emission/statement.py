@@ -45,11 +45,12 @@ from lower.emission.store import Place, StoreWriter
 from lower.instructions.argmax import tested
 from lower.instructions.recurrence import counts_exactly
 from lower.instructions.scans import CUMULATIVE, LONG, form_of
+from lower.instructions.sorted_insertion import as_floats
 from lower.instructions.triangular_solve import triangular
 from lower.nest.nodes import EXTREMES, Box, Factor, Filter, Pick, Recurrence, Solve, Span
 from lower.program.build import as_expr, assign_each, call, dotted, method
 from lower.program.build import code as template
-from lower.program.nodes import Assign, Attribute, JaxExpr, Lambda, Literal, Name, Subscript, Tuple
+from lower.program.nodes import Assign, Attribute, JaxExpr, Lambda, Literal, Name, Subscript, Tuple, Unary
 from lower.tensor.known import Known
 
 
@@ -269,8 +270,10 @@ class StatementWriter(StoreWriter):
     def _pick(self, pick: Pick) -> None:
         """A statement that stores where along axes a value is best."""
         picked = {loop.var for loop in pick.loops}
-        along = tuple(a for a in self.job.axes if a.var in picked)
-        rest = tuple(a for a in self.job.axes if a.var not in picked)
+        stored = self.job.axes
+        along = tuple(a for a in stored if a.var in picked)
+        ranks = tuple(a for a in stored if pick.rank is not None and a.var == pick.rank.var)
+        rest = tuple(a for a in stored if a.var not in picked and a not in ranks)
         self._use(replace(self.job, axes=(*rest, *along)))
         self._release()
         test = tested(pick)
@@ -286,12 +289,27 @@ class StatementWriter(StoreWriter):
             code = call("jnp.broadcast_to", aligned(typed(value, dtype), axes).code, self._extents(axes))
         if len(along) > 1:
             code = method(code, "reshape", *self._extents(rest), -1)
+        self._use(self._ordered(replace(self.job, axes=tuple(a for a in stored if a not in along))))
+        if ranks:
+            found = self._ranked(pick, Value(code, rest), ranks[0])
+            self._put(ordered(found.code, found.axes, tuple(a for a in self.job.axes if a in found.axes)), ())
+            self._note(f"the {ranks[0].extent.const} best over {axis_names(along)}")
+            return
         which = "first_true" if test is not None else "last_best" if pick.last else "first_best"
         self.helpers.add(which)
         code = call(which, *([f"jnp.{pick.op}"] if test is None else []), code)
-        self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a not in along)))
         self._note(f"arg{pick.op} over {axis_names(along)}")
         self._put(Value(code, rest), ())
+
+    def _ranked(self, pick: Pick, value: Value, rank: Axis) -> Value:
+        """Where along the last dimension of a value the best are, one for each position of a rank."""
+        which = "places_of_largest" if as_floats(pick.value.dtype) else "places_in_passes"
+        self.helpers |= {which, *(["last_first"] if pick.last else [])}
+        # of integers the negative of the least is none; the complement has the order of the negative
+        sign = "-" if pick.value.dtype.is_float else "~"
+        code = Unary(sign, value.code) if pick.op == "min" else value.code
+        found = ("last_first", Name(which)) if pick.last else (which,)
+        return Value(call(*found, code, int(rank.extent.const)), (*value.axes, rank))
 
     def _ranges(self, scan: Span) -> None:
         """An update that combines ranges along an axis, one for each position of the axes that decide on them."""

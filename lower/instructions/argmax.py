@@ -88,7 +88,7 @@ def selection(
         return None
     if not all(b.extent.is_const and b.extent.const > 0 for b in boxes):
         return None
-    own = [bound for pair in zip(loops, boxes, strict=True) for bound in _within(*pair)]
+    own = [bound for pair in zip(loops, boxes, strict=True) for bound in open_bounds(*pair)]
     test, *kept = sorted(group, key=lambda s: s.position)
     if test.guards or test.store.indices or test.buffer.dtype is not DType.BOOL:
         return None
@@ -114,7 +114,7 @@ def selection(
     if any(_reads(e, kept) for e in some) or (some and last and value.dtype.is_integer):
         return None  # what is left out counts as the worst number, which an integer may be
     place = Buffer(new.name(f"{loops[-1].var.name}_best"), (), DType.INT32, "local")
-    there = dict(_positions(loops, boxes, Load(place, ())))
+    there = dict(positions(loops, boxes, Load(place, ())))
 
     def at_best(s: Statement) -> Statement:
         store = replace(s.store, value=substitute_expr(s.store.value, there))
@@ -129,7 +129,7 @@ def selection(
     )
 
 
-def _within(loop: Loop, box: Box) -> Iterator[Expr]:
+def open_bounds(loop: Loop, box: Box) -> Iterator[Expr]:
     """The bounds of a loop that its box does not say."""
     start, stop = own_bounds(loop)
     if not linear(loop.start).equals(box.low):
@@ -138,7 +138,7 @@ def _within(loop: Loop, box: Box) -> Iterator[Expr]:
         yield stop
 
 
-def _positions(loops: Sequence[Loop], boxes: Sequence[Box], place: Expr) -> Iterator[tuple[Var, Expr]]:
+def positions(loops: Sequence[Loop], boxes: Sequence[Box], place: Expr) -> Iterator[tuple[Var, Expr]]:
     """The variables of nested loops at one of their iterations, counted from 0."""
     for k, (loop, box) in enumerate(zip(loops, boxes, strict=True)):
         inner = prod(b.extent.const for b in boxes[k + 1 :])

@@ -41,7 +41,7 @@ from ir.transform.loops.coalesce import digits_of
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, walk
 from lower.analysis.linear_forms import Linear, linear, number, to_expr
 from lower.nest.expansion import Expansion
-from lower.nest.instruction_loops import factor_loops, guarded, instance_loops, search_loops, system_steps
+from lower.nest.instruction_loops import factor_loops, guarded, instance_loops, ranked_loops, search_loops, system_steps
 from lower.nest.nodes import (
     ArrayStatement,
     Box,
@@ -193,7 +193,9 @@ class _Loops:
         match scan:
             case Pick():
                 inner = [loops.pop(loop) for loop in scan.loops]
-                return nest([*loops.values()], guarded(guards, search_loops(scan, inner, store, self._fresh)))
+                boxes = [self.plan.boxes[loop] for loop in scan.loops]
+                found = search_loops if scan.rank is None else ranked_loops
+                return nest([*loops.values()], guarded(guards, found(scan, inner, boxes, store, self._fresh)))
             case Factor(row=row, column=column):
                 k = Var(self._fresh("k"), row.var.dtype)
                 factored = factor_loops(loops.pop(row), loops.pop(column), store, k)

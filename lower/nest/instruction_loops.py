@@ -22,6 +22,7 @@ from ir.nodes import (
     For,
     If,
     Load,
+    Select,
     Stmt,
     Store,
     Unary,
@@ -33,7 +34,7 @@ from ir.program.edit import nest
 from ir.sections import Section
 from ir.traverse import results_of, substitute_expr
 from lower.analysis.linear_forms import linear, to_expr
-from lower.nest.nodes import Pick, Solve
+from lower.nest.nodes import Box, Pick, Solve
 
 _Comparison = Literal["gt", "ge", "lt", "le"]
 _BETTER: dict[tuple[str, bool], _Comparison] = {
@@ -75,14 +76,55 @@ def _for(window: Loop) -> For:
     return For(window.var, window.start, window.extent, SKIP)
 
 
-def search_loops(pick: Pick, loops: Sequence[For], place: Store, name: Callable[[str], str]) -> Stmt:
+def ranked_loops(
+    pick: Pick, loops: Sequence[For], boxes: Sequence[Box], place: Store, name: Callable[[str], str]
+) -> Stmt:
+    """The search for the value of a rank in nested `loops`: that before which so many others come. Bounds that boxes
+    do not say are among the conditions."""
+    rank = pick.rank
+    assert rank is not None
+    before = Buffer(name("before"), (), rank.var.dtype, "local")
+    loops = [
+        replace(loop, start=to_expr(box.low, loop.var), extent=to_expr(box.extent, loop.var))
+        for loop, box in zip(loops, boxes, strict=True)
+    ]
+    others = [replace(loop, var=Var(name(loop.var.name), loop.var.dtype)) for loop in loops]
+    there = {a.var: b.var for a, b in zip(loops, others, strict=True)}
+    here, where = _count(loops, boxes, rank.var.dtype), _count(others, boxes, rank.var.dtype)
+    tested, tests = (
+        conjunction([Const(True, DType.BOOL), *(substitute_expr(c, names) for c in pick.conditions)])
+        for names in ({}, there)
+    )
+    other = substitute_expr(pick.value, there)
+    better: Expr = Binary("gt" if pick.op == "max" else "lt", other, pick.value)
+    earlier = Binary("gt" if pick.last else "lt", where, here)
+    better = Binary("or", better, Binary("and", Binary("eq", other, pick.value), earlier))
+    no, yes = (Const(k, DType.BOOL) for k in (False, True))
+    first = Select(tests, Select(tested, better, yes), Select(tested, no, earlier))
+    one = Store(before, (), Binary("add", Load(before, ()), const(1, rank.var.dtype)))
+    ranked = seq(
+        Store(before, (), const(0, rank.var.dtype)), nest(others, guarded((first,), one)),
+        guarded((Binary("eq", Load(before, ()), rank.var),), replace(place, value=here)),
+    )  # fmt: skip
+    return Alloc(before, nest(loops, ranked))
+
+
+def _count(loops: Sequence[For], boxes: Sequence[Box], dtype: DType) -> Expr:
+    """Which iteration of nested loops the present one is, counted from 0 through their boxes."""
+    count: Expr = const(0, dtype)
+    for loop, box in zip(loops, boxes, strict=True):
+        low, size = to_expr(box.low, loop.var), to_expr(box.extent, loop.var)
+        count = Binary("add", Binary("mul", count, size), _less(loop.var, low))
+    return to_expr(linear(count), count)
+
+
+def search_loops(
+    pick: Pick, loops: Sequence[For], boxes: Sequence[Box], place: Store, name: Callable[[str], str]
+) -> Stmt:
     """The search for the best value in nested `loops`: `place` is stored to, where it was, counted from 0."""
     best = Buffer(name("best"), (), pick.value.dtype, "local")
     found = Buffer(name("found"), (), DType.BOOL, "local")
-    count: Expr = const(0, place.buffer.dtype)
-    for loop in loops:
-        count = Binary("add", Binary("mul", count, loop.extent), _less(loop.var, loop.start))
-    count = to_expr(linear(count), count)
+    count = _count(loops, boxes, place.buffer.dtype)
     better = Binary(_BETTER[pick.op, pick.last], pick.value, Load(best, ()))
     kept = seq(
         Store(best, (), pick.value), Store(found, (), Const(True, DType.BOOL)), replace(place, value=count)

@@ -179,13 +179,18 @@ def _sum(factors: Sequence[Expr], terms: Sequence[Expr], rest: Expr) -> Expr:
 
 class Pick(Struct, frozen=True):
     """The iteration of nested loops, counted from 0, at which a value is largest or smallest among those for which
-    conditions hold: the first such, or the `last`."""
+    conditions hold: the first such, or the `last`.
+
+    With a loop of `rank`, that for each of its iterations: the best, the one that follows, and so on; those for which
+    conditions do not hold come behind all others.
+    """
 
     loops: tuple[Loop, ...]
     op: UpdateOp
     last: bool
     value: Expr
     conditions: tuple[Expr, ...] = ()
+    rank: Loop | None = None
 
 
 class Span(Struct, frozen=True):

@@ -379,6 +379,19 @@ def last_best(best: Any, x: Array) -> Array:
     return np.max(np.where(x == best(x, axis=-1, keepdims=True), at, 0), axis=-1)
 
 
+def places_of_largest(x: Array, k: int) -> Array:
+    ordered = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    return (x.shape[-1] - 1 - ordered[..., :k]).astype(np.int32)
+
+
+def places_in_passes(x: Array, k: int) -> Array:
+    return places_of_largest(x, k)
+
+
+def last_first(places: Any, x: Array, k: int) -> Array:
+    return x.shape[-1] - 1 - places(x[..., ::-1], k)
+
+
 def windows_at(x: Array, sizes: tuple[int, ...], single: tuple[int, ...], *starts: Any) -> Array:
     at = np.stack(np.broadcast_arrays(*starts), axis=-1)
     at = np.clip(at, 0, np.array(x.shape) - np.array(sizes))
@@ -464,7 +477,8 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
         in_turn, pairwise_sums, doubling_sums,
         filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, stores, writers,
         in_ranges, reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until,
-        chosen, first_best, first_true, last_best, rounded, late, added, subtracted, multiplied, divided, lesser,
+        chosen, first_best, first_true, last_best, places_of_largest, places_in_passes, last_first,
+        rounded, late, added, subtracted, multiplied, divided, lesser,
         greater, as_bfloat16, as_float16, sticky, integer_einsum,
     )
 }  # fmt: skip

@@ -35,7 +35,7 @@ from lower.restructure.independent_steps import (
     unwound,
     width_of_strips,
 )
-from lower.restructure.instruction_forms import Alternative, Edge, InstructionForms, Propose, State, own_reads
+from lower.restructure.instruction_forms import Alternative, Edge, InstructionForms, Propose, own_reads
 from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS, rescheduled, split_at
 from lower.restructure.strip_mining import STRIP_MINING, in_strips
 from lower.restructure.versioning import VERSIONING, WORTH, assumptions, test
@@ -74,7 +74,7 @@ class Forms(InstructionForms):
         self.program.restore(kept)
         proposals = self.proposals()
         if changed != kept:  # what is inside of it is in terms of new arrays
-            proposals = (self._scanned, self._selected, self._at_once, self._skewed, self._over_nests)
+            proposals = (self._scanned, self._selected, self._inserted, self._at_once, self._skewed, self._over_nests)
             if changed[2] == kept[2]:  # what is inside has another order, and nothing that a new one would not have
                 proposals = (*proposals, self._reordered)
         for propose in proposals:
@@ -96,17 +96,13 @@ class Forms(InstructionForms):
             self._scanned,
             self._over_nests,
             self._selected,
+            self._inserted,
             self._at_once,
             self._skewed,
             self._in_strips_of_steps,
             self._sums_ahead,
             self._substituted,
         )
-
-    def _with(self, nodes: tuple[Node, ...], state: State) -> tuple[Node, ...]:
-        """Nodes, and the program as it was when they were made."""
-        self.program.restore(state)
-        return nodes
 
     def _versions(
         self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 
@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target, instruction_cost
-from ir.analysis.dependence import Loop, Tile
+from ir.analysis.dependence import Loop, Statement, Tile
 from ir.nodes import Binary, Buffer, Const, Expr, Load, const
 from ir.traverse import children, free_vars, has_loads, loads, with_children
 from lower.instructions import scans
+from lower.instructions.sorted_insertion import as_floats
 from lower.nest.element_prices import element, extent, gathered, work
 from lower.nest.nodes import (
     ArrayStatement,
@@ -21,6 +22,7 @@ from lower.nest.nodes import (
     Factor,
     Filter,
     Node,
+    Pick,
     Recurrence,
     SequentialLoop,
     Solve,
@@ -120,6 +122,8 @@ def _statement(
             return _factor(factors, node.axes, boxes, target)
         case Span() as span:
             return _ranges(node, span, boxes, target)
+        case Pick(rank=Loop()) as pick:
+            return _ranked(node, pick, boxes, target)
         case _ if not node.axes:
             work = element(node.statement, target)
             return 0.0 if fused else operations.single(target, work, several=several)
@@ -240,6 +244,32 @@ def _scatters(node: ArrayStatement) -> bool:
     axes = {loop.var for loop in node.axes}
     read = (load for i in node.statement.store.indices for load in loads(i))
     return any(free_vars(load) & axes for load in read)
+
+
+def in_one_pass(
+    group: Sequence[Statement], level: int, pending: Collection[Loop], boxes: Mapping[Loop, Box], target: Target
+) -> float:
+    """The least that loops of a group from a level on take in order: steps that are compiled as one, with all that they
+    read in registers or near. `pending` loops around are axes."""
+    around = [o for o in group[0].loops[:level] if o in pending]
+    rows = prod(extent(boxes.get(o), target) for o in around)
+    near = replace(target, load=0.0)
+    total = 0.0
+    for s in group:
+        each = sum(work(e, near) for e in (s.store.value, *s.guards))
+        total += each * prod(extent(boxes.get(o), target) for o in s.loops[level:])
+    launch = target.launch if around else target.least_launch
+    steps = prod(extent(boxes.get(o), target) for o in group[0].loops[level : min(len(s.loops) for s in group)])
+    return steps * (target.step + launch) + rows * total
+
+
+def _ranked(node: ArrayStatement, pick: Pick, boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of finding the best iterations, and of the values that are compared."""
+    length = prod(extent(boxes.get(o), target) for o in pick.loops)
+    rows = prod(extent(boxes.get(o), target) for o in node.axes if o not in pick.loops and o is not pick.rank)
+    count = 1.0 if pick.rank is None else extent(boxes.get(pick.rank), target)
+    values = rows * length * element(node.statement, target)
+    return values + operations.largest(target, rows, length, count, floats=as_floats(pick.value.dtype))
 
 
 def _ranges(node: ArrayStatement, span: Span, boxes: Mapping[Loop, Box], target: Target) -> float:

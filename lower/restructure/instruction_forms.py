@@ -19,6 +19,7 @@ from ir.analysis.dependence import Dependence, Idle, Loop, Statement, dependence
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import free_vars, map_expr
 from lower.analysis.components import components, edges_within
+from lower.analysis.deciding import cheaper
 from lower.analysis.digits import keeps_digits
 from lower.analysis.freedoms import Form
 from lower.instructions.argmax import SEARCHES, Selected, selection
@@ -35,6 +36,7 @@ from lower.instructions.recurrence import (
     with_history,
 )
 from lower.instructions.shift_registers import SHIFT_REGISTERS, Register, shift_register
+from lower.instructions.sorted_insertion import INSERTIONS, insertions
 from lower.instructions.updates_by_key import UPDATES_BY_KEY, over_all_keys
 from lower.nest.linear_combinations import EXPANDED
 from lower.nest.nodes import (
@@ -51,7 +53,7 @@ from lower.nest.nodes import (
 )
 from lower.nest.normalize import Program, moved, read_by_bounds
 from lower.restructure.coalescing import COLLAPSING, Ranges, collapsed
-from lower.restructure.estimate import estimate
+from lower.restructure.estimate import estimate, in_one_pass
 from lower.restructure.strip_mining import at_strides, now_and_then
 from lower.storage.array_expansion import as_array, depends_on
 
@@ -321,6 +323,42 @@ class InstructionForms(ABC):
             return nodes
 
         yield Alternative("search", self._price(nodes), adopt)
+
+    def _inserted(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """The best of all values in place of loops that insert each into a few in order."""
+        here = {s.position for s in group}
+        own = {b for s in group for b in s.buffers() if self.program.depth.get(b, 0) > level}
+        if not all(self.users.get(b, here) <= here for b in own) or not self._all_may(INSERTIONS, group):
+            return
+        others = [s for s in self.program.statements if s.position not in here]
+        found = insertions(group, level, pending, self.boxes, self.program.depth, others, self.new)
+        if found is None or any(loop in self.forced for loop in found.pick.loops):
+            return
+        self.by_position |= {s.position: s for s in (*found.first, *found.then)}
+        users = self.users
+        self.users = users | {b: {s.position for s in found.then if b in s.buffers()} for b in found.locals.values()}
+        inner = len(found.pick.loops) - 1  # loops fewer, around what they have in them
+        depth = {b: self.program.depth[old] - inner for old, b in found.locals.items()}
+        depth |= dict.fromkeys(found.arrays, 0 if pending else level)
+
+        def made() -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+            first = self.anew(found.first, level, pending) if found.first else ()
+            where = self.over_all(found.where, level, pending, found.pick)
+            return first, (where, *self.anew(found.then, level, pending))
+
+        (first, rest), after = self.tried(made, depth)
+        self.users = users
+        nodes, before = (*first, *rest), {s.position for s in found.first}  # which either way has to be worked out
+        step = [s for s in group if s.position not in before]
+        if cheaper("best of all values", self._price(rest), in_one_pass(step, level, pending, self.boxes, self.target)):
+            yield Alternative("sorted insertion", self._price(nodes), lambda: self._with(nodes, after))
+
+    def _with(self, nodes: tuple[Node, ...], state: State) -> tuple[Node, ...]:
+        """Nodes, and the program as it was when they were made."""
+        self.program.restore(state)
+        return nodes
 
     def _at_once(
         self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop

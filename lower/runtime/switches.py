@@ -32,6 +32,7 @@ from lower.instructions.recurrence import EXTREMES_OF_SUMS, RUNNING_EXTREMES, SC
 from lower.instructions.segmented_reduction import SEGMENTS
 from lower.instructions.shift_registers import SHIFT_REGISTERS
 from lower.instructions.sliding_windows import WINDOWED
+from lower.instructions.sorted_insertion import INSERTIONS
 from lower.instructions.triangular_solve import SYSTEMS
 from lower.instructions.updates_by_key import KEYS_AS_PRODUCTS, UPDATES_BY_KEY
 from lower.nest.element_reads import ELEMENT_READS
@@ -95,7 +96,7 @@ STRUCTURE = (
 )  # fmt: skip
 INSTRUCTIONS = (
     EINSUM, CONVOLUTION, WINDOWED, SCANS, PREFIXES, RUNNING_EXTREMES, EXTREMES_OF_SUMS, FILTERS, SEGMENTS,
-    SEARCHES, LAST_WRITER, DISCOUNTED_SUMS, SHIFT_REGISTERS, SYSTEMS, FACTORS, DELAYED, PALLAS, INSTANCES,
+    SEARCHES, INSERTIONS, LAST_WRITER, DISCOUNTED_SUMS, SHIFT_REGISTERS, SYSTEMS, FACTORS, DELAYED, PALLAS, INSTANCES,
 )  # fmt: skip
 VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)
 

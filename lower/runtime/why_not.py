@@ -29,6 +29,7 @@ from lower.instructions.deferred_updates import DELAYED
 from lower.instructions.recurrence import SCANS
 from lower.instructions.segmented_reduction import SEGMENTS
 from lower.instructions.sliding_windows import WINDOWED
+from lower.instructions.sorted_insertion import INSERTIONS
 from lower.instructions.updates_by_key import KEYS_AS_PRODUCTS
 from lower.pallas.choice import PALLAS
 from lower.price.program import pricing
@@ -52,13 +53,14 @@ from lower.tensor.prefixes import PREFIXES
 LOOP = "form of a loop"  # the decision among all that a loop may become that must stay one
 WAYS: dict[str, Form] = {  # which form each of these is
     "strips": STRIP_MINING, "factorization": FACTORS, "another order": PERMUTATION,
-    "split at steps": SPLITTING_AT_STEPS, "scans": SCANS, "search": SEARCHES, "wavefronts": SKEWING,
+    "split at steps": SPLITTING_AT_STEPS, "scans": SCANS, "search": SEARCHES, "sorted insertion": INSERTIONS,
+    "wavefronts": SKEWING,
 }  # fmt: skip
 DECISIONS: dict[str, Form] = {  # which form a decision is about; its first way is to leave things as they are
     "windows": WINDOWS, "places in turn": INTERCHANGE, "common loop": PERMUTATION, "steps in blocks": BLOCKING,
     "strips": STRIP_MINING, "phases": INDEX_SET_SPLITTING, "two versions": VERSIONING,
     "stages written out": STAGES, "plan with stages": STAGES, "pass of its own": MERGED, "layout": DIMENSION_ORDER,
-    "keys as products": KEYS_AS_PRODUCTS, "keys one by one": KEYS_AS_PRODUCTS,
+    "best of all values": INSERTIONS, "keys as products": KEYS_AS_PRODUCTS, "keys one by one": KEYS_AS_PRODUCTS,
     "transposed copy": TRANSPOSED_COPY, "shared function": SHARED_FUNCTIONS,
     "scan": SCANS, "prefix sums": PREFIXES, "ranges": SEGMENTS,
     "windows one by one": WINDOWED, "convolution": CONVOLUTION, "updates put off": DELAYED,

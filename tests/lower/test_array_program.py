@@ -279,6 +279,9 @@ _ROW = np.arange(4, dtype=np.int32)
         ("reduce_ranges(jnp.add, x, jnp.asarray(1, jnp.int32), x + 2, 0)", [1, 3, 6, 6]),
         ("first_best(jnp.max, jnp.minimum(x, 2))", 2),
         ("last_best(jnp.max, jnp.minimum(x, 2))", 3),
+        ("places_of_largest(jnp.minimum(x, 2), 3)", [2, 3, 1]),
+        ("places_in_passes(jnp.minimum(x, 2), 3)", [2, 3, 1]),
+        ("last_first(places_in_passes, jnp.minimum(x, 2), 3)", [3, 2, 1]),
         ('integer_einsum(4, "i,i->", x, x)', 14),
     ],
 )

@@ -307,6 +307,17 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         CPU,
     ),
+    "instructions.sorted_insertion": (
+        (
+            FLOAT_ROWS,
+            (
+                "for r in range(64):\n    M[r] = -9.0\n    P[r] = -9.0\n    for i in range(99):\n"
+                "        if A[r, i] > M[r]:\n            P[r] = M[r]\n            M[r] = A[r, i]\n"
+                "        elif A[r, i] > P[r]:\n            P[r] = A[r, i]"
+            ),
+        ),
+        GPU,
+    ),
     "instructions.triangular_solve": ("trisolv", CPU),
     "instructions.cholesky": ("cholesky", CPU),
     "instructions.deferred_updates": ("gramschmidt", CPU),
