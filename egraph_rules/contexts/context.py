@@ -553,7 +553,7 @@ class Contexts:
         def prove() -> Expr | None:
             spot = place(f, self._values.located(facts, indices))
             constants_first = sorted(candidates, key=lambda pair: held.is_function(pair[0]))
-            values = (v for v, r in constants_first if spot is not None and spot.is_subset(r))
+            values = (v for v, r in constants_first if self._truths.names(facts, spot, r, indices))
             found = (self._told(facts, held.at(v, indices), Load(buffer, indices)) for v in values)
             return next((v for v in found if v is not None), None)
 

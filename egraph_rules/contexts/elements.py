@@ -15,10 +15,11 @@ from egraph_rules.contexts.assumed import of_trips
 from ir.analysis import contents as held
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, Binary, Buffer, Const, Expr, For, Load, Unary, Var
+from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.opaque import values_of
 from ir.shown import text_order
-from ir.traverse import has_loads, is_lazy, loads, map_expr
+from ir.traverse import free_vars, has_loads, is_lazy, loads, map_expr
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.facts import Facts
@@ -112,6 +113,21 @@ def place(facts: Facts, indices: tuple[Expr, ...], asked: frozenset[Buffer] = fr
         return facts.spot(indices)
     spot = pb.point(map(known.named, indices))
     return None if spot is None else spot.intersect_params(facts.domain.intersect(known.values))
+
+
+def membership(facts: Facts, region: isl.Set, indices: tuple[Expr, ...]) -> Expr | None:
+    """The condition that indices which are not quasi-affine, such as `f // w`, name an element of a region.
+
+    None where they are, or read data, or the region has several pieces or mentions what no index or condition does.
+    """
+    if any(map(has_loads, indices)) or region.n_basic_set() != 1 or facts.spot(indices) is not None:
+        return None
+    scope = {v.name: v for v in free_vars(*indices, *(c for c, _ in facts.conditions))}
+    scope |= {f"${axis}": held.coordinate(axis, index.dtype) for axis, index in enumerate(indices)}
+    where = held.coordinates(region).gist(facts.domain)
+    if not pb.variables(where) <= scope.keys():
+        return None
+    return held.at(readback.condition(where, scope), indices)
 
 
 def assured(facts: Facts, cond: Expr) -> bool:

@@ -16,6 +16,7 @@ from ir.analysis.contents import Contents
 from ir.fold import folded
 from ir.nodes import Buffer, Const, Expr, For, Load, Stmt, Var
 from ir.presburger import sets as pb
+from ir.presburger.polynomials import degree
 from ir.traverse import accessed, buffers_read, loads
 
 IMPOSSIBLE = -1  # the id of facts that contradict each other: nothing runs there
@@ -38,20 +39,22 @@ def along(body: Stmt, var: Var) -> Iterator[int]:
 class Trip(Struct, frozen=True):
     """A loop as far as numbers say it: its variable, where it starts, how often it runs; None where not a number.
 
-    `most` is how often one runs at most whose extent is none, since it goes along a dimension.
+    `most` is how often one runs at most whose extent is none, since it goes along a dimension; `degree` of how many
+    sizes that extent is a product.
     """
 
     var: str
     start: int | None
     extent: int | None
     most: int | None = None
+    degree: int = 1
 
     @staticmethod
     def of(loop: For) -> Trip:
         bounds = folded(loop.start), folded(loop.extent)
         first, count = (int(e.value) if isinstance(e, Const) else None for e in bounds)
         most = min(along(loop.body, loop.var), default=None) if count is None else None
-        return Trip(loop.var.name, first, count, most)
+        return Trip(loop.var.name, first, count, most, max(degree(bounds[1]), 1) if count is None else 1)
 
 
 class Facts(Struct, frozen=True, eq=False, dict=True):

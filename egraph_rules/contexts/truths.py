@@ -10,7 +10,7 @@ import islpy as isl
 
 import egraph_rules.contexts.intervals as intervals
 import egraph_rules.contexts.smt as smt
-from egraph_rules.contexts.elements import assured, decided
+from egraph_rules.contexts.elements import assured, decided, membership
 from egraph_rules.contexts.facts import Facts
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.sampled import drawn, settled
@@ -19,7 +19,7 @@ from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Unary, Var, const
 from ir.presburger import sets as pb
 from ir.presburger.points import evaluated, has_values
-from ir.traverse import free_vars, has_loads, loads, walk_expr
+from ir.traverse import conjuncts_of, free_vars, has_loads, loads, walk_expr
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -82,6 +82,13 @@ class Truths:
             value = contexts.value(facts, cond)
             return bool(value.value) if isinstance(value, Const) else self._ranges.compared(facts, cond)
         return found if isinstance(found, bool) else None
+
+    def names(self, facts: int, spot: isl.Set | None, region: isl.Set, indices: tuple[Expr, ...]) -> bool:
+        """Whether indices, of which `spot` is what sets say of their place, name an element of a region."""
+        if spot is not None:
+            return spot.is_subset(region)
+        cond = membership(self._contexts.facts(facts), region, indices)
+        return cond is not None and all(self.of(facts, part) for part in conjuncts_of(cond))
 
     def _with_elements(self, facts: int, cond: Expr) -> Expr:
         """A condition with what elements hold put in."""

@@ -37,7 +37,7 @@ from ir.nodes import (
     Var,
     const,
 )
-from ir.presburger.polynomials import polynomial
+from ir.presburger.polynomials import degree, polynomial
 from ir.program.blocks import lower_blocks
 from ir.traverse import children, free_vars, loads, stmt_children, substitute, walk_expr
 
@@ -123,7 +123,8 @@ class Prices(Struct, frozen=True):
 
     def elements(self, buffer: Buffer) -> float:
         """How many elements a buffer has."""
-        sizes = (d.value if isinstance(d, Const) else self.target.default_extent for d in map(folded, buffer.shape))
+        usual = self.target.default_extent
+        sizes = (d.value if isinstance(d, Const) else usual ** max(degree(d), 1) for d in map(folded, buffer.shape))
         return float(prod(int(n) for n in sizes))
 
     def branch(self, trips: Trips, cond: float, arms: float, *, masked: bool) -> float:
@@ -135,8 +136,13 @@ class Prices(Struct, frozen=True):
     def weight(self, trips: Trips) -> float:
         """How often a place inside of loops runs."""
         usual = self.target.default_extent
-        expected = (min(usual, usual if t.most is None else t.most) if t.extent is None else t.extent for t in trips)
-        return float(prod(max(n, 0) for n in expected))
+
+        def expected(trip: Trip) -> int:
+            if trip.extent is not None:
+                return trip.extent
+            return usual**trip.degree if trip.most is None else min(usual**trip.degree, trip.most)
+
+        return float(prod(max(expected(t), 0) for t in trips))
 
     def expr(self, expr: Expr, costs: dict[int, float] | None = None) -> float:
         """Cost of an expression as it stands; `costs` has those of others by identity, and gets those of its parts."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.rules.affine import AFFINE_RULES
+from egraph_rules.rules.affine import AFFINE_RULES, quotient_form
 from egraph_rules.rules.algebra import (
     ALGEBRA_RULES,
     abs_known,
     cast_of_cast,
     collected,
+    divmod_rejoins,
     max_covers,
     max_known,
     min_covers,
@@ -69,4 +70,5 @@ def search_rules() -> tuple[Rule, ...]:
         *SCALING_RULES,
         *SPLITTING_RULES, *MERGING_RULES, *INVARIANT_RULES, inline_index, unused, symbolic_terms,
         neutral_region, collected, min_known, max_known, abs_known, min_covers, max_covers, cast_of_cast,
+        quotient_form, divmod_rejoins,
     )  # fmt: skip

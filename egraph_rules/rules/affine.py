@@ -1,7 +1,8 @@
 """Quasi-affine expressions in the form that isl gives them. Owns the proof that a form faults no more often.
 
 isl decides everything about sums, multiples, quotients and remainders by constants, minima, maxima and comparisons of
-them; what is neither, such as a product of variables, stands in for itself.
+them; what is neither, such as a product of variables, stands in for itself. Quotients by symbols are taken apart as
+sums of products, of which a prover has to say no more than that a rest lies between zero and the divisor.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import islpy as isl
 from egraph_rules.authoring.proposal import Here, rewrite_expr
 from egraph_rules.contexts.sampled import Open
 from ir.dtypes import DType
-from ir.nodes import Binary, Const, Expr, Load, Select, Undef, Var
+from ir.nodes import Binary, Const, Expr, Load, Select, Undef, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.traverse import always_evaluated, children, free_vars, walk_expr
+from ir.presburger.polynomials import divided, polynomial, written
+from ir.traverse import always_evaluated, children, free_vars, map_expr, node_count, walk_expr
 
 _MAX_PIECES = 4  # a function of more cases has no short form
 _MAX_CASES = 16
@@ -225,6 +227,69 @@ def _unevaluated(expr: Expr, names: _Names) -> tuple[isl.Set | None, ...]:
 
 def _value(expr: Expr, names: _Names) -> isl.PwAff | None:
     return pb.affine(expr, names) if expr.dtype.is_integer else None
+
+
+# Quotients and remainders that an index map and its inverse leave -------------------------------------------------
+
+
+@rewrite_expr(
+    law="x // y  =  its form, x % y  =  its form   where that is smaller",
+    because="a rest between 0 and the divisor is the remainder, and what goes into it whole times is the quotient",
+    family="integer",
+)
+def quotient_form(expr: Expr, here: Here) -> Iterator[Expr]:
+    """Quotients and remainders of sums in their normal form where that is smaller.
+
+    An index map and its inverse meet as such, where what a buffer holds is taken from where it was written.
+    """
+    new = expr
+    match expr:
+        case Binary(op="floordiv" | "floormod", rhs=Const()) if expr.dtype.is_signed and isinstance(expr.lhs, Binary):
+            assert affine_form.propose_expr is not None
+            new = next(iter(affine_form.propose_expr(expr, here)), expr)
+        case Binary() if _divides_by_symbol(expr):
+            new = _by_symbol(expr, here)
+        case _:
+            pass
+    if node_count(new) < node_count(expr):
+        yield new
+
+
+def without_quotients(expr: Expr, here: Here) -> Expr:
+    """An expression with smaller forms of its quotients and remainders by symbols, which are dear.
+
+    Those by numbers stay as they are written: the search has both, and loops may be split as they say.
+    """
+
+    def smaller(part: Expr) -> Expr:
+        return _by_symbol(part, here) if isinstance(part, Binary) and _divides_by_symbol(part) else part
+
+    return map_expr(expr, smaller) if any(map(_divides_by_symbol, walk_expr(expr))) else expr
+
+
+def _divides_by_symbol(expr: Expr) -> bool:
+    match expr:
+        case Binary(op="floordiv" | "floormod", rhs=divisor):
+            return expr.dtype.is_signed and not isinstance(divisor, Const)
+        case _:
+            return False
+
+
+def _by_symbol(expr: Binary, here: Here) -> Expr:
+    """A quotient or remainder by a symbol: of what the symbol goes into, and a rest that it does not go into."""
+    divisor = polynomial(expr.rhs)
+    if len(divisor) != 1 or any(isinstance(e, (Load, Undef)) for e in walk_expr(expr)):
+        return expr
+    whole, rest = divided(polynomial(expr.lhs), divisor)
+    remainder = written(rest, expr)
+    zero = const(0, expr.dtype)
+    if not (here.truth(Binary("ge", remainder, zero)) and here.truth(Binary("lt", remainder, expr.rhs))):
+        return expr
+    value = whole if expr.op == "floordiv" else rest
+    new = written(value, expr)
+    # of one product of two its factors tell nothing that the whole has not told: it was in range a multiple of it
+    plain = len(value) < 2 and all(len(factors) <= 2 for factors in value)
+    return new if plain or here.decided(new) else expr
 
 
 AFFINE_RULES = (affine_form,)

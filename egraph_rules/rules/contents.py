@@ -22,6 +22,7 @@ from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from egraph_rules.cost.whole import FUSED
+from egraph_rules.rules.affine import without_quotients
 from egraph_rules.rules.lets import Names
 from ir.analysis import contents as held
 from ir.analysis.contents import reads
@@ -151,8 +152,9 @@ class _Users(Struct):
         def told(e: Expr) -> Expr:
             if not (isinstance(e, Load) and e.buffer == buffer):
                 return e
-            pairs = zip(dearest.indices, e.indices, strict=True)
-            return substitute_expr(dearest.value, {i: at for i, at in pairs if isinstance(i, Var)})
+            pairs = [(i, at) for i, at in zip(dearest.indices, e.indices, strict=True) if isinstance(i, Var)]
+            value = map_expr(dearest.value, partial(_undone, {i for i, at in pairs if not isinstance(at, Var)}))
+            return substitute_expr(value, dict(pairs))
 
         def computed(expr: Expr) -> Expr:
             return map_expr(expr, told)
@@ -168,6 +170,15 @@ class _Users(Struct):
         stores = ((part, s) for part in self.parts[buffer] for s in stores_in(part))
         sums = {id(part): part for part, s in stores if s.buffer == buffer and accumulates(s)}
         return any(not here.never(partial(_summing, part, buffer, ())) for part in sums.values())
+
+
+def _undone(mapped: Collection[Var], expr: Expr) -> Expr:
+    """A quotient of an index that a reader gives by an index map as if that was its inverse, and undid it."""
+    match expr:
+        case Binary(op="floordiv" | "floormod", lhs=Var() as index) if index in mapped:
+            return index
+        case _:
+            return expr
 
 
 def _of_open_extents(expr: Expr) -> Expr:
@@ -464,7 +475,7 @@ class _Forwarding:
                 self.followed.append(buffer)
                 told = self._choice(value, here) if isinstance(value, Select) else self.expr(value, here)
                 self.followed.pop()
-                return told
+                return without_quotients(told, here)  # an index map may have met its inverse
             case Select():
                 return self._choice(expr, here)
             case Binary(op="and" | "or" as op, lhs=lhs, rhs=rhs):

@@ -1,5 +1,5 @@
 """What is said of elements beside sets: values and conditions that an assumption fixes, and, as if it were assumed,
-what elements keep that a statement stores to under conditions on data.
+what elements keep that a statement stores to under conditions on data, or on products of variables.
 
 After `if p < n[i]: A[i, p] = e` the elements where that fails are as they were, and a number that they had is theirs
 still. Sets do not express such a condition, so that what the statement may store is all that it would where it held;
@@ -78,22 +78,29 @@ def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]
                 if not has_loads(part):
                     continue  # it says nothing of contents
                 others = [p for n, p in enumerate(parts) if n != k]
-                on_data = [p for p in others if has_loads(p) or not pb.condition(p).exact]
+                on_data = [p for p in others if beyond_sets(p)]
                 where = _all_false(p for p in others if p not in on_data)
                 for claim in conjuncts_of(part):  # `c or (p and q)` is `(c or p) and (c or q)`
                     for key, region in (*_claims(claim, on_data), *_conditions(claim, on_data)):
                         yield key, region.intersect_params(where)
 
 
+def beyond_sets(*exprs: Expr) -> bool:
+    """Whether integers or conditions hang on data, or are nothing else that sets of values of variables express."""
+    return any(
+        has_loads(e) or (not pb.condition(e).exact if e.dtype is DType.BOOL else pb.affine(e) is None) for e in exprs
+    )
+
+
 def unconditional(stmt: If | For) -> Stmt | None:
     """`if c: assume(p)` as `assume(not c or p)`, which says the same of contents; None where more is done.
 
-    The condition of a loop is that its variable is within its bounds.
+    The condition of a loop is that its variable is within its bounds. None too where sets express the condition.
     """
     match stmt:
-        case If(cond=cond, then=body, other=other) if other == SKIP:
+        case If(cond=cond, then=body, other=other) if other == SKIP and beyond_sets(cond):
             pass
-        case For(body=body):
+        case For(body=body) if _is_beyond_sets(stmt):
             cond = conjunction(within_bounds(stmt))
         case _:
             return None
@@ -120,6 +127,13 @@ def anywhere(loop: For) -> For:
     """A loop through all places that a buffer can have, with the body of another one."""
     low, dtype = loop.var.dtype.min // 2, loop.var.dtype
     return replace(loop, start=const(int(low), dtype), extent=const(int(dtype.max), loop.extent.dtype))
+
+
+def open_bounds(loop: For) -> Expr | None:
+    """The condition that an iteration runs, as far as sets do not express it; None where they do."""
+    if not _is_beyond_sets(loop):
+        return None
+    return conjunction([cond for cond in within_bounds(loop) if beyond_sets(cond)])
 
 
 def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
@@ -235,15 +249,15 @@ def _spared(stores: list[tuple[Store, Path]], written: Collection[Buffer]) -> Sp
         return None
     loops = [p for p in path if isinstance(p, For) and p.var in named]
     guards = [c for p in path if isinstance(p, tuple) for c in conjuncts_of(p[1])]
-    guards += [c for loop in loops if _on_data(loop) for c in within_bounds(loop)]
+    guards += [c for loop in loops if _is_beyond_sets(loop) for c in within_bounds(loop)]
     if any(free_vars(e) & hidden for loop in loops for e in (loop.start, loop.extent)):
         return None
     steady = [
         g for g in guards if not (free_vars(g) & hidden or has_undef(g) or any(x.buffer in written for x in loads(g)))
     ]
-    if not any(map(has_loads, steady)) or len(bound) != sum(isinstance(p, (For, Let)) for p in path):
+    if not any(map(beyond_sets, steady)) or len(bound) != sum(isinstance(p, (For, Let)) for p in path):
         return None
-    wide = tuple(anywhere(loop) if _on_data(loop) else loop for loop in loops)
+    wide = tuple(anywhere(loop) if _is_beyond_sets(loop) else loop for loop in loops)
     return Spared(wide, conjunction(steady), Load(first.buffer, first.indices))
 
 
@@ -254,5 +268,5 @@ def _same(one: For | Let | tuple[If, Expr], other: For | Let | tuple[If, Expr]) 
     return one is other
 
 
-def _on_data(loop: For) -> bool:
-    return has_loads(loop.start) or has_loads(loop.extent)
+def _is_beyond_sets(loop: For) -> bool:
+    return beyond_sets(loop.start, loop.extent)

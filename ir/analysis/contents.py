@@ -188,6 +188,27 @@ def _writes(stmt: Stmt, buffer: Buffer, value: Value) -> bool:
     return all(known is not None and known.same(new) for known, new in told)
 
 
+def unless(cond: Expr, contents: Contents, stmt: Stmt) -> Contents:
+    """What is known after `if not cond: stmt`, whose contents these are: an element is what it is where `cond` holds.
+
+    Of use to whoever knows it not to hold. Nothing where the statement writes what the condition reads.
+    """
+    places = {s.buffer: s.indices for s in stores_in(stmt)}
+    if has_undef(cond) or any(load.buffer in places for load in loads(cond)):
+        return {}
+    found: Contents = {}
+    for (buffer, value), region in contents.items():
+        if buffer not in places or is_condition(buffer, value) or has_undef(value):
+            continue
+        own, when = itself(Load(buffer, places[buffer])), cond
+        if isinstance(value, Select) and value.then.same(own):  # unless another condition holds as well
+            when, value = Binary("or", cond, value.cond), value.other
+        told = Select(when, own, value)
+        if node_count(told) <= MAX_NODES:
+            found[buffer, told] = region
+    return found
+
+
 def element(buffer: Buffer) -> Load:
     """Any element of a buffer."""
     return Load(buffer, tuple(coordinate(axis, DType.INT32) for axis in range(len(buffer.shape))))

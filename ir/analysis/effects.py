@@ -13,9 +13,11 @@ from typing import assert_never, cast
 
 import islpy as isl
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ir.analysis import contents as held
-from ir.analysis.assumptions import Spared, assumed_values, spared, unconditional
+from ir.analysis.assumptions import Spared, assumed_values, beyond_sets, open_bounds, spared, unconditional
+from ir.analysis.conditions import negate
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.definedness import is_defined
 from ir.floats import Floats
@@ -49,7 +51,6 @@ from ir.traverse import (
     buffers_written,
     children,
     free_vars,
-    has_loads,
     loads,
     node_count,
     stmt_children,
@@ -246,14 +247,26 @@ class EffectAnalysis:
                 return result
             case If(cond=cond, then=a, other=b) as branch:
                 self._meet(cond)
-                promise = unconditional(branch) if has_loads(cond) else None
-                return _branch(cond, self.of(a), self.of(b)) if promise is None else self.of(promise)
-            case For() as loop:
-                self._meet(loop.var, loop.start, loop.extent)
-                promise = unconditional(loop) if has_loads(loop.start) or has_loads(loop.extent) else None
+                promise = unconditional(branch)
                 if promise is not None:
                     return self.of(promise)
-                return _loop(loop, self.of(loop.body), self._scope)
+                found = _branch(cond, self.of(a), self.of(b))
+                if beyond_sets(cond):
+                    arms = ((negate(cond), a), (cond, b))
+                    told = (self._told(held.unless(c, self.of(arm).established, arm)) for c, arm in arms)
+                    found.established = held.joined(found.established, *told)
+                return found
+            case For() as loop:
+                self._meet(loop.var, loop.start, loop.extent)
+                promise = unconditional(loop)
+                if promise is not None:
+                    return self.of(promise)
+                found = _loop(loop, self.of(loop.body), self._scope)
+                cond = open_bounds(loop)
+                if cond is not None:
+                    told = self._in_any_iteration(loop, cond)
+                    found.established = held.joined(found.established, told)
+                return found
             case Let(var=var, value=value, body=body):
                 return _let(var, value, self.of(body), self._defined)
             case Alloc(buffer=buffer, body=body):
@@ -305,6 +318,16 @@ class EffectAnalysis:
     def assumed(self, cond: Expr) -> Contents:
         """Buffer contents that a true condition fixes."""
         return held.joined(*({(b, v): r} for (b, v), r in assumed_values(cond) if self._tells(b, v)))
+
+    def _in_any_iteration(self, loop: For, cond: Expr) -> Contents:
+        """What a loop leaves of which sets do not say which iterations run: for all that may, unless they do not."""
+        body, sets = self.of(loop.body), LoopSets.of(loop)
+        told = self._told(held.unless(negate(cond), body.established, loop.body))
+        return established_by_loop(replace(sets, must=sets.may), loop.var, body.may, told, self._scope)
+
+    def _told(self, contents: Contents) -> Contents:
+        """Contents, as far as functions of the place are known of the buffers."""
+        return {(b, v): r for (b, v), r in contents.items() if b in self._followed or not held.is_function(v)}
 
     def _tells(self, buffer: Buffer, value: Value) -> bool:
         """Whether to know that an element equals a value is to know the element: zeros are equal and have signs."""

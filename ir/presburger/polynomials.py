@@ -54,6 +54,11 @@ def are_apart(one: Sequence[Expr], other: Sequence[Expr]) -> bool:
     return any(summed((*p.items(), *((k, -c) for k, c in q.items()))).keys() == {()} for p, q in pairs)
 
 
+def degree(expr: Expr) -> int:
+    """How many factors the longest product in a sum has: of `h * w + 2`, two."""
+    return max(map(len, polynomial(expr)), default=0)
+
+
 def divided(value: Polynomial, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:
     """The terms that are multiples of a divisor of one term, divided by it, and the others."""
     ((by, count),) = divisor.items()
