@@ -716,3 +716,31 @@ def test_functions_that_only_call_others_are_part_of_the_graph() -> None:
     assert len(graph.calls) == 9 and len(graph.between) == 4 + 6
     result = optimize(module)
     assert_refines(module["main"], result.best["main"], rng)
+
+
+WIDE = """
+@T.prim_func
+def conv(A: T.Buffer((4096,), "int32"), F: T.Buffer((3,), "int32"), B: T.Buffer((4096,), "int32")):
+    for i in range(4096):
+        B[i] = 0
+        for f in range(3):
+            if 0 <= i + f - 1 and i + f - 1 < 4096:
+                B[i] += F[f] * (A[i + f - 1] - 7)
+
+@T.prim_func
+def main(X: T.Buffer((4096,), "int32"), F: T.Buffer((3,), "int32"), Y: T.Buffer((4096,), "int32")):
+    conv(X, F, Y)
+"""
+
+
+def test_kernels_take_freed_parameters_as_their_layouts_pack_them() -> None:
+    module, rng = parse(WIDE), np.random.default_rng(0)
+    kernel = compile(module, free=("X",))
+    x, f = rng.integers(-9, 9, 4096, dtype=np.int32), rng.integers(-9, 9, 3, dtype=np.int32)
+    packed = kernel.layout("X").pack(x)
+    assert packed.shape == (4098,) and packed[0] == packed[-1] == kernel.layout("X").pad == 7
+    assert np.array_equal(kernel(packed, f)[0], compile(module)(x, f)[0])
+    assert np.array_equal(kernel.layout("X").unpack(packed), x)
+    for wrong in (module["conv"], module):
+        with pytest.raises(LoopsatError, match="free"):
+            compile(wrong, free="X" if wrong is not module else "Y")
