@@ -222,7 +222,7 @@ class Flow(Struct):
             whole = {b: pb.whole(len(b.shape)) for b in used(stmt)}
             return Done({b: Use(all, all, pb.nothing(len(b.shape))) for b, all in whole.items()})
         if next(calls_in(stmt), None) is None and all(not isinstance(s, If) for s in walk(stmt)):
-            found = EffectAnalysis().of(lower_statement(stmt))
+            found = EffectAnalysis(floats=self.floats).of(lower_statement(stmt))
             left = held.constants(found.established)
             numbers: Contents = {(b, v): r for b, v, r in left if v.value == v.value and not self.strange(r)}
             return Done({b: self._use(found, b) for b in used(stmt)}, numbers, writes_defined(stmt))

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from egraph_rules.modules.flow import Flow, Names, Use, is_guarded, is_nothing
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
-from ir.analysis.effects import get, unite
+from ir.analysis.effects import unite
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.instructions import is_instruction
@@ -65,6 +65,8 @@ class _Telling(Struct):
     relied: list[Regions] = field(default_factory=lambda: list[Regions]())
     inner: list[list[_Telling]] = field(default_factory=lambda: list[list[_Telling]]())
     own: set[Buffer] = field(default_factory=lambda: set[Buffer]())
+    dead: dict[Buffer, list[isl.Set]] = field(default_factory=lambda: dict[Buffer, list[isl.Set]]())
+    arbitrary: dict[Buffer, list[isl.Set]] = field(default_factory=lambda: dict[Buffer, list[isl.Set]]())
 
     def __post_init__(self) -> None:
         self.own = {s.buffer for s in walk(self.flow.body) if isinstance(s, Alloc)}
@@ -183,31 +185,40 @@ class _Telling(Struct):
 
     def _arbitrary(self, at: int, buffer: Buffer) -> isl.Set:
         """Where a buffer holds anything before a statement: what was there may be left out, or nobody has written."""
-        unwritten = kept = pb.box(buffer.shape)
+        if buffer not in self.arbitrary:
+            self.arbitrary[buffer] = [*self._going_on(buffer)]
+        return self.arbitrary[buffer][at]
+
+    def _going_on(self, buffer: Buffer) -> Iterator[isl.Set]:
+        """Where a buffer holds anything before each of the statements."""
+        unwritten = pb.box(buffer.shape)
         found = pb.nothing(len(buffer.shape))
-        for k in range(at - 1, -1, -1):
-            use = self.flow.done[k].uses.get(buffer)
+        for at, item in enumerate(self.flow.items):
+            yield found if buffer in self.flow.entry.buffers else found.union(unwritten)
+            use = self.flow.done[at].uses.get(buffer)
             if use is not None:
-                item = self.flow.items[k]
+                unwritten, found = unwritten.subtract(use.may).coalesce(), found.subtract(use.must).coalesce()
                 if isinstance(item, CallStmt) and buffer in self._writing(item):
-                    found = found.union(kept.intersect(self._dead(k, buffer)))
-                unwritten, kept = unwritten.subtract(use.may), kept.subtract(use.must)
-        return found if buffer in self.flow.entry.buffers else found.union(unwritten)
+                    found = found.union(self._dead(at, buffer)).coalesce()
 
     def _dead(self, at: int, buffer: Buffer) -> isl.Set:
         """Where nobody reads, or is told, what a statement leaves in a buffer."""
-        dead, over = pb.box(buffer.shape), pb.nothing(len(buffer.shape))
-        for k in range(at + 1, len(self.flow.items)):
-            for region in (get(self.relied[k], buffer), *self._read(k, buffer)):
-                dead = dead.subtract(region.subtract(over))
-            use = self.flow.done[k].uses.get(buffer)
-            over = over if use is None else over.union(use.must)
-        return dead if buffer in self.own else dead.intersect(over.union(self.end(buffer)))
+        if buffer not in self.dead:
+            self.dead[buffer] = [*self._going_back(buffer)][::-1]
+        return self.dead[buffer][at]
 
-    def _read(self, at: int, buffer: Buffer) -> Iterator[isl.Set]:
-        use = self.flow.done[at].uses.get(buffer)
-        if use is not None:
-            yield use.reads
+    def _going_back(self, buffer: Buffer) -> Iterator[isl.Set]:
+        """Where nobody reads, or is told, what each of the statements leaves in a buffer, the last one first."""
+        whole = pb.box(buffer.shape)
+        dead = whole if buffer in self.own else whole.intersect(self.end(buffer))
+        for at in range(len(self.flow.items) - 1, -1, -1):
+            yield dead
+            use = self.flow.done[at].uses.get(buffer)
+            if use is not None:
+                dead = dead.union(whole.intersect(use.must)).subtract(use.reads)
+            if buffer in self.relied[at]:
+                dead = dead.subtract(self.relied[at][buffer])
+            dead = dead if use is None else dead.coalesce()
 
     def _left(self, at: int, buffer: Buffer) -> isl.Set:
         """Where nobody reads what lies in a buffer where the inside of a statement ends: after it, and if it is a loop

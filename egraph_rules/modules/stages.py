@@ -32,7 +32,7 @@ from ir.nodes import (
     Var,
     seq,
 )
-from ir.program.calls import body_of, names_mentioned
+from ir.program.calls import body_of, calls_only_leaves, names_mentioned
 from ir.program.edit import names_in, with_children
 from ir.program.scopes import used
 from ir.sections import Section
@@ -53,9 +53,10 @@ _OTHER = (Assert, Assume, Block, CallStmt, Evaluate)
 
 
 def staged(entry: PrimFunc, *, alone: bool) -> PrimFunc:
-    """A function with its stages as calls; as it is where sizes do not stay what they are, or one is all there is that
-    may not stand `alone`.
+    """A function with its stages as calls, and those of callees that call others in the places of their calls; its own
+    as they are where sizes do not stay what they are, or one is all there is that may not stand `alone`.
     """
+    entry = calls_only_leaves(entry)
     local = (s.buffer for s in walk(entry.body) if isinstance(s, Alloc))
     steady = {*entry.scalars, *shape_vars(entry)}
     if not all(free_vars(e) <= steady for b in local for e in b.shape):

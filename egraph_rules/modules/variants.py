@@ -29,6 +29,7 @@ from ir.traverse import has_undef, results_of, shape_vars, walk
 
 MARGIN = 0.1  # what other layouts must save; prices that are nearer to each other say nothing
 GAP = 0.05  # how far the price of a choice may be from what it might be at the least: half of what a `MARGIN` is
+_FAR = 2.0  # times a price: more than stages that merge, or overwrite each other, save where nothing else changes
 Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price
 Search = Callable[[PrimFunc], Found]
 
@@ -272,9 +273,17 @@ class Pricer(Struct):
         return min(stores(known[0] - known[1], storage.pad), stores(known[0], chosen) - stores(known[0], storage.pad))
 
     def look(self, variant: Variant) -> None:
-        """Search for the cheapest equivalent of the next form of a variant that is not settled."""
-        form = next(islice(self.forms(variant), variant.cost.forms, None), None)
-        variant.cost.look(None if form is None else self._known(form)[1])
+        """Search for the cheapest equivalent of the next form of a variant that is not settled.
+
+        A form that without any guard is far dearer than what another one was found to cost is not searched.
+        """
+        form, found = next(islice(self.forms(variant), variant.cost.forms, None), None), variant.cost.found
+        if form is None:
+            variant.cost.look(None)
+        elif found is not None and floor(form, self.target, self.instructions) >= _FAR * found:
+            variant.cost.look(inf)
+        else:
+            variant.cost.look(self._known(form)[1])
 
     def settle(self, variant: Variant) -> Variant:
         """Search for the cheapest equivalent of a variant, unless that was done for one of its structure.

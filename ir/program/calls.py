@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.dtypes import DType
-from ir.instructions import instance
+from ir.instructions import instance, is_instruction
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -104,6 +104,33 @@ def _without_calls(func: PrimFunc) -> PrimFunc:
 def inline_calls(stmt: Stmt) -> Stmt:
     """A statement with the body of each callee in the place of its call; new names are not among those it mentions."""
     return stmt if next(calls_in(stmt), None) is None else _inlined(stmt, names_mentioned(stmt))
+
+
+def calls_only_leaves(func: PrimFunc) -> PrimFunc:
+    """`func` with the bodies of callees that call others in the places of their calls; so is what it refines.
+
+    An instruction is a leaf whatever its body is.
+    """
+
+    def flat(func: PrimFunc) -> PrimFunc:
+        taken = {p.name for p in (*func.params, *shape_vars(func))} | names_mentioned(func.body)
+
+        def opened(stmt: Stmt) -> Stmt:
+            if not isinstance(stmt, CallStmt) or _is_leaf(stmt.callee):
+                return stmt
+            return map_stmt(body_of(stmt, taken, nested=True), on_stmt=opened)
+
+        return (
+            func
+            if all(_is_leaf(c.callee) for c in calls_in(func.body))
+            else replace(func, body=map_stmt(func.body, on_stmt=opened))
+        )
+
+    return func.with_origin(flat)
+
+
+def _is_leaf(callee: PrimFunc) -> bool:
+    return is_instruction(callee) or next(calls_in(callee.body), None) is None
 
 
 def size_arguments(call: CallStmt) -> dict[Var, Expr]:
@@ -200,8 +227,8 @@ def _inlined(stmt: Stmt, taken: set[str]) -> Stmt:
     return map_stmt(stmt, on_stmt=lambda s: body_of(s, taken) if isinstance(s, CallStmt) else s)
 
 
-def body_of(call: CallStmt, taken: set[str]) -> Stmt:
-    """The callee's body with what is passed in the place of its parameters."""
+def body_of(call: CallStmt, taken: set[str], *, nested: bool = False) -> Stmt:
+    """The callee's body with what is passed in the place of its parameters; `nested` calls stay where that is said."""
     lets: list[tuple[Var, Expr]] = []
 
     def once(value: Expr, name: str, *, plain: Callable[[Expr], bool]) -> Expr:
@@ -225,7 +252,8 @@ def body_of(call: CallStmt, taken: set[str]) -> Stmt:
     frozen = replace(call, args=tuple(args))
     sizes = size_arguments(frozen)
     copy = Copy(partial(fresh, taken=taken), sizes, {param.name: section for param, section in passed(frozen)})
-    body = instance(call.callee, copy.stmt(without_calls(call.callee).body), sizes, call.span)
+    callee = call.callee if nested else without_calls(call.callee)
+    body = instance(call.callee, copy.stmt(callee.body), sizes, call.span)
     for var, value in reversed(lets):
         body = Let(var, value, body, call.span)
     return body

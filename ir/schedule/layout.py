@@ -10,21 +10,24 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from ir.analysis.contents import constants
 from ir.analysis.effects import EffectAnalysis, get
 from ir.dtypes import DType
 from ir.errors import LoopsatError, suggest
+from ir.floats import Floats
 from ir.functions import inlined
 from ir.naming import fresh
-from ir.nodes import Binary, Buffer, Call, Cast, Const, Expr, PrimFunc, Select, Unary, Var
+from ir.nodes import Assume, Binary, Buffer, Call, Cast, Const, Expr, For, If, PrimFunc, Select, Seq, Unary, Var
 from ir.presburger import sets as pb
 from ir.presburger.geometry import Geometry, geometry
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
+from ir.program.scopes import flat
 from ir.schedule.storage import Storage
 from ir.transform.storage.layout_records import record_of
 from ir.transform.storage.padding import index_names
-from ir.traverse import free_vars, shape_vars
+from ir.traverse import free_vars, shape_vars, walk
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +37,8 @@ class Layout(Struct, frozen=True, eq=False):
 
     `index_map` takes logical indices to physical ones; `padding` holds for the physical `indices` at which no element
     lies. `elidable` says that nothing accesses the padding and that storage order is that of the logical indices, so
-    that the elements may as well lie flat in memory without padding.
+    that the elements may as well lie flat in memory without padding. `pad` is the number that the function assumes of
+    all padding, 0 where it assumes none.
     """
 
     name: str
@@ -44,9 +48,10 @@ class Layout(Struct, frozen=True, eq=False):
     indices: tuple[Var, ...]
     padding: Expr
     elidable: bool
+    pad: complex | bool = 0
 
-    def pack(self, array: npt.ArrayLike, pad: complex | bool = 0, **sizes: int) -> Array:
-        """A physical array from a logical one; places that hold no element get `pad`.
+    def pack(self, array: npt.ArrayLike, pad: complex | bool | None = None, **sizes: int) -> Array:
+        """A physical array from a logical one; places that hold no element get `pad`, by default that of the layout.
 
         Sizes that are no extent of the array by themselves are given by name.
 
@@ -55,7 +60,7 @@ class Layout(Struct, frozen=True, eq=False):
         """
         values = np.asarray(array)
         known = self._known(self.logical_shape, values.shape, sizes)
-        out = np.full(_shape(self.physical_shape, known), pad, values.dtype)
+        out = np.full(_shape(self.physical_shape, known), self.pad if pad is None else pad, values.dtype)
         out[self._places(known)] = values
         return out
 
@@ -121,7 +126,8 @@ def layout_of(func: PrimFunc, name: str) -> Layout:
     names = [fresh(n, taken) for n in index_names(index_map, None, name)]
     indices = tuple(Var(n, e.dtype) for n, e in zip(names, found.shape, strict=True))
     flat = pb.within_budget(lambda: _flat(shape) and not _padding_used(func, found, shape), False)
-    return Layout(name, logical, found.shape, index_map, indices, shape.outside(indices), flat)
+    pad = pb.within_budget(lambda: _pad_assumed(func, found, shape), 0)
+    return Layout(name, logical, found.shape, index_map, indices, shape.outside(indices), flat, pad)
 
 
 def stored(name: str, storage: Storage) -> Layout:
@@ -166,6 +172,20 @@ def _padding_used(func: PrimFunc, buffer: Buffer, shape: Geometry) -> bool:
     for (known, _), region in effects.established.items():
         touched = touched.union(region) if known == buffer else touched
     return not touched.is_disjoint(shape.places(shape.padding))
+
+
+def _pad_assumed(func: PrimFunc, buffer: Buffer, shape: Geometry) -> complex | bool:
+    """The number that a function assumes of all of the padding of a buffer; 0 where there is none."""
+    if not shape.has_padding:
+        return 0
+    places = shape.places(shape.padding)
+    known = EffectAnalysis(floats=Floats.NO_SIGNED_ZEROS)
+    assumed = (s for s in flat(func.body)[1] if all(isinstance(part, (For, If, Seq, Assume)) for part in walk(s)))
+    for stmt in assumed:
+        for known_of, value, region in constants(known.of(lower_statement(stmt)).established):
+            if known_of == buffer and places.is_subset(region):
+                return value.value
+    return 0
 
 
 # Values --------------------------------------------------------------------------------------------------------------

@@ -26,11 +26,13 @@ from lower.runtime.platforms import device_of, platform_of
 if TYPE_CHECKING:
     from lower.emission import function as emission
     from lower.pallas import choice, forms
+    from lower.runtime import searched as search
     from lower.runtime import sharding, switches
 else:  # what a kernel that was kept does without
     emission = later("lower.emission.function")
     choice = later("lower.pallas.choice")
     forms = later("lower.pallas.forms")
+    search = later("lower.runtime.searched")
     sharding = later("lower.runtime.sharding")
     switches = later("lower.runtime.switches")
 
@@ -56,6 +58,7 @@ def compile(
     without: Iterable[str] = (),
     verify: bool = True,
     entry: str = ENTRY,
+    free: Iterable[str] = (),
 ) -> Kernel:
     """Compile a function, or `entry` of a module, for a target (cpu, gpu or tpu).
 
@@ -82,11 +85,21 @@ def compile(
     padded stay so, cut among the devices: a `PaddedArray`, which kernels over the mesh take as it is. Meshes may have
     devices of several processes, which all make the same calls.
 
+    `free` names parameters that callers keep in the layouts which `loopsat.optimize` chooses for them; the module is
+    searched for that. The kernel takes `kernel.layout("W").pack(W)` in the place of W, packed once (constant weights).
+
     `verify=False` vouches for a program that `ir.verify` has not seen.
 
     Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
     names in `donate` that the function does not write; VerifyError for a program that has no meaning.
     """
+    expect(free, Iterable, "`free` has the names of buffers", 'as in free=("A",)')
+    if freed := (free,) if isinstance(free, str) else tuple(free):
+        expect(program, Module, "`free` has parameters of the entry of a module", "pass a module")
+        searched = search.optimize(
+            program, target, floats=floats, without=without, verify=verify, entry=entry, free=freed
+        )
+        program = searched.best
     func = entered(program, entry, verify)
     policy, digits, off = floats_named(floats), precision_named(precision), forms_of(without)
     platform = platform_of(target)

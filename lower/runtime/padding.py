@@ -193,9 +193,9 @@ def _loops(wide: Extended) -> dict[str, For]:
 
 
 def _reduces(var: Var, stmt: Stmt) -> bool:
-    """Whether iterations of a loop with that variable store to one place."""
-    stores = stores_in(stmt)
-    return any(all(var not in free_vars(i) for i in s.indices) for s in stores)
+    """Whether iterations of a loop with that variable store to one place that is not their own."""
+    own = {s.buffer for s in walk(stmt) if isinstance(s, Alloc)}
+    return any(s.buffer not in own and all(var not in free_vars(i) for i in s.indices) for s in stores_in(stmt))
 
 
 # What the search is told ---------------------------------------------------------------------------------------------

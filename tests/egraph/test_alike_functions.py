@@ -59,3 +59,25 @@ def test_numbers_come_back() -> None:
     form = abstract(canonical(stage("for i in range(8):\n        B[i] = A[i] + {0} - {1}", "int32", -3, -5)).func)
     assert form is not None and "- 3 + 5" in str(form.back(form.func))
     assert abstract(canonical(stage(SUM, "int32", 1, 2)).func) is None
+
+
+WEIGHTS = """
+@T.prim_func
+def layer(A: T.Buffer((6,), "float32"), W: T.Buffer((3, 2, 6), "float32"), B: T.Buffer((4, 6), "float32")):
+    for i in range(6):
+        B[{row}, i] = A[i] * W[{layer}, {half}, i] + W[{layer}, 0, 5]
+"""
+
+
+def test_slices_of_parameters_are_equal_wherever_they_lie() -> None:
+    def layer(row: str, layer: str, half: str) -> PrimFunc:
+        return parse(WEIGHTS.format(row=row, layer=layer, half=half)).funcs[0]
+
+    rng = np.random.default_rng(0)
+    first, second = (canonical(layer(*at)) for at in (("3", "2", "1"), ("0", "1", "1")))
+    assert first.func == second.func  # `W[layer]` of it, of which both halves are read
+    assert [len(b.shape) for b in first.func.buffers] == [1, 2, 1]
+    for form, at in ((first, ("3", "2", "1")), (second, ("0", "1", "1"))):
+        assert_refines(layer(*at), form.back(form.func, "layer"), rng)
+    assert canonical(layer("3", "2", "0")).func != first.func
+    assert [len(b.shape) for b in canonical(layer("i // 2", "i // 6", "1")).func.buffers] == [1, 3, 2]

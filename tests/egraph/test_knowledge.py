@@ -316,3 +316,63 @@ def test_calls_in_loops_are_told_what_the_same_iteration_left(body: str, claim: 
     x, y = np.arange(6, dtype=np.int32), np.zeros(1, np.int32)
     given = told(specialized(parse(text)["main"]))
     assert interpret(without_calls(given), x, y, p=3, sanitize=True) == interpret(parse(text)["main"], x, y, p=3)
+
+
+ASSUMED = """
+@T.prim_func
+def total(A: T.Buffer((16,), "float32"), B: T.Buffer((1,), "float32")):
+    B[0] = 0.0
+    for i in range(16):
+        if i < 13:
+            B[0] += A[i]
+
+@T.prim_func
+def main(X: T.Buffer((16,), "float32"), Y: T.Buffer((1,), "float32"), Z: T.Buffer((1,), "float32")):
+    for i in range(16):
+        T.assume(i < 13 or X[i] == 0.0)
+    total(X, Y)
+    total(X, Z)
+"""
+
+
+@pytest.mark.parametrize(
+    ("floats", "claims"), [(DEFAULT_FLOATS, ["a0 <= 12 or A[a0] == 0.0"]), (Floats(0), [])]
+)  # zeros are equal and have signs
+def test_calls_are_told_what_the_entry_function_assumes_of_floats(floats: Floats, claims: list[str]) -> None:
+    used = {c.name: c for c in callees(told(parse(ASSUMED)["main"], floats))}["total"]
+    assert [str(s.cond) for s in walk(used.body) if isinstance(s, Assume)] == claims
+
+
+GUARDED = """
+@T.prim_func
+def scale(A: T.Buffer((14,), "float32"), n: T.int32):
+    for i in range(14):
+        if i < n:
+            A[i] = A[i] * 0.5
+
+@T.prim_func
+def store(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32"), n: T.int32):
+    for i in range(14):
+        if i < n:
+            B[i] = A[i]
+
+@T.prim_func
+def main(X: T.Buffer((14,), "float32"), Y: T.Buffer((14,), "float32"), n: T.int32):
+    H = T.alloc_buffer((14,), "float32")
+    store(X, H, 14)
+    scale(H, 9)
+    scale(H, n)
+    store(H, Y, 5)
+"""
+
+
+def test_what_is_read_further_down_is_left_by_all_calls_before() -> None:
+    given = specialized(parse(GUARDED)["main"])
+    changed = told(given)
+    (left,) = [c for c in callees(changed) if c.name == "scale" and c.scalars]
+    assert "a0 <= 4 or a0 < n or A[a0] == T.undef" in str(left)  # what neither it nor the last call reads
+    assert "if a0_1 >= 5:" in str(left)
+    x = np.random.default_rng(0).random(14, "float32")
+    for n in (0, 3, 20):
+        found, wanted = (interpret(without_calls(f), x, x, n=n)[0] for f in (changed, given))
+        assert found.tolist() == wanted.tolist()

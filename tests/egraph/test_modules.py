@@ -21,11 +21,13 @@ from egraph_rules.modules.graph import graph_of
 from egraph_rules.modules.pads import wanted_by
 from egraph_rules.modules.picture import dot
 from egraph_rules.modules.program import ModuleSearch, search_for
+from egraph_rules.modules.stages import staged
 from egraph_rules.modules.variants import GAP
 from ir import interpret, parse, verify
 from ir.errors import LoopsatError, OptionError, ScheduleError
 from ir.nodes import Const, For, Load, Module, PrimFunc, Select, Store, Undef
-from ir.program.calls import calls_in, without_calls
+from ir.program.calls import calls_in, calls_only_leaves, without_calls
+from ir.transform.calls.specialize import specialized
 from ir.traverse import walk
 from lower import compile
 
@@ -663,3 +665,82 @@ def test_reports_name_what_moved_and_what_was_not_worth_it() -> None:
     assert "H: as it is" not in report and "A = X" not in report and "addone(X, H): " in report
     stays = optimize(parse(BLOCKS), whole=lambda f: 1.0)
     assert stays.report.left and f"not worth it: {stays.report.left[0]}" in str(stays)
+
+
+NESTED = """
+@T.module
+class net:
+    @T.prim_func
+    def pad(X: T.Buffer((14,), "int32"), Y: T.Buffer((16,), "int32")):
+        for i in range(16):
+            Y[i] = T.if_then_else(i < 14, X[i], 0)
+
+    @T.prim_func
+    def crop(X: T.Buffer((16,), "int32"), Y: T.Buffer((14,), "int32")):
+        for i in range(14):
+            Y[i] = X[i]
+
+    @T.prim_func
+    def double(X: T.Buffer((16,), "int32"), W: T.Buffer((1,), "int32"), Y: T.Buffer((16,), "int32")):
+        for i in range(16):
+            Y[i] = X[i] * W[0]
+
+    @T.prim_func
+    def layer(X: T.Buffer((14,), "int32"), W: T.Buffer((3, 1), "int32"), k: T.int32, Y: T.Buffer((14,), "int32")):
+        T.assume(0 <= k and k < 3)
+        P = T.alloc_buffer((16,), "int32")
+        Q = T.alloc_buffer((16,), "int32")
+        net.pad(X, P)
+        net.double(P, W[k, :], Q)
+        net.crop(Q, Y)
+
+    @T.prim_func
+    def stack(X: T.Buffer((14,), "int32"), W: T.Buffer((3, 1), "int32"), Y: T.Buffer((14,), "int32")):
+        H = T.alloc_buffer((2, 14), "int32")
+        net.layer(X, W, 0, H[0, :])
+        net.layer(H[0, :], W, 1, H[1, :])
+        net.layer(H[1, :], W, 2, Y)
+
+    @T.prim_func
+    def main(X: T.Buffer((14,), "int32"), W: T.Buffer((3, 1), "int32"), Y: T.Buffer((14,), "int32")):
+        net.stack(X, W, Y)
+"""
+
+
+def test_functions_that_only_call_others_are_part_of_the_graph() -> None:
+    module, rng = parse(NESTED), np.random.default_rng(0)
+    leaves = calls_only_leaves(module["main"])
+    assert [c.callee.name for c in calls_in(leaves.body)] == ["pad", "double", "crop"] * 3
+    assert_refines(module["main"], leaves, rng)
+    graph = graph_of(specialized(staged(module["main"], alone=False)))
+    assert len(graph.calls) == 9 and len(graph.between) == 4 + 6
+    result = optimize(module)
+    assert_refines(module["main"], result.best["main"], rng)
+
+
+WIDE = """
+@T.prim_func
+def conv(A: T.Buffer((4096,), "int32"), F: T.Buffer((3,), "int32"), B: T.Buffer((4096,), "int32")):
+    for i in range(4096):
+        B[i] = 0
+        for f in range(3):
+            if 0 <= i + f - 1 and i + f - 1 < 4096:
+                B[i] += F[f] * (A[i + f - 1] - 7)
+
+@T.prim_func
+def main(X: T.Buffer((4096,), "int32"), F: T.Buffer((3,), "int32"), Y: T.Buffer((4096,), "int32")):
+    conv(X, F, Y)
+"""
+
+
+def test_kernels_take_freed_parameters_as_their_layouts_pack_them() -> None:
+    module, rng = parse(WIDE), np.random.default_rng(0)
+    kernel = compile(module, free=("X",))
+    x, f = rng.integers(-9, 9, 4096, dtype=np.int32), rng.integers(-9, 9, 3, dtype=np.int32)
+    packed = kernel.layout("X").pack(x)
+    assert packed.shape == (4098,) and packed[0] == packed[-1] == kernel.layout("X").pad == 7
+    assert np.array_equal(kernel(packed, f)[0], compile(module)(x, f)[0])
+    assert np.array_equal(kernel.layout("X").unpack(packed), x)
+    for wrong in (module["conv"], module):
+        with pytest.raises(LoopsatError, match="free"):
+            compile(wrong, free="X" if wrong is not module else "Y")
