@@ -123,6 +123,12 @@ def quotient_in_product(x: Pattern, c: Pattern, y: Pattern):
     return (x / c) * y, (x * y) / c
 
 
+@tensor_rule(because="a factor may be divided in place of a product", floats=_ORDER)
+def sum_of_divided_product(k: Axes, x: Pattern, y: Pattern, c: Pattern):
+    varies = k & axes(c)  # else it is divided once
+    return total(k, (x * y) / c), total(k, x * (y / c)), some(varies), within(axes(c), axes(y))
+
+
 @tensor_rule(because="equal terms are added as often as there are", floats=_ORDER)
 def sum_of_equals(k: Axes, x: Pattern):
     return total(k, x), times(k, x), apart(axes(x), k)
@@ -240,6 +246,7 @@ TENSOR_RULES = (
     divisor_out,
     divisor_out_of_inner_sum,
     quotient_in_product,
+    sum_of_divided_product,
     sum_of_equals,
     sum_of_partly_equals,
     product_commutes,

@@ -81,6 +81,25 @@ def labels(grid):
 
 
 @program(G)
+def labels_that_are_no_number_yet(grid):
+    h, w = grid.shape
+    label = np.zeros((h, w), np.int64)
+    for i in range(h):
+        for j in range(w):
+            if grid[i, j] and not label[i, j]:
+                stack = [(i, j)]
+                label[i, j] = 7
+                while stack:
+                    y, x = stack.pop()
+                    for dy, dx in STEPS:
+                        ny, nx = y + dy, x + dx
+                        if 0 <= ny < h and 0 <= nx < w and grid[ny, nx] and not label[ny, nx]:
+                            label[ny, nx] = 7
+                            stack.append((ny, nx))
+    return label
+
+
+@program(G)
 def marked_when_taken_out(grid):
     found = 0
     seen = np.zeros(grid.shape, bool)
