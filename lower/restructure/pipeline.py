@@ -26,6 +26,7 @@ from lower.analysis.deciding import Taken, cheaper, noted, settled
 from lower.analysis.freedoms import Form, Policy
 from lower.array.calls import without_bodies
 from lower.array.integer_facts import Facts
+from lower.instructions.permutations import PERMUTATIONS, permute
 from lower.instructions.updates_by_key import KEYS_AS_PRODUCTS, keys_as_products
 from lower.nest.alike import key_of
 from lower.nest.as_loops import as_loops
@@ -231,6 +232,11 @@ PASSES = (
         RESIDUES,
         "before promotion, which has no locals left, for whose values it decides",
         _on_program(sum_residues),
+    ),
+    Pass(
+        PERMUTATIONS,
+        "before promotion, which makes a value of each iteration of what is exchanged",
+        _on_program(permute),
     ),
     Pass(
         DELICM,

@@ -28,6 +28,7 @@ from lower.instructions.deferred_updates import DELAYED
 from lower.instructions.discounted_sum import DISCOUNTED_SUMS
 from lower.instructions.filters import FILTERS
 from lower.instructions.last_writer import LAST_WRITER
+from lower.instructions.permutations import PERMUTATIONS
 from lower.instructions.recurrence import EXTREMES_OF_SUMS, RUNNING_EXTREMES, SCANS
 from lower.instructions.segmented_reduction import SEGMENTS
 from lower.instructions.shift_registers import SHIFT_REGISTERS
@@ -96,7 +97,8 @@ STRUCTURE = (
 )  # fmt: skip
 INSTRUCTIONS = (
     EINSUM, CONVOLUTION, WINDOWED, SCANS, PREFIXES, RUNNING_EXTREMES, EXTREMES_OF_SUMS, FILTERS, SEGMENTS,
-    SEARCHES, INSERTIONS, LAST_WRITER, DISCOUNTED_SUMS, SHIFT_REGISTERS, SYSTEMS, FACTORS, DELAYED, PALLAS, INSTANCES,
+    SEARCHES, INSERTIONS, PERMUTATIONS, LAST_WRITER, DISCOUNTED_SUMS, SHIFT_REGISTERS, SYSTEMS, FACTORS,
+    DELAYED, PALLAS, INSTANCES,
 )  # fmt: skip
 VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)
 

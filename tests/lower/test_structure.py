@@ -92,6 +92,14 @@ for i in range(5):
         s[0] = (s[0] + A[i, j]) % 7
     R[i] = s[0]""",
     ),
+    "permutation": (
+        f"A: T.Buffer((6, 6), {F})",
+        """for i in range(6):
+    for j in range(i):
+        t = A[i, j]
+        A[i, j] = A[j, i]
+        A[j, i] = t""",
+    ),
     "scalar_promotion_undone": (
         f"A: T.Buffer((6, 6), {F}), x: T.Buffer((6,), {F})",
         """w = T.alloc_buffer((1,), "float32")

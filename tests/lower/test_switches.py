@@ -318,6 +318,10 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         ),
         GPU,
     ),
+    "instructions.permutation": (
+        (VECTORS, "for i in range(200):\n    t = A[i]\n    A[i] = A[399 - i]\n    A[399 - i] = t"),
+        CPU,
+    ),
     "instructions.triangular_solve": ("trisolv", CPU),
     "instructions.cholesky": ("cholesky", CPU),
     "instructions.deferred_updates": ("gramschmidt", CPU),
