@@ -109,6 +109,16 @@ for i in range(6):
         w[0] = w[0] - A[i, k] * x[k]
     x[i] = w[0] * 0.5""",
     ),
+    "invariant_reductions": (
+        f"A: T.Buffer((6, 5), {F}), f: T.Buffer((6, 3), {F}), s: T.Buffer((5,), {F})",
+        """for y in range(6):
+    for x in range(5):
+        w = T.alloc_buffer((1,), "float32")
+        w[0] = A[y, x]
+        for k in range(3):
+            w[0] = w[0] + f[y, k]
+        s[0] = s[0] + w[0] * w[0]""",
+    ),
     "invariant_code_motion": (
         f"A: T.Buffer((5, 6), {F}), B: T.Buffer((5, 6), {F})",
         """p = T.alloc_buffer((5, 6), "float32")
