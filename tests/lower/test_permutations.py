@@ -32,8 +32,6 @@ PERMUTED = {
     "other diagonal": loops("for i in range(8):; for j in range(7 - i):", "A[i, j]", "A[7 - j, 7 - i]"),
     "rows reversed": loops("for i in range(8):; for j in range(4):", "A[i, j]", "A[i, 7 - j]"),
     "columns reversed": loops("for i in range(4):; for j in range(8):", "A[7 - i, j]", "A[i, j]"),
-    "odd length": loops("for i in range(4):", "B[i]", "B[8 - i]"),
-    "a part reversed": loops("for i in range(3):", "B[i + 2]", "B[7 - i]"),
     "some rows": loops("for i in range(1, 5):; for j in range(4):", "C[i, j]", "C[i, 8 - j]"),
     "in each step": "for s in range(3):\n    B[s] = A[s, s]\n"
     + "\n".join(f"    {line}" for line in loops("for i in range(8):; for j in range(i):", "A[i, j]", "A[j, i]").splitlines()),
@@ -54,6 +52,8 @@ def test_permutations(name: str) -> None:
 
 
 OTHERS = {
+    "a vector": loops("for i in range(4):", "B[i]", "B[8 - i]"),
+    "a part of a vector": loops("for i in range(3):", "B[i + 2]", "B[7 - i]"),
     "elements meet": loops("for i in range(8):", "B[i]", "B[8 - i]"),
     "neighbours": loops("for i in range(8):", "B[i]", "B[i + 1]"),
     "pairs": loops("for i in range(4):", "B[2 * i]", "B[2 * i + 1]"),

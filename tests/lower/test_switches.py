@@ -329,7 +329,13 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         CPU,
     ),
     "instructions.permutation": (
-        (VECTORS, "for i in range(200):\n    t = A[i]\n    A[i] = A[399 - i]\n    A[399 - i] = t"),
+        (
+            FLOAT_ROWS,
+            (
+                "for i in range(64):\n    for j in range(i):\n"
+                "        t = A[i, j]\n        A[i, j] = A[j, i]\n        A[j, i] = t"
+            ),
+        ),
         CPU,
     ),
     "instructions.triangular_solve": ("trisolv", CPU),
