@@ -26,6 +26,7 @@ from lower.analysis.deciding import Taken, cheaper, noted, settled
 from lower.analysis.freedoms import Form, Policy
 from lower.array.calls import without_bodies
 from lower.array.integer_facts import Facts
+from lower.instructions.permutations import PERMUTATIONS, permute
 from lower.instructions.updates_by_key import KEYS_AS_PRODUCTS, keys_as_products
 from lower.nest.alike import key_of
 from lower.nest.as_loops import as_loops
@@ -49,6 +50,7 @@ from lower.storage.delinearization import DELINEARIZATION, unflatten
 from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, inline_values
 from lower.storage.invariant_code_motion import CODE_MOTION, hoist_invariants
+from lower.storage.invariant_reductions import INVARIANT_REDUCTIONS, reduce_before
 from lower.storage.linearization import LINEARIZATION, blocks_in_a_row
 from lower.storage.packed_updates import PACKING, packed
 from lower.storage.predicate_elimination import PREDICATE_ELIMINATION, everywhere
@@ -233,9 +235,19 @@ PASSES = (
         _on_program(sum_residues),
     ),
     Pass(
+        PERMUTATIONS,
+        "before promotion, which makes a value of each iteration of what is exchanged",
+        _on_program(permute),
+    ),
+    Pass(
         DELICM,
         "before the order of loops is asked for: a local makes each statement wait for it",
         _on_program(work_in_place),
+    ),
+    Pass(
+        INVARIANT_REDUCTIONS,
+        "after promotion, which needs locals inside, and before values are put in their place",
+        _on_program(reduce_before),
     ),
     Pass(
         CODE_MOTION,

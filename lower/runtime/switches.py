@@ -28,6 +28,7 @@ from lower.instructions.deferred_updates import DELAYED
 from lower.instructions.discounted_sum import DISCOUNTED_SUMS
 from lower.instructions.filters import FILTERS
 from lower.instructions.last_writer import LAST_WRITER
+from lower.instructions.permutations import PERMUTATIONS
 from lower.instructions.recurrence import EXTREMES_OF_SUMS, RUNNING_EXTREMES, SCANS
 from lower.instructions.segmented_reduction import SEGMENTS
 from lower.instructions.shift_registers import SHIFT_REGISTERS
@@ -74,6 +75,7 @@ from lower.storage.delinearization import DELINEARIZATION
 from lower.storage.dimension_order import DIMENSION_ORDER
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION
 from lower.storage.invariant_code_motion import CODE_MOTION
+from lower.storage.invariant_reductions import INVARIANT_REDUCTIONS
 from lower.storage.linearization import LINEARIZATION
 from lower.storage.packed_updates import PACKING
 from lower.storage.predicate_elimination import PREDICATE_ELIMINATION
@@ -90,13 +92,15 @@ STRUCTURE = (
     SPLITTING_AT_STEPS,
     INDEX_SET_SPLITTING, BLOCKING, STRIP_MINING, PERIODS, WINDOWS, SKEWING, INDEPENDENT_STEPS, CIRCULAR_BUFFERS, AHEAD,
     COALESCING, COLLAPSING, FULL_UNROLLING, PARTIAL_UNROLLING, UPDATES_BY_KEY, KEYS_AS_PRODUCTS, LOOP_FUNCTIONS,
-    STAGES, VERSIONING, MERGED, FORWARD_SUBSTITUTION, CODE_MOTION, DELICM, PAST_VALUES, CONTRACTION,
+    STAGES, VERSIONING, MERGED, FORWARD_SUBSTITUTION, INVARIANT_REDUCTIONS, CODE_MOTION,
+    DELICM, PAST_VALUES, CONTRACTION,
     UNIFORM_LOCALS, COLUMNS, SHARED_FUNCTIONS, COPY_IN_OUT, TRANSPOSED_COPY, DIMENSION_ORDER, LOOP_REVERSAL,
     DELINEARIZATION, LINEARIZATION, PREDICATE_ELIMINATION, PACKING,
 )  # fmt: skip
 INSTRUCTIONS = (
     EINSUM, CONVOLUTION, WINDOWED, SCANS, PREFIXES, RUNNING_EXTREMES, EXTREMES_OF_SUMS, FILTERS, SEGMENTS,
-    SEARCHES, INSERTIONS, LAST_WRITER, DISCOUNTED_SUMS, SHIFT_REGISTERS, SYSTEMS, FACTORS, DELAYED, PALLAS, INSTANCES,
+    SEARCHES, INSERTIONS, PERMUTATIONS, LAST_WRITER, DISCOUNTED_SUMS, SHIFT_REGISTERS, SYSTEMS, FACTORS,
+    DELAYED, PALLAS, INSTANCES,
 )  # fmt: skip
 VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)
 

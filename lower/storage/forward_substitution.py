@@ -15,6 +15,7 @@ working out once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from math import prod
 
 from ir.analysis.dependence import Idle, Loop, Statement, common_loops, may_change, may_meet
@@ -41,10 +42,7 @@ _LARGEST = 160  # parts of an expression that may be written for each position o
 def inline_values(program: Program) -> None:
     """Put values in place of locals where no store changes them, whatever the data are; those of windows one by one, as
     one may be too large then for another."""
-
-    def idle(statements: Sequence[Statement]) -> Idle:
-        return always_unchanged(statements, program.policy)
-
+    idle = partial(always_unchanged, policy=program.policy)
     program.have(inlined(program.statements, program.depth, idle, program.policy))
     while any(s.update is not None for s in program.statements):
         windows = (b for b in program.depth if _within_window(b, program))
@@ -53,6 +51,13 @@ def inline_values(program: Program) -> None:
         if changed is None:
             return
         program.have(changed)
+
+
+def inline_once(program: Program, local: Buffer) -> None:
+    """Put the value of a local in its place where one statement reads it, and no store changes it on the way."""
+    if len(_readers(local, program.statements)) == 1 and _is_short_value(local, program.statements, program.depth):
+        unchanged = partial(always_unchanged, policy=program.policy)
+        program.have(_lasting([local], program.statements, unchanged, program.policy))
 
 
 def inlined(

@@ -92,6 +92,14 @@ for i in range(5):
         s[0] = (s[0] + A[i, j]) % 7
     R[i] = s[0]""",
     ),
+    "permutation": (
+        f"A: T.Buffer((6, 6), {F})",
+        """for i in range(6):
+    for j in range(i):
+        t = A[i, j]
+        A[i, j] = A[j, i]
+        A[j, i] = t""",
+    ),
     "scalar_promotion_undone": (
         f"A: T.Buffer((6, 6), {F}), x: T.Buffer((6,), {F})",
         """w = T.alloc_buffer((1,), "float32")
@@ -100,6 +108,16 @@ for i in range(6):
     for k in range(i):
         w[0] = w[0] - A[i, k] * x[k]
     x[i] = w[0] * 0.5""",
+    ),
+    "invariant_reductions": (
+        f"A: T.Buffer((6, 5), {F}), f: T.Buffer((6, 3), {F}), s: T.Buffer((5,), {F})",
+        """for y in range(6):
+    for x in range(5):
+        w = T.alloc_buffer((1,), "float32")
+        w[0] = A[y, x]
+        for k in range(3):
+            w[0] = w[0] + f[y, k]
+        s[0] = s[0] + w[0] * w[0]""",
     ),
     "invariant_code_motion": (
         f"A: T.Buffer((5, 6), {F}), B: T.Buffer((5, 6), {F})",

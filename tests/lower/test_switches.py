@@ -311,12 +311,32 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         (
             FLOAT_ROWS,
             (
-                "for r in range(64):\n    M[r] = -9.0\n    P[r] = -9.0\n    for i in range(99):\n"
-                "        if A[r, i] > M[r]:\n            P[r] = M[r]\n            M[r] = A[r, i]\n"
-                "        elif A[r, i] > P[r]:\n            P[r] = A[r, i]"
+                "for r in range(64):\n    b = T.alloc_buffer((1,), 'float32')\n    b[0] = -9.0\n    M[r] = -9.0\n"
+                "    for i in range(99):\n        if A[r, i] > b[0]:\n            M[r] = b[0]\n"
+                "            b[0] = A[r, i]\n        elif A[r, i] > M[r]:\n            M[r] = A[r, i]"
             ),
         ),
         GPU,
+    ),
+    "structure.invariant_reductions": (
+        (
+            VECTORS,
+            (
+                "for y, x in T.grid(20, 20):\n    w = T.alloc_buffer((1,), 'float32')\n    w[0] = A[x]\n"
+                "    for k in range(8):\n        w[0] = w[0] * B[y + k]\n    C[0] = C[0] + w[0]"
+            ),
+        ),
+        CPU,
+    ),
+    "instructions.permutation": (
+        (
+            FLOAT_ROWS,
+            (
+                "for i in range(64):\n    for j in range(i):\n"
+                "        t = A[i, j]\n        A[i, j] = A[j, i]\n        A[j, i] = t"
+            ),
+        ),
+        CPU,
     ),
     "instructions.triangular_solve": ("trisolv", CPU),
     "instructions.cholesky": ("cholesky", CPU),
