@@ -34,10 +34,11 @@ from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError, expect
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
+from ir.fold import with_positive_number
 from ir.nodes import Binary, Const, Expr, Select, Var, const
 from ir.presburger import sets as pb
 from ir.presburger.points import has_values
-from ir.traverse import children, conjuncts_of, free_vars, nesting, node_count, walk_expr
+from ir.traverse import children, conjuncts_of, free_vars, map_expr, nesting, node_count, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=40_000)
 _OWN = 8  # conditions on a variable that are asked for its range
@@ -97,7 +98,7 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
         if node_count(new) > node_count(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
         best = _smaller(new, place, prices, place.rest())
-    return best if best is expr else _settled(best, place)
+    return map_expr(best if best is expr else _settled(best, place), with_positive_number)
 
 
 def _is_large(expr: Expr) -> bool:

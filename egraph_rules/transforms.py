@@ -141,7 +141,7 @@ def reduce_loop_extents(block: Block = None) -> Step:
 
 
 _CONDITIONALS = {
-    "if_else_stmt": (cases.branch_condition,),
+    "if_else_stmt": (cases.any_branch_condition,),
     "if_else_expr": (cases.select_condition,),
     "boolean_expression": (cases.boolean,),
 }

@@ -22,6 +22,7 @@ from ir.dtypes import DType
 from ir.fold import chosen, fold
 from ir.nodes import Binary, BinaryOp, Const, Expr, Select, Unary, UnaryOp, const
 from ir.presburger.points import DIVISIONS, Array, Mask, NoValueError, Points, Values, operate
+from ir.presburger.polynomials import polynomial, summed, written
 from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
 _MAX_SIZE = 40  # larger parts are only looked into
@@ -68,6 +69,8 @@ def smaller(expr: Expr, known: Known) -> Expr:
         nonlocal left
         if (arm := chosen(part)) is not part:  # the other one is not evaluated
             return visit(arm)
+        if part not in done and (whole := _rejoined(part, known)) is not part:  # before parts of it lose each other
+            done[part] = visit(whole)
         if part not in done:
             new = fold(chosen(with_children(part, tuple(map(visit, children(part))))))
             most = node_count(new) - 1
@@ -81,6 +84,26 @@ def smaller(expr: Expr, known: Known) -> Expr:
         return done[part]
 
     return visit(expr)
+
+
+def _rejoined(expr: Expr, known: Known) -> Expr:
+    """A sum with `x` in place of `x // n * n + x % n`, however often."""
+    if not (isinstance(expr, Binary) and expr.op in ("add", "sub") and expr.dtype.is_signed):
+        return expr
+    terms = polynomial(expr)
+    for factors, count in terms.items():
+        match factors:
+            case (Binary(op="floormod", lhs=x, rhs=n),):
+                product = polynomial(Binary("mul", Binary("floordiv", x, n), n))
+                gone = {factors: count, **{k: count * c for k, c in product.items()}}
+                if all(terms.get(k) == c for k, c in gone.items()):
+                    left = [(k, c) for k, c in terms.items() if k not in gone]
+                    several = [*left, *((k, count * c) for k, c in polynomial(x).items())]
+                    form = written(summed(several), expr) if left or count != 1 else x
+                    return form if known.better(form, expr) and known.proven(expr, form) else expr
+            case _:
+                pass
+    return expr
 
 
 def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:

@@ -70,6 +70,16 @@ def remainder_of_quotient(x: Term, m: Term):
     return x - x // m * m, x % m, m != 0, defined(x)
 
 
+@rule(on=SIGNED, because="what is taken off first is a multiple of m", family="algebra")
+def floormod_of_floormod(x: Term, y: Term, m: Term):
+    return x % (y * m) % m, x % m, y != 0, m != 0
+
+
+@rule(on=SIGNED, because="a digit is what is left of the digits from it on", family="algebra")
+def floordiv_of_floormod(x: Term, y: Term, m: Term):
+    return x % (y * m) // m, x // m % y, y > 0, m > 0
+
+
 @rule(on=SIGNED, because="what is not zero goes into itself once", family="algebra")
 def floordiv_self(x: Term):
     return x // x, 1, x != 0
@@ -434,7 +444,8 @@ def cast_of_cast(expr: Expr, here: Here) -> Iterator[Expr]:
 
 ALGEBRA_RULES = (
     floordiv_of_product, floormod_of_product, floormod_cancel, floordiv_factor, floormod_factor, floordiv_small,
-    floormod_small, divmod_rejoins, remainder_of_quotient, floordiv_self, floormod_self, lt_cancel, le_cancel,
-    eq_cancel, min_known, max_known, abs_known, min_covers, max_covers, min_offset, max_offset, select_lt, select_le,
-    select_gt, select_ge, polynomial_form, collected, bits_as_arithmetic, cast_of_cast,
+    floormod_small, floormod_of_floormod, floordiv_of_floormod, divmod_rejoins, remainder_of_quotient, floordiv_self,
+    floormod_self, lt_cancel, le_cancel, eq_cancel, min_known, max_known, abs_known, min_covers, max_covers, min_offset,
+    max_offset, select_lt, select_le, select_gt, select_ge, polynomial_form, collected, bits_as_arithmetic,
+    cast_of_cast,
 )  # fmt: skip

@@ -6,7 +6,7 @@ nor give undef (`decided`), since a branch between two copies of one statement c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
 import islpy as isl
@@ -59,6 +59,7 @@ from ir.traverse import (
 )
 
 _LAW = "s  =  if c: s else: s"
+_MOST_HOISTED = 3  # conditions of one loop: all of them make eight loops of it
 
 
 def _cases(cond: Expr, stmt: Stmt) -> Stmt:
@@ -74,10 +75,24 @@ def _distinguishes(cond: Expr, here: Here) -> bool:
 
 
 @rewrite(
-    law=_LAW + "   with c the condition of a branch in a loop s", because="both arms are s", family="hoist", cuts=True
+    law=_LAW + "   with c one of few conditions of branches in a loop s",
+    because="both arms are s",
+    family="hoist",
+    cuts=True,
 )
 def branch_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Conditions of `if` statements that no iteration changes."""
+    """Conditions of `if` statements that no iteration changes, if they are few: each doubles the loops."""
+    if isinstance(stmt, For):
+        conds = dict.fromkeys(s.cond for s in walk(stmt.body) if isinstance(s, If))
+        if sum(1 for cond in conds if _may_be_hoisted(cond, stmt) and here.truth(cond) is None) <= _MOST_HOISTED:
+            yield from _first(stmt, here, conds)
+
+
+@rewrite(
+    law=_LAW + "   with c the condition of a branch in a loop s", because="both arms are s", family="hoist", cuts=True
+)
+def any_branch_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Conditions of `if` statements that no iteration changes, however many: for who asks for it."""
     if isinstance(stmt, For):
         yield from _first(stmt, here, (s.cond for s in walk(stmt.body) if isinstance(s, If)))
 
@@ -113,10 +128,10 @@ def bound_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield from _first(stmt, here, _through_lets(stmt.body, {}))
 
 
-def _first(loop: For, here: Here, candidates: Iterator[Expr]) -> Iterator[Stmt]:
+def _first(loop: For, here: Here, candidates: Iterable[Expr]) -> Iterator[Stmt]:
     """The cases of the first condition that can be decided before the loop and not before the one around it."""
     for cond in candidates:
-        if isinstance(cond, Const) or not _invariant(cond, loop):
+        if not _may_be_hoisted(cond, loop):
             continue
         outer = {v.name for v in here.scope[-1:]}
         if outer and outer.isdisjoint(v.name for v in free_vars(cond)):
@@ -124,6 +139,10 @@ def _first(loop: For, here: Here, candidates: Iterator[Expr]) -> Iterator[Stmt]:
         if _distinguishes(cond, here):
             yield _cases(cond, loop)
             return
+
+
+def _may_be_hoisted(cond: Expr, loop: For) -> bool:
+    return not isinstance(cond, Const) and _invariant(cond, loop)
 
 
 def _invariant(expr: Expr, loop: For) -> bool:
@@ -480,4 +499,13 @@ _MAX_JOINED = 24  # pieces that may come to so few: isl looks at all pairs of th
 INVARIANT_RULES = (branch_condition,)
 BRANCH_RULES = (neighbours, common_part, conjuncts, selected, needless_selection, in_one_loop, arbitrary_arm)
 GUARD_RULES = (dead_region, known_region, neutral_region)
-CASE_RULES = (*INVARIANT_RULES, select_condition, bound_condition, boolean, *BRANCH_RULES, nested, *GUARD_RULES)
+CASE_RULES = (
+    *INVARIANT_RULES,
+    any_branch_condition,
+    select_condition,
+    bound_condition,
+    boolean,
+    *BRANCH_RULES,
+    nested,
+    *GUARD_RULES,
+)

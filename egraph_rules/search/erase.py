@@ -98,12 +98,16 @@ def _tidy(stmt: Stmt) -> Stmt:
 
 
 def _distance(start: Expr, extent: Expr) -> Expr:
-    """The extent as a distance, `n - (i + 1)` for `n - 1 - i`, where it is one to a name or a number."""
-    if isinstance(start, Const) or not extent.dtype.is_signed or extent.dtype is not start.dtype:
+    """The extent as a distance, `n - (i + 1)` for `n - 1 - i`, where it is one to a name or a number.
+
+    From a number it may be one to a name and a number: `n - 2 - 1` for `n - 3`, which is `range(1, n - 2)`.
+    """
+    if isinstance(extent, Const) or not extent.dtype.is_signed or extent.dtype is not start.dtype:
         return extent
     stop = summed((*polynomial(start).items(), *polynomial(extent).items()))
     plain = all(len(factors) <= 1 and (not factors or count == 1) for factors, count in stop.items())
-    return extent_of(start, written(stop, extent)) if plain and len(stop) <= 1 else extent
+    most = 2 if isinstance(start, Const) and () in stop else 1
+    return extent_of(start, written(stop, extent)) if plain and len(stop) <= most else extent
 
 
 def _mentions(stmt: Stmt, name: str) -> bool:

@@ -144,6 +144,19 @@ def test_the_search_ends_with_what_an_expert_would_write(name: str) -> None:
     assert assert_refines(func, best, np.random.default_rng(0)) > 0
 
 
+def test_loops_from_a_number_end_where_the_author_says() -> None:
+    func = read(
+        'A: T.Buffer((64,), "float32"), n: T.int32',
+        """
+    T.assume(3 <= n and n <= 60)
+    for i in range(1, n - 1 - 1):
+        A[i + 3 - 4] = A[1 + (i + -2)] + 1.0""",
+    )
+    assert to_script(optimize(func).best).split(":\n", 1)[1].strip() == (
+        "for i in T.serial(1, n - 2):\n        A[i - 1] = A[i - 1] + 1.0"
+    )
+
+
 CONDITIONS = [
     "i * w + j < m",
     "i + j < m * n",

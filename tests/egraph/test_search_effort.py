@@ -532,3 +532,27 @@ def f(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), Y: T.Buffer((8,), 
             Y[i] = 3
 """
     assert "if A[i] == 0" in to_script(optimize(parse(text)["f"]).best)
+
+
+def _guarded_sums(count: int, *, merged: bool = False) -> PrimFunc:
+    """Loops, or one, that add to an array, each time under a condition that no iteration changes."""
+    scalars = "".join(f", c{k}: T.int32" for k in range(count))
+    lines = [f"        if c{k} > {k}:\n            A[i] = A[i] + B[i] * {k + 2}.0\n" for k in range(count)]
+    loop = "    for i in range(64):\n"
+    body = loop + "".join(lines) if merged else "".join(loop + line for line in lines)
+    return parse(
+        f"""@T.prim_func
+def f(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"){scalars}):
+{body}"""
+    ).funcs[0]
+
+
+def test_many_conditions_that_no_iteration_changes_do_not_double_the_loops() -> None:
+    few, many = (optimize(_guarded_sums(count)).report for count in (3, 12))
+    assert few.matches["hoist.branch_condition"] > 0
+    assert many.matches["hoist.branch_condition"] == 0
+    assert many.stopped.startswith("saturated")
+
+
+def test_whoever_asks_for_it_hoists_however_many_conditions() -> None:
+    assert isinstance(transforms.hoist_expression()(_guarded_sums(4, merged=True)).body, If)
