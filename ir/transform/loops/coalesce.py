@@ -98,7 +98,7 @@ def uncoalesced(loop: For, known: isl.Set, taken: set[str]) -> For | None:
 
 
 def _divides(expr: Expr, var: Var) -> bool:
-    return isinstance(expr, Binary) and expr.op in ("floordiv", "floormod") and expr.lhs == var
+    return isinstance(expr, Binary) and expr.op in ("floordiv", "floormod") and expr.lhs.same(var)
 
 
 def _quotient(extent: Expr, size: Expr) -> Expr | None:
