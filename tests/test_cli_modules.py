@@ -72,7 +72,7 @@ def test_a_module_is_printed_for_other_programs_with_a_picture(net: Path, capsys
         (["--maps", "H: i -> i /"], "is no list of indices"),
         (["--maps", "H: i -> i / 2"], "div needs floats"),
         (["--maps", "H: i -> k"], "`k` is not defined"),
-        (["--maps", "H: i, j -> i"], "takes 2 indices, but the buffer has 1 axes"),
+        (["--maps", "H: i, j -> i"], "takes 2 indices, but the buffer has 1 axis"),
         (["--maps", "H: i -> i % 4"], "puts two elements into one place"),
         (["--maps", "Q: i -> i"], "main has no buffer `Q`"),
         (["--graph", "x.dot", "--tune"], "--graph is about all of a module, and --tune about one function"),

@@ -12,6 +12,7 @@ from ir.dtypes import DType
 from ir.errors import ScheduleError
 from ir.nodes import Expr, Var, as_expr
 from ir.printing.printer import to_script
+from ir.shown import counted
 from ir.traverse import substitute_expr
 
 
@@ -70,8 +71,11 @@ def _names(function: Callable[..., object], rank: int) -> list[str]:
 
 
 def _wrong_rank(found: int, rank: int) -> None:
-    message = f"the index map takes {found} indices, but the buffer has {rank} axes"
-    raise ScheduleError("index-map", message, help=f"give a function of {rank} indices")
+    takes, has = counted(found, "index", "indices"), counted(rank, "axis", "axes")
+    raise ScheduleError(
+        "index-map", f"the index map takes {takes}, but the buffer has {has}",
+        help=f"give a function of {counted(rank, 'index', 'indices')}",
+    )  # fmt: skip
 
 
 def _result(value: object, dtype: DType) -> Expr:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ir.dtypes import DType, from_name
 from ir.errors import suggest
 from ir.nodes import Buffer, Const, Expr, Region, Var, const
+from ir.printing.intervals import extent_of
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.scope import Source, View
 from ir.sections import Section
@@ -176,16 +177,25 @@ def _ranges(
         elif axis.step is None and axis.upper is not None:
             lower = ast.copy_location(ast.Constant(0), axis) if axis.lower is None else axis.lower
             ranges.append(interval(parser, [lower, axis.upper], axis))
-        elif axis.step is None and axis.lower is None and len(axes) == len(shape):
-            extent = shape[len(ranges)]
-            ranges.append((const(0, extent.dtype), extent))
+        elif axis.step is None and len(axes) == len(shape):
+            ranges.append(_to_the_end(shape[len(ranges)], axis.lower, parser))
         else:
-            hint = "as in A[0:4] or A[:]"
-            raise parser.source.error("unsupported", "a region needs both ends and no step", node, help=hint)
+            hint = "as in A[0:4], A[4:] or A[:], or pack what lies in steps into a buffer in a loop"
+            raise parser.source.error("unsupported", "a region has no step", node, help=hint)
     if len(ranges) != len(shape):
         name = ast.unparse(node.value)
         raise parser.source.error("rank", f"{name} has {len(shape)} dimensions, the region {len(ranges)}", node)
     return ranges
+
+
+def _to_the_end(size: Expr, lower: ast.expr | None, parser: ExprParser) -> tuple[Expr, Expr]:
+    """Start and extent of what goes from a start to the end of an axis."""
+    if lower is None:
+        return const(0, size.dtype), size
+    start = parser.integer(lower, "a start")
+    if isinstance(start, Const) and start.value < 0:
+        raise parser.source.error("unsupported", "starts count from the front", lower, help="as in A[4:]")
+    return start, extent_of(start, size)
 
 
 def view_of(node: ast.expr, args: list[ast.expr], call: ast.Call, parser: ExprParser, interval: Interval) -> View:

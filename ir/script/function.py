@@ -453,12 +453,17 @@ class FunctionParser:
             case _ if name is not None and name in CALLS:
                 return Evaluate(parser.any(call), span)
             case _:
-                shown = ast.unparse(call.func)
-                own = suggest(shown, self.kernels.names) if isinstance(call.func, ast.Name) else ""
-                hint = own or suggest_name(name or shown, (*_STATEMENTS, *CALLS))
-                raise self.source.error(
-                    "unknown-function", f"`{shown}` is not a statement of the dialect", call, help=hint
-                )
+                raise self._unknown(call, name)
+
+    def _unknown(self, call: ast.Call, name: str | None) -> ParseError:
+        """The error of a call that is neither of a kernel nor a statement of the dialect."""
+        shown, known = ast.unparse(call.func), self.kernels.others
+        if not (isinstance(call.func, ast.Name) and known):
+            message, hint = "is not a statement of the dialect", suggest_name(name or shown, (*_STATEMENTS, *CALLS))
+        else:
+            message = "is no kernel of the module, nor a statement of the dialect"
+            hint = suggest(shown, known) or f"the others are {', '.join(known)}"
+        return self.source.error("unknown-function", f"`{shown}` {message}", call, help=hint)
 
     def only(self, call: ast.Call, name: str) -> ast.expr:
         """The argument of a call that takes one."""

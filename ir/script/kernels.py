@@ -36,6 +36,11 @@ class Kernels:
         """The names of all."""
         return tuple(dict.fromkeys((*self._known, *self._unread)))
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The names of those that are not being read."""
+        return tuple(name for name in self.names if name not in self._reading)
+
     def owns(self, name: str) -> bool:
         """Whether a name is that of the module."""
         return name in self._owners

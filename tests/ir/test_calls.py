@@ -396,3 +396,36 @@ def test_of_sections_that_are_no_whole_axes_or_along_others_callers_pass_copies(
         verify(func)
     x = values((6, 14)).astype(np.int32)
     np.testing.assert_array_equal(interpret(sch.mod, x, sanitize=True)[0], interpret(module, x)[0])
+
+
+OPEN = """
+@T.prim_func
+def add(A: T.Buffer((n,), "int32"), B: T.Buffer((n,), "int32"), n: T.int32):
+    for i in range(n):
+        B[i] += A[i]
+
+@T.prim_func
+def main(X: T.Buffer((m, 5), "int32"), Y: T.Buffer((m,), "int32"), m: T.int32):
+    T.assume(m >= 3)
+    CALL
+"""
+
+
+def test_sections_go_to_the_end_where_none_is_written() -> None:
+    module = parse(OPEN.replace("CALL", "add(X[3:, 2], Y[: m - 3], m - 3)"))
+    assert "add(X[3:m, 2], Y[0:m - 3], m - 3)" in to_script(module)
+    x, y = np.arange(35, dtype=np.int32).reshape(7, 5), np.ones(7, np.int32)
+    assert interpret(module, x, y, m=7)[0].tolist() == [18, 23, 28, 33, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "help"),
+    [
+        ("ad(X[3:, 2], Y, m)", "`ad` is no kernel of the module", "did you mean `add`?"),
+        ("sum(X[:, 2], Y, m)", "`sum` is no kernel of the module", "the others are add"),
+    ],
+)
+def test_names_that_the_module_has_not_are_told_from_the_dialect(call: str, message: str, help: str) -> None:
+    with pytest.raises(ParseError, match=message) as found:
+        parse(OPEN.replace("CALL", call))
+    assert help in str(found.value)

@@ -159,7 +159,8 @@ BODIES = [
     ("arguments", ["with T.block('b'):", "    v = T.axis.spatial(«(1, 2, 3)», n)"], "(start, stop)"),
     ("rank", ["with T.block('b'):", "    T.reads(«A[0]»)"], "the region 1"),
     ("not-a-buffer", ["with T.block('b'):", "    T.reads(«n[0]»)"], "not a buffer"),
-    ("unsupported", ["with T.block('b'):", "    T.reads(«B[0:]»)"], "both ends"),
+    ("unsupported", ["with T.block('b'):", "    T.reads(«B[::2]»)"], "has no step"),
+    ("unsupported", ["with T.block('b'):", "    T.reads(B[«-2»:])"], "starts count from the front"),
     ("undef-misuse", ["with T.block('b'):", "    T.where(«n < T.undef()»)"], "a condition"),
 ]  # fmt: skip
 

@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+import islpy as isl
 from msgspec.structs import replace
 
 from ir.naming import fresh
 from ir.nodes import Binary, Const, Expr, For, PrimFunc, Var, const
-from ir.presburger.facts import facts_at
+from ir.presburger.facts import facts_at, proven
 from ir.program.edit import Changed, loop_path, names_in, plus, refuse, times, with_body
 from ir.transform.loops.ranges import check_defined, check_range, check_steady, count, loop_at, nested
-from ir.traverse import free_vars, is_const, substitute
+from ir.traverse import (
+    all_exprs,
+    bound_var,
+    free_vars,
+    has_loads,
+    is_const,
+    map_expr,
+    map_stmt,
+    substitute,
+    walk,
+    walk_expr,
+)
 
 
 def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
@@ -53,6 +65,55 @@ def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
     kind = outer.kind if all(each.kind == outer.kind for each in chain) else "serial"
     new = For(fused, const(0, dtype), total, body, kind, outer.annotations, outer.span)
     return Changed(with_body(func, path, new), (fused.name,))
+
+
+def uncoalesced(loop: For, known: isl.Set, taken: set[str]) -> For | None:
+    """The nested loops that one counts together, where only how far these are matters: `f // n` and `f % n` of f.
+
+    None where its body takes something else of it, or its extent is not known to be a multiple of n.
+    """
+    parts = [e for whole in all_exprs(loop.body) for e in walk_expr(whole) if _divides(e, loop.var)]
+    sizes = dict.fromkeys(e.rhs for e in parts if isinstance(e, Binary))
+    bound = {v for s in walk(loop.body) for v in bound_var(s)} | {loop.var}
+    if len(sizes) != 1 or not is_const(loop.start, 0):
+        return None
+    (size,) = sizes
+    outer = _quotient(loop.extent, size)
+    nonnegative = Binary("ge", size, const(0, size.dtype))
+    if outer is None or bound & free_vars(size) or has_loads(size) or not proven(nonnegative, known):
+        return None
+    names = [fresh(f"{loop.var.name}_{k}", taken) for k in range(2)]
+    taken |= {*names}
+    first, last = (replace(loop.var, name=name) for name in names)
+    digits: dict[str, Expr] = {"floordiv": first, "floormod": last}
+    put = map_stmt(
+        loop.body,
+        lambda expr: map_expr(expr, lambda e: digits[e.op] if isinstance(e, Binary) and _divides(e, loop.var) else e),
+    )
+    if any(loop.var in free_vars(e) for e in all_exprs(put)):
+        return None
+    inner = replace(loop, var=last, extent=size, body=put)
+    new = replace(loop, var=first, extent=outer, body=inner)
+    return uncoalesced(new, known, taken) or new
+
+
+def _divides(expr: Expr, var: Var) -> bool:
+    return isinstance(expr, Binary) and expr.op in ("floordiv", "floormod") and expr.lhs.same(var)
+
+
+def _quotient(extent: Expr, size: Expr) -> Expr | None:
+    """What an extent is a multiple of a size by."""
+    match extent, size:
+        case Const(), Const():
+            return (
+                const(extent.value // size.value, extent.dtype)
+                if size.value and not extent.value % size.value
+                else None
+            )
+        case Binary(op="mul", lhs=first, rhs=last), _:
+            return first if last.same(size) else last if first.same(size) else None
+        case _:
+            return None
 
 
 def digits_of(position: Expr, extents: Sequence[Expr]) -> list[Expr]:

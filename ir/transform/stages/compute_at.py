@@ -74,6 +74,7 @@ from ir.program.edit import (
     scope_of,
     with_body,
 )
+from ir.transform.loops.coalesce import uncoalesced
 from ir.transform.stages.restrict import Kept, Restriction, renamed
 from ir.transform.storage.contract import compacted
 from ir.traverse import (
@@ -118,6 +119,7 @@ def too_many_steps(block: str, loop: str) -> Changed:
 
 def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed:
     """The stage at the loop, where products of sizes have names meanwhile, such as the extent of rows in one axis."""
+    func = _with_nested_loops(func, block, loop)
     bound = {v for s in walk(func.body) for v in bound_var(s)}
     _, target = meeting_of(func, block, loop)
     sizes = {} if divides_by_sizes(target.body, bound) else sizes_of(func, names_in(func))
@@ -126,6 +128,20 @@ def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed
     named = _with_terms(func, {size: var for var, size in sizes.items()})
     done = _at_loop(named, block, loop, compact, sizes)
     return replace(done, func=_with_terms(done.func, {**sizes}))
+
+
+def _with_nested_loops(func: PrimFunc, block: str, loop: str) -> PrimFunc:
+    """A function whose stage has nested loops in the place of such as count several of symbolic extents together: of
+    quotients by names sets know nothing."""
+    meeting, _ = meeting_of(func, block, loop)
+    taken = names_in(func)
+    for depth, stmt in enumerate(meeting.left):
+        if isinstance(stmt, For) and divides_by_sizes(stmt.body, {stmt.var}):
+            path = (*meeting.shared, *meeting.left[: depth + 1])
+            new = uncoalesced(stmt, facts_at(func, path), taken)
+            if new is not None:
+                return _with_nested_loops(with_body(func, path, new), block, loop)
+    return func
 
 
 def _with_terms(func: PrimFunc, terms: Mapping[Expr, Expr]) -> PrimFunc:

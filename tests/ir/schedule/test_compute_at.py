@@ -337,6 +337,23 @@ def test_a_tile_of_a_fused_loop_computes_its_elements(sizes: tuple[str | int, ..
     assert assert_refines(before, sch.func, RNG(0), exact=True) > 0
 
 
+@pytest.mark.parametrize("sizes", SIZES[:3], ids=str)
+@pytest.mark.parametrize("factor", [None, 4])
+def test_a_fused_producer_computes_what_an_iteration_reads(sizes: tuple[str | int, ...], factor: int | None) -> None:
+    shape = tuple(te.var(s) if isinstance(s, str) else s for s in sizes)
+    A = te.placeholder(shape, "int32", name="A")
+    B = te.compute(shape, lambda *at: A[at] + 1, name="B")
+    C = te.compute(shape, lambda *at: B[at] * 2, name="C")
+    sch = Schedule(te.create_prim_func([A, C]))
+    sch.fuse(*sch.get_loops("B"))
+    first, last = (sch.get_loops("C")[k] for k in (0, -1))
+    at = first if factor is None else sch.split(last, [None, factor])[0]
+    before = sch.func
+    sch.compute_at("B", at)
+    assert len(sch.get_loops("B")) == len(sizes) + (factor is not None)
+    assert assert_refines(before, sch.func, RNG(0), exact=True) > 0
+
+
 UNBOUNDED = """
 B = T.alloc_buffer((m, n), "int32")
 for i, j in T.grid(m, n):
