@@ -8086,6 +8086,683 @@ def _ragged_vectors(d):
     return {"A": d.floats(20, 48, 48), "m": m, "x": x}
 
 
+def hessian_eigs(I):
+    c = I[1:-1, 1:-1]
+    xx = I[1:-1, 2:] - 2 * c + I[1:-1, :-2]
+    yy = I[2:, 1:-1] - 2 * c + I[:-2, 1:-1]
+    xy = (I[2:, 2:] - I[2:, :-2] - I[:-2, 2:] + I[:-2, :-2]) / 4
+    mean = (xx + yy) / 2
+    root = jnp.sqrt((xx - yy) ** 2 / 4 + xy * xy)
+    return (jnp.pad(mean + root, 1), jnp.pad(mean - root, 1))
+
+
+def chambolle_tv(G, lam):
+    steps = 12
+
+    def step(_, s):
+        px, py, u = s
+        d = px + py - jnp.pad(px[:, :-1], ((0, 0), (1, 0))) - jnp.pad(py[:-1], ((1, 0), (0, 0)))
+        u = d - G / lam
+        gx = jnp.pad(u[:, 1:] - u[:, :-1], ((0, 0), (0, 1)))
+        gy = jnp.pad(u[1:] - u[:-1], ((0, 1), (0, 0)))
+        w = 1 + 0.25 * jnp.sqrt(gx * gx + gy * gy)
+        return ((px + 0.25 * gx) / w, (py + 0.25 * gy) / w, u)
+
+    z = jnp.zeros_like(G)
+    return -lam * lax.fori_loop(0, steps, step, (z, z, z))[2]
+
+
+def baum_welch(A, B, pi, obs):
+    E = B.T[obs]
+    a0 = pi * E[0]
+    s0 = a0.sum()
+    a0 = a0 / s0
+
+    def fw(a, e):
+        a = a @ A * e
+        s = a.sum()
+        a = a / s
+        return (a, (a, s))
+
+    _, (al, sc) = lax.scan(fw, a0, E[1:])
+    al = jnp.concatenate([a0[None], al])
+    sc = jnp.concatenate([s0[None], sc])
+
+    def bw(b, x):
+        e, s = x
+        nb = A @ (e * b) / s
+        return (nb, b)
+
+    _, be = lax.scan(bw, jnp.ones_like(pi), (E[1:], sc[1:]), reverse=True)
+    return A * jnp.einsum("ts,tq->sq", al[:-1], E[1:] * be / sc[1:, None])
+
+
+def muscl_euler(rho, mom, ene, dtdx):
+    steps = 6
+
+    def step(_, s):
+        r, m, e = s
+        u = m / r
+        p = 0.4 * (e - 0.5 * r * u * u)
+        c = jnp.abs(u) + jnp.sqrt(1.4 * p / r)
+        a = jnp.maximum(c[:-1], c[1:])
+
+        def fl(F, U):
+            return 0.5 * (F[:-1] + F[1:]) - 0.5 * a * (U[1:] - U[:-1])
+
+        f = [fl(m, r), fl(m * u + p, m), fl(u * (e + p), e)]
+        return tuple((U.at[1:-1].add(-dtdx * (g[1:] - g[:-1])) for U, g in zip(s, f, strict=False)))
+
+    return lax.fori_loop(0, steps, step, (rho, mom, ene))
+
+
+def rbf_field(P, C, w, eps):
+    d = P[:, None] - C[None]
+    g = w * jnp.exp(-eps * (d * d).sum(-1))
+    return (g.sum(1), -2 * eps * jnp.einsum("ic,icd->id", g, d))
+
+
+def life_3d(W):
+    gens = 3
+
+    def step(_, W):
+        s = W
+        for ax in range(3):
+            s = s + jnp.roll(s, 1, ax) + jnp.roll(s, -1, ax)
+        c = s - W
+        return jnp.where(W == 1, (c >= 4) & (c <= 5), c == 5).astype(W.dtype)
+
+    return lax.fori_loop(0, gens, step, W)
+
+
+def lora_linear(X, W, A, B, scale):
+    return X @ W.T + scale * (X @ A.T @ B.T)
+
+
+def conv_lstm(X, H, C, Wx, Wh, b):
+    z = jnp.concatenate([X, H])[None]
+    W = jnp.concatenate([Wx, Wh], 1)
+    g = lax.conv_general_dilated(z, W, (1, 1), "SAME")[0] + b[:, None, None]
+    i, f, o, t = jnp.split(g, 4)
+    Cn = jax.nn.sigmoid(f) * C + jax.nn.sigmoid(i) * jnp.tanh(t)
+    return (jax.nn.sigmoid(o) * jnp.tanh(Cn), Cn)
+
+
+def vq_lookup(Z, E):
+    D = ((Z[:, None] - E[None]) ** 2).sum(-1)
+    i = jnp.argmin(D, 1).astype(jnp.int32)
+    return (E[i], i, jnp.zeros(E.shape[0], jnp.int32).at[i].add(1), D.min(1).sum() / Z.size)
+
+
+def dlrm_interact(E):
+    i, j = np.tril_indices(E.shape[1], -1)
+    return jnp.einsum("bik,bjk->bij", E, E)[:, i, j]
+
+
+def fm_scores(X, w, V):
+    return X @ w + 0.5 * ((X @ V) ** 2 - X * X @ (V * V)).sum(1)
+
+
+def tps_warp(P, C, w, a):
+    d = P[:, None] - C[None]
+    r2 = (d * d).sum(-1)
+    u = jnp.where(r2 > 0, r2 * jnp.log(jnp.where(r2 > 0, r2, 1)), 0)
+    return a[:, 0] + P @ a[:, 1:].T + u @ w
+
+
+def undistort(I, k1, k2, f):
+    h, w = I.shape
+    y, x = jnp.mgrid[:h, :w]
+    u = (x - w / 2) / f
+    v = (y - h / 2) / f
+    r2 = u * u + v * v
+    s = 1 + k1 * r2 + k2 * r2 * r2
+    sx = u * s * f + w / 2
+    sy = v * s * f + h / 2
+    x0 = jnp.floor(sx).astype(int)
+    y0 = jnp.floor(sy).astype(int)
+    ok = (x0 >= 0) & (y0 >= 0) & (x0 + 1 < w) & (y0 + 1 < h)
+    a = jnp.clip(x0, 0, w - 2)
+    b = jnp.clip(y0, 0, h - 2)
+    fx = sx - x0
+    fy = sy - y0
+    top = I[b, a] * (1 - fx) + I[b, a + 1] * fx
+    bot = I[b + 1, a] * (1 - fx) + I[b + 1, a + 1] * fx
+    return jnp.where(ok, top * (1 - fy) + bot * fy, 0)
+
+
+def sgm_path(cost, p1, p2):
+
+    def step(L, c):
+        low = L.min(1, keepdims=True)
+        inf = jnp.float32(jnp.inf)
+        m = jnp.pad(L[:, :-1], ((0, 0), (1, 0)), constant_values=inf) + p1
+        q = jnp.pad(L[:, 1:], ((0, 0), (0, 1)), constant_values=inf) + p1
+        N = c + jnp.minimum(jnp.minimum(L, low + p2), jnp.minimum(m, q)) - low
+        return (N, N)
+
+    c = jnp.swapaxes(cost, 0, 1)
+    _, Ls = lax.scan(step, c[0], c[1:])
+    return jnp.swapaxes(jnp.concatenate([c[:1], Ls]), 0, 1)
+
+
+def fast_corners(I, thr):
+    oy = [-3, -3, -2, -1, 0, 1, 2, 3, 3, 3, 2, 1, 0, -1, -2, -3]
+    ox = [0, 1, 2, 3, 3, 3, 2, 1, 0, -1, -2, -3, -3, -3, -2, -1]
+    h, w = I.shape
+    c = I[3:-3, 3:-3]
+    br = [I[3 + a : h - 3 + a, 3 + b : w - 3 + b] > c + thr for a, b in zip(oy, ox, strict=False)]
+    run = jnp.zeros(c.shape, jnp.int32)
+    best = run
+    for k in range(25):
+        run = jnp.where(br[k % 16], run + 1, 0)
+        best = jnp.maximum(best, run)
+    return jnp.pad((best >= 9).astype(jnp.int32), 3)
+
+
+def splat_depth(P):
+    n = 64
+    ok = P[:, 2] > 0.1
+    z = jnp.where(ok, P[:, 2], 1)
+    u = (P[:, 0] / z * n / 2 + n / 2).astype(int)
+    v = (P[:, 1] / z * n / 2 + n / 2).astype(int)
+    ok &= (u >= 0) & (u < n) & (v >= 0) & (v < n)
+    return jnp.full((n, n), 1000000000.0, jnp.float32).at[jnp.where(ok, v, n), u].min(P[:, 2], mode="drop")
+
+
+def bezier_surface(G):
+    m = 40
+    t = jnp.linspace(0, 1, m)
+    b = jnp.stack([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3], 1)
+    return jnp.einsum("ia,jb,abd->ijd", b, b, G)
+
+
+def parabolic_sar(high, low):
+
+    def step(c, x):
+        up, af, ep, s = c
+        h, l = x
+        s = s + af * (ep - s)
+        flip = jnp.where(up, l < s, h > s)
+        better = jnp.where(up, h > ep, l < ep)
+        s2 = jnp.where(flip, ep, s)
+        ext = jnp.where(up, h, l)
+        opp = jnp.where(up, l, h)
+        ep2 = jnp.where(flip, opp, jnp.where(better, ext, ep))
+        af2 = jnp.where(flip, 0.02, jnp.where(better, jnp.minimum(af + 0.02, 0.2), af))
+        return ((up ^ flip, af2, ep2, s2), s2)
+
+    _, s = lax.scan(step, (jnp.array(True), jnp.float32(0.02), high[0], low[0]), (high[1:], low[1:]))
+    return jnp.concatenate([low[:1], s])
+
+
+def implied_vol(S, K, T_, price):
+    sq = jnp.sqrt(T_)
+
+    def step(_, v):
+        d1 = (jnp.log(S / K) + 0.5 * v * v * T_) / (v * sq)
+        d2 = d1 - v * sq
+        N = jax.scipy.stats.norm.cdf
+        c = S * N(d1) - K * N(d2)
+        vega = S * sq * jnp.exp(-0.5 * d1 * d1) / np.sqrt(2 * np.pi)
+        return jnp.maximum(v - (c - price) / jnp.maximum(vega, 1e-06), 0.01)
+
+    return lax.fori_loop(0, 12, step, jnp.full_like(S, 0.3))
+
+
+def sobol_points(V):
+    n = 1024
+    i = jnp.arange(n)
+    g = i ^ i >> 1
+    bit = g[:, None] >> jnp.arange(V.shape[1]) & 1 == 1
+    x = jnp.where(bit[:, None, :], V[None], 0)
+    return lax.reduce(x, jnp.int32(0), lax.bitwise_xor, (2,)) / jnp.float32(1048576.0)
+
+
+def halton_2_3():
+    n = 1024
+    outs = []
+    for base, dig in ((2, 11), (3, 7)):
+        k = jnp.arange(1, n + 1)
+        x = jnp.zeros(n)
+        f = 1.0
+        for _ in range(dig):
+            f = f / base
+            x = x + f * (k % base)
+            k = k // base
+        outs.append(x)
+    return jnp.stack(outs, 1)
+
+
+def dfa_run(table, text, accept):
+
+    def step(s, c):
+        s = table[s, c]
+        return (s, s)
+
+    s, ss = lax.scan(step, jnp.int32(0), text)
+    return ((accept[ss] == 1).astype(jnp.int32), s)
+
+
+def z_function(s):
+    n = s.shape[0]
+
+    def step(c, i):
+        z, l, r = c
+        k = jnp.where(i < r, jnp.minimum(r - i, z[i - l]), 0)
+        k = lax.while_loop(lambda k: (i + k < n) & (s[k] == s[jnp.minimum(i + k, n - 1)]), lambda k: k + 1, k)
+        far = i + k > r
+        return ((z.at[i].set(k), jnp.where(far, i, l), jnp.where(far, i + k, r)), None)
+
+    return lax.scan(step, (jnp.zeros(n, jnp.int32), jnp.int32(0), jnp.int32(0)), jnp.arange(1, n, dtype=jnp.int32))[0][
+        0
+    ]
+
+
+def wildcard(text, pat):
+    star = pat == 42
+    row0 = jnp.concatenate([jnp.array([True]), lax.associative_scan(jnp.logical_and, star)])
+
+    def row(prev, t):
+        match = (pat == 63) | (pat == t)
+        base = jnp.where(star, prev[1:], match & prev[:-1])
+
+        def comb(a, b):
+            return (a[0] & b[0], a[1] & b[0] | b[1])
+
+        _, cur = lax.associative_scan(comb, (star, base))
+        new = jnp.concatenate([jnp.array([False]), cur])
+        return (new, new)
+
+    _, rows = lax.scan(row, row0, text)
+    return jnp.concatenate([row0[None], rows])
+
+
+def distinct_subseq(s, t):
+
+    def step(dp, c):
+        return (dp.at[1:].set(jnp.where(t == c, (dp[1:] + dp[:-1]) % 1000007, dp[1:])), None)
+
+    return lax.scan(step, jnp.zeros(t.shape[0] + 1, jnp.int32).at[0].set(1), s)[0]
+
+
+def house_robber(v):
+
+    def step(c, x):
+        t, s = c
+        return ((s + x, jnp.maximum(s, t)), None)
+
+    z = jnp.zeros(v.shape[0])
+    (t, s), _ = lax.scan(step, (z, z), v.T)
+    return jnp.maximum(t, s)
+
+
+def coin_ways(coins):
+    total = 1000
+    w = jnp.zeros(total + 1, jnp.int32).at[0].set(1)
+
+    def coin(w, c):
+
+        def step(a, w):
+            return w.at[a].set((w[a] + w[a - c]) % 1000000007)
+
+        return (lax.fori_loop(c, total + 1, step, w), None)
+
+    return lax.scan(coin, w, coins)[0]
+
+
+def set_zeroes(A):
+    z = A == 0
+    return jnp.where(z.any(1, keepdims=True) | z.any(0, keepdims=True), 0, A)
+
+
+def median_5x5(I):
+    h, w = I.shape
+    s = jnp.stack([I[a : h - 4 + a, b : w - 4 + b] for a in range(5) for b in range(5)], -1)
+    return jnp.sort(s, -1)[..., 12]
+
+
+def adx(high, low, close, p):
+    up = high[1:] - high[:-1]
+    dn = low[:-1] - low[1:]
+    pdm = jnp.where((up > dn) & (up > 0), up, 0)
+    ndm = jnp.where((dn > up) & (dn > 0), dn, 0)
+    rng = jnp.maximum(high[1:] - low[1:], jnp.maximum(jnp.abs(high[1:] - close[:-1]), jnp.abs(low[1:] - close[:-1])))
+    a = 1 - 1 / p
+
+    def lin(x, a):
+
+        def comb(u, v):
+            return (u[0] * v[0], u[1] * v[0] + v[1])
+
+        return lax.associative_scan(comb, (jnp.full_like(x, a), x))[1]
+
+    tr, ps, ng = (lin(rng, a), lin(pdm, a), lin(ndm, a))
+    pdi = ps / tr
+    ndi = ng / tr
+    dx = jnp.where(pdi + ndi > 0, jnp.abs(pdi - ndi) / (pdi + ndi), 0)
+    return jnp.concatenate([jnp.zeros(1), 100 * lin(dx / p, a)])
+
+
+def horn_schunck(Ix, Iy, It, alpha):
+    steps = 10
+
+    def avg(u):
+        p = jnp.pad(u, 1, mode="edge")
+        return (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]) / 4
+
+    den = alpha + Ix**2 + Iy**2
+
+    def step(_, s):
+        ub, vb = (avg(s[0]), avg(s[1]))
+        t = (Ix * ub + Iy * vb + It) / den
+        return (ub - Ix * t, vb - Iy * t)
+
+    z = jnp.zeros_like(Ix)
+    return lax.fori_loop(0, steps, step, (z, z))
+
+
+def clahe_tiles(I):
+    tile = 16
+    h, w = I.shape
+    th, tw = (h // tile, w // tile)
+    T = I.reshape(th, tile, tw, tile).transpose(0, 2, 1, 3).reshape(th * tw, -1)
+    hist = jnp.zeros((th * tw, 64), jnp.int32).at[jnp.arange(th * tw)[:, None], T].add(1)
+    extra = jnp.maximum(hist - 8, 0).sum(1, keepdims=True)
+    hist = jnp.minimum(hist, 8)
+    maps = jnp.cumsum(hist + extra / 64, 1) / (tile * tile)
+    o = jnp.take_along_axis(maps, T, 1)
+    return o.reshape(th, tw, tile, tile).transpose(0, 2, 1, 3).reshape(h, w)
+
+
+def gp_predict(K, Ks, y, noise):
+    L = jnp.linalg.cholesky(K + noise * jnp.eye(K.shape[0]))
+    return Ks @ jax.scipy.linalg.cho_solve((L, True), y)
+
+
+def inputs_of_hessian_eigs(draw: Draw) -> Inputs:
+    return dict(zip(("I",), (draw.rng.normal(size=(200, 300)).astype(np.float32),), strict=True))
+
+
+def inputs_of_chambolle_tv(draw: Draw) -> Inputs:
+    values = (draw.rng.normal(size=(96, 128)).astype(np.float32), 12, 0.5)
+    return dict(zip(("G", "lam"), (values[k] for k in (0, 2)), strict=True))
+
+
+def inputs_of_baum_welch(draw: Draw) -> Inputs:
+    A = draw.rng.random((12, 12))
+    B = draw.rng.random((12, 20))
+    p = draw.rng.random(12)
+    return dict(
+        zip(
+            ("A", "B", "pi", "obs"),
+            (
+                (A / A.sum(1, keepdims=True)).astype(np.float32),
+                (B / B.sum(1, keepdims=True)).astype(np.float32),
+                (p / p.sum()).astype(np.float32),
+                draw.rng.integers(0, 20, 150).astype(np.int32),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_muscl_euler(draw: Draw) -> Inputs:
+    rho = (1 + 0.2 * draw.rng.random(1000)).astype(np.float32)
+    mom = (0.1 * draw.rng.normal(size=1000)).astype(np.float32)
+    e = (2.5 + 0.3 * draw.rng.random(1000)).astype(np.float32)
+    values = (rho, mom, e, 6, 0.1)
+    return dict(zip(("rho", "mom", "ene", "dtdx"), (values[k] for k in (0, 1, 2, 4)), strict=True))
+
+
+def inputs_of_rbf_field(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("P", "C", "w", "eps"),
+            (
+                draw.rng.normal(size=(300, 3)).astype(np.float32),
+                draw.rng.normal(size=(80, 3)).astype(np.float32),
+                draw.rng.normal(size=80).astype(np.float32),
+                0.7,
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_life_3d(draw: Draw) -> Inputs:
+    values = ((draw.rng.random((20, 20, 20)) < 0.3).astype(np.int32), 3)
+    return dict(zip(("W",), (values[k] for k in (0,)), strict=True))
+
+
+def inputs_of_lora_linear(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("X", "W", "A", "B", "scale"),
+            (*tuple(draw.rng.normal(size=s).astype(np.float32) for s in ((32, 96), (80, 96), (4, 96), (80, 4))), 0.25),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_conv_lstm(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("X", "H", "C", "Wx", "Wh", "b"),
+            tuple(
+                (0.3 * draw.rng.normal(size=s)).astype(np.float32)
+                for s in ((3, 16, 16), (4, 16, 16), (4, 16, 16), (16, 3, 3, 3), (16, 4, 3, 3), (16,))
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_vq_lookup(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("Z", "E"),
+            (draw.rng.normal(size=(256, 8)).astype(np.float32), draw.rng.normal(size=(40, 8)).astype(np.float32)),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_dlrm_interact(draw: Draw) -> Inputs:
+    return dict(zip(("E",), (draw.rng.normal(size=(64, 9, 16)).astype(np.float32),), strict=True))
+
+
+def inputs_of_fm_scores(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("X", "w", "V"),
+            (
+                draw.rng.normal(size=(300, 40)).astype(np.float32),
+                draw.rng.normal(size=40).astype(np.float32),
+                draw.rng.normal(size=(40, 8)).astype(np.float32),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_tps_warp(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("P", "C", "w", "a"),
+            (
+                draw.rng.normal(size=(500, 2)).astype(np.float32),
+                draw.rng.normal(size=(30, 2)).astype(np.float32),
+                draw.rng.normal(size=(30, 2)).astype(np.float32),
+                draw.rng.normal(size=(2, 3)).astype(np.float32),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_undistort(draw: Draw) -> Inputs:
+    return dict(
+        zip(("I", "k1", "k2", "f"), (draw.rng.random((120, 160)).astype(np.float32), 0.12, 0.03, 100.0), strict=True)
+    )
+
+
+def inputs_of_sgm_path(draw: Draw) -> Inputs:
+    return dict(zip(("cost", "p1", "p2"), (draw.rng.random((40, 60, 16)).astype(np.float32), 0.1, 0.6), strict=True))
+
+
+def inputs_of_fast_corners(draw: Draw) -> Inputs:
+    return dict(zip(("I", "thr"), (draw.rng.random((64, 80)).astype(np.float32), 0.1), strict=True))
+
+
+def inputs_of_splat_depth(draw: Draw) -> Inputs:
+    values = (
+        np.stack([draw.rng.normal(size=2000), draw.rng.normal(size=2000), draw.rng.random(2000) * 3], 1).astype(
+            np.float32
+        ),
+        64,
+    )
+    return dict(zip(("P",), (values[k] for k in (0,)), strict=True))
+
+
+def inputs_of_bezier_surface(draw: Draw) -> Inputs:
+    values = (draw.rng.normal(size=(4, 4, 3)).astype(np.float32), 40)
+    return dict(zip(("G",), (values[k] for k in (0,)), strict=True))
+
+
+def inputs_of_parabolic_sar(draw: Draw) -> Inputs:
+    p = 100 + np.cumsum(draw.rng.normal(size=1500))
+    return dict(
+        zip(
+            ("high", "low"),
+            ((p + draw.rng.random(1500)).astype(np.float32), (p - draw.rng.random(1500)).astype(np.float32)),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_implied_vol(draw: Draw) -> Inputs:
+    S = (90 + 20 * draw.rng.random(1000)).astype(np.float32)
+    K = np.full(1000, 100, np.float32)
+    T = (0.5 + draw.rng.random(1000)).astype(np.float32)
+    from scipy.stats import norm
+
+    v = 0.2 + 0.2 * draw.rng.random(1000)
+    d1 = (np.log(S / K) + 0.5 * v * v * T) / (v * np.sqrt(T))
+    return dict(
+        zip(
+            ("S", "K", "T_", "price"),
+            (S, K, T, (S * norm.cdf(d1) - K * norm.cdf(d1 - v * np.sqrt(T))).astype(np.float32)),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_sobol_points(draw: Draw) -> Inputs:
+    values = (draw.rng.integers(0, 1 << 20, (6, 20)).astype(np.int32), 1024)
+    return dict(zip(("V",), (values[k] for k in (0,)), strict=True))
+
+
+def inputs_of_halton_2_3(draw: Draw) -> Inputs:
+    values = (1024,)
+    return dict(zip((), (values[k] for k in ()), strict=True))
+
+
+def inputs_of_dfa_run(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("table", "text", "accept"),
+            (
+                draw.rng.integers(0, 12, (12, 26)).astype(np.int32),
+                draw.rng.integers(0, 26, 3000).astype(np.int32),
+                (draw.rng.random(12) < 0.3).astype(np.int32),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_z_function(draw: Draw) -> Inputs:
+    return dict(zip(("s",), (draw.rng.integers(0, 2, 1500).astype(np.int32),), strict=True))
+
+
+def inputs_of_wildcard(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("text", "pat"),
+            (
+                draw.rng.integers(97, 100, 200).astype(np.int32),
+                draw.rng.choice([42, 63, 97, 98, 99], 40).astype(np.int32),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_distinct_subseq(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("s", "t"),
+            (draw.rng.integers(0, 4, 400).astype(np.int32), draw.rng.integers(0, 4, 50).astype(np.int32)),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_house_robber(draw: Draw) -> Inputs:
+    return dict(zip(("v",), (draw.rng.random((200, 150)).astype(np.float32),), strict=True))
+
+
+def inputs_of_coin_ways(draw: Draw) -> Inputs:
+    values = (np.array([1, 2, 5, 10, 20, 50], np.int32), 1000)
+    return dict(zip(("coins",), (values[k] for k in (0,)), strict=True))
+
+
+def inputs_of_set_zeroes(draw: Draw) -> Inputs:
+    return dict(zip(("A",), (draw.rng.integers(0, 60, (200, 150)).astype(np.int32),), strict=True))
+
+
+def inputs_of_median_5x5(draw: Draw) -> Inputs:
+    return dict(zip(("I",), (draw.rng.random((40, 48)).astype(np.float32),), strict=True))
+
+
+def inputs_of_adx(draw: Draw) -> Inputs:
+    q = 100 + np.cumsum(draw.rng.normal(size=2000))
+    return dict(
+        zip(
+            ("high", "low", "close", "p"),
+            (
+                (q + draw.rng.random(2000)).astype(np.float32),
+                (q - draw.rng.random(2000)).astype(np.float32),
+                q.astype(np.float32),
+                14.0,
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_horn_schunck(draw: Draw) -> Inputs:
+    values = (*tuple(draw.rng.normal(size=(60, 80)).astype(np.float32) for _ in range(3)), 10, 1.0)
+    return dict(zip(("Ix", "Iy", "It", "alpha"), (values[k] for k in (0, 1, 2, 4)), strict=True))
+
+
+def inputs_of_clahe_tiles(draw: Draw) -> Inputs:
+    values = (draw.rng.integers(0, 64, (128, 96)).astype(np.int32), 16)
+    return dict(zip(("I",), (values[k] for k in (0,)), strict=True))
+
+
+def inputs_of_gp_predict(draw: Draw) -> Inputs:
+    x = draw.rng.random(60)
+    z = draw.rng.random(30)
+    k = lambda a, b: np.exp(-8 * (a[:, None] - b[None]) ** 2).astype(np.float32)
+    return dict(
+        zip(
+            ("K", "Ks", "y", "noise"), (k(x, x), k(z, x), draw.rng.normal(size=60).astype(np.float32), 0.3), strict=True
+        )
+    )
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -9607,6 +10284,39 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "monotone_envelope": lambda d: {"X": d.floats(100, 300)},
     "topk_gate": lambda d: {"G": d.floats(256, 16)},
     "int8_gemm_zero_points": lambda d: {"A": d.bytes(64, 96), "B": d.bytes(96, 48).astype(np.int8)},
+    "hessian_eigs": inputs_of_hessian_eigs,
+    "chambolle_tv": inputs_of_chambolle_tv,
+    "baum_welch": inputs_of_baum_welch,
+    "muscl_euler": inputs_of_muscl_euler,
+    "rbf_field": inputs_of_rbf_field,
+    "life_3d": inputs_of_life_3d,
+    "lora_linear": inputs_of_lora_linear,
+    "conv_lstm": inputs_of_conv_lstm,
+    "vq_lookup": inputs_of_vq_lookup,
+    "dlrm_interact": inputs_of_dlrm_interact,
+    "fm_scores": inputs_of_fm_scores,
+    "tps_warp": inputs_of_tps_warp,
+    "undistort": inputs_of_undistort,
+    "sgm_path": inputs_of_sgm_path,
+    "fast_corners": inputs_of_fast_corners,
+    "splat_depth": inputs_of_splat_depth,
+    "bezier_surface": inputs_of_bezier_surface,
+    "parabolic_sar": inputs_of_parabolic_sar,
+    "implied_vol": inputs_of_implied_vol,
+    "sobol_points": inputs_of_sobol_points,
+    "halton_2_3": inputs_of_halton_2_3,
+    "dfa_run": inputs_of_dfa_run,
+    "z_function": inputs_of_z_function,
+    "wildcard": inputs_of_wildcard,
+    "distinct_subseq": inputs_of_distinct_subseq,
+    "house_robber": inputs_of_house_robber,
+    "coin_ways": inputs_of_coin_ways,
+    "set_zeroes": inputs_of_set_zeroes,
+    "median_5x5": inputs_of_median_5x5,
+    "adx": inputs_of_adx,
+    "horn_schunck": inputs_of_horn_schunck,
+    "clahe_tiles": inputs_of_clahe_tiles,
+    "gp_predict": inputs_of_gp_predict,
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -10591,4 +11301,37 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     monotone_envelope,
     topk_gate,
     int8_gemm_zero_points,
+    hessian_eigs,
+    chambolle_tv,
+    baum_welch,
+    muscl_euler,
+    rbf_field,
+    life_3d,
+    lora_linear,
+    conv_lstm,
+    vq_lookup,
+    dlrm_interact,
+    fm_scores,
+    tps_warp,
+    undistort,
+    sgm_path,
+    fast_corners,
+    splat_depth,
+    bezier_surface,
+    parabolic_sar,
+    implied_vol,
+    sobol_points,
+    halton_2_3,
+    dfa_run,
+    z_function,
+    wildcard,
+    distinct_subseq,
+    house_robber,
+    coin_ways,
+    set_zeroes,
+    median_5x5,
+    adx,
+    horn_schunck,
+    clahe_tiles,
+    gp_predict,
 )

@@ -16307,3 +16307,968 @@ def int8_gemm_zero_points(
         for k in range(96):
             s[0] += (T.cast(A[i, k], "int32") - 128) * (T.cast(B[k, j], "int32") - 3)
         C[i, j] = T.cast(T.min(T.max(T.round(T.cast(s[0], "float32") * 0.002) + 128.0, 0.0), 255.0), "uint8")
+
+
+@T.prim_func
+def hessian_eigs(
+    I: T.Buffer((200, 300), "float32"), big: T.Buffer((200, 300), "float32"), small: T.Buffer((200, 300), "float32")
+):
+    for i, j in T.grid(200, 300):
+        big[i, j] = 0.0
+    for i, j in T.grid(200, 300):
+        small[i, j] = 0.0
+    for y in T.serial(1, 199):
+        for x in T.serial(1, 299):
+            xx = I[y, x + 1] - 2.0 * I[y, x] + I[y, x - 1]
+            yy = I[y + 1, x] - 2.0 * I[y, x] + I[y - 1, x]
+            xy = (I[y + 1, x + 1] - I[y + 1, x - 1] - I[y - 1, x + 1] + I[y - 1, x - 1]) / 4.0
+            mean = (xx + yy) / 2.0
+            root = T.sqrt(T.cast((xx - yy) * (xx - yy) / 4.0 + xy * xy, "float64"))
+            big[y, x] = mean + T.cast(root, "float32")
+            small[y, x] = mean - T.cast(root, "float32")
+
+
+@T.prim_func
+def chambolle_tv(G: T.Buffer((96, 128), "float32"), lam: T.float64, out: T.Buffer((96, 128), "float32")):
+    px = T.alloc_buffer((96, 128), "float32")
+    for i, j in T.grid(96, 128):
+        px[i, j] = 0.0
+    py = T.alloc_buffer((96, 128), "float32")
+    for i, j in T.grid(96, 128):
+        py[i, j] = 0.0
+    u = T.alloc_buffer((96, 128), "float32")
+    for i, j in T.grid(96, 128):
+        u[i, j] = 0.0
+    for s in T.serial(12):
+        for i, j in T.grid(96, 128):
+            d = T.alloc_buffer((), "float32")
+            d[()] = px[i, j] + py[i, j]
+            if j > 0:
+                d[()] = d[()] - px[i, j - 1]
+            if i > 0:
+                d[()] = d[()] - py[i - 1, j]
+            u[i, j] = d[()] - G[i, j] / T.cast(lam, "float32")
+        for i, j in T.grid(96, 128):
+            gx = T.alloc_buffer((), "float32")
+            gy = T.alloc_buffer((), "float32")
+            gx[()] = 0.0
+            gy[()] = 0.0
+            if j + 1 < 128:
+                gx[()] = u[i, j + 1] - u[i, j]
+            if i + 1 < 96:
+                gy[()] = u[i + 1, j] - u[i, j]
+            w = 1.0 + 0.25 * T.sqrt(T.cast(gx[()] * gx[()] + gy[()] * gy[()], "float64"))
+            px[i, j] = (px[i, j] + 0.25 * gx[()]) / T.cast(w, "float32")
+            py[i, j] = (py[i, j] + 0.25 * gy[()]) / T.cast(w, "float32")
+    for i, j in T.grid(96, 128):
+        out[i, j] = T.undef("float32")
+    for i, j in T.grid(96, 128):
+        out[i, j] = T.cast(-lam, "float32") * u[i, j]
+
+
+@T.prim_func
+def baum_welch(
+    A: T.Buffer((12, 12), "float32"),
+    B: T.Buffer((12, 20), "float32"),
+    pi: T.Buffer((12,), "float32"),
+    obs: T.Buffer((150,), "int32"),
+    xi: T.Buffer((12, 12), "float32"),
+):
+    acc = T.alloc_buffer((), "float32")
+    alpha = T.alloc_buffer((150, 12), "float32")
+    for i, j in T.grid(150, 12):
+        alpha[i, j] = 0.0
+    beta = T.alloc_buffer((150, 12), "float32")
+    for i, j in T.grid(150, 12):
+        beta[i, j] = 0.0
+    scale = T.alloc_buffer((150,), "float32")
+    for i in T.serial(150):
+        scale[i] = 0.0
+    for s in T.serial(12):
+        alpha[0, s] = pi[s] * B[s, T.if_then_else(obs[0] < 0, obs[0] + 20, obs[0])]
+        scale[0] = scale[0] + alpha[0, s]
+    for s in T.serial(12):
+        alpha[0, s] = alpha[0, s] / scale[0]
+    for t in T.serial(1, 150):
+        for s in T.serial(12):
+            acc[()] = 0.0
+            for q in T.serial(12):
+                acc[()] = acc[()] + alpha[t - 1, q] * A[q, s]
+            alpha[t, s] = acc[()] * B[s, T.if_then_else(obs[t] < 0, obs[t] + 20, obs[t])]
+            scale[t] = scale[t] + alpha[t, s]
+        for s in T.serial(12):
+            alpha[t, s] = alpha[t, s] / scale[t]
+    for s in T.serial(12):
+        beta[149, s] = 1.0
+    for i, s in T.grid(149, 12):
+        acc[()] = 0.0
+        for q in T.serial(12):
+            acc[()] = (
+                acc[()]
+                + A[s, q]
+                * B[q, T.if_then_else(obs[148 - i + 1] < 0, obs[148 - i + 1] + 20, obs[148 - i + 1])]
+                * beta[148 - i + 1, q]
+            )
+        beta[148 - i, s] = acc[()] / scale[148 - i + 1]
+    for i, j in T.grid(12, 12):
+        xi[i, j] = 0.0
+    for t, s, q in T.grid(149, 12, 12):
+        xi[s, q] = (
+            xi[s, q]
+            + alpha[t, s]
+            * A[s, q]
+            * B[q, T.if_then_else(obs[t + 1] < 0, obs[t + 1] + 20, obs[t + 1])]
+            * beta[t + 1, q]
+            / scale[t + 1]
+        )
+
+
+@T.prim_func
+def muscl_euler(
+    rho: T.Buffer((1000,), "float32"),
+    mom: T.Buffer((1000,), "float32"),
+    ene: T.Buffer((1000,), "float32"),
+    dtdx: T.float32,
+):
+    for s in T.serial(6):
+        f0 = T.alloc_buffer((1001,), "float32")
+        for i in T.serial(1001):
+            f0[i] = 0.0
+        f1 = T.alloc_buffer((1001,), "float32")
+        for i in T.serial(1001):
+            f1[i] = 0.0
+        f2 = T.alloc_buffer((1001,), "float32")
+        for i in T.serial(1001):
+            f2[i] = 0.0
+        for i in T.serial(1, 1000):
+            ul = mom[i - 1] / rho[i - 1]
+            pl = 0.4 * (ene[i - 1] - 0.5 * rho[i - 1] * ul * ul)
+            ur = mom[i] / rho[i]
+            pr = 0.4 * (ene[i] - 0.5 * rho[i] * ur * ur)
+            a = T.max(
+                T.abs(ul) + T.cast(T.sqrt(T.cast(1.4 * pl / rho[i - 1], "float64")), "float32"),
+                T.abs(ur) + T.cast(T.sqrt(T.cast(1.4 * pr / rho[i], "float64")), "float32"),
+            )
+            f0[i] = 0.5 * (mom[i - 1] + mom[i]) - 0.5 * a * (rho[i] - rho[i - 1])
+            f1[i] = 0.5 * (mom[i - 1] * ul + pl + mom[i] * ur + pr) - 0.5 * a * (mom[i] - mom[i - 1])
+            f2[i] = 0.5 * (ul * (ene[i - 1] + pl) + ur * (ene[i] + pr)) - 0.5 * a * (ene[i] - ene[i - 1])
+        for i in T.serial(1, 999):
+            rho[i] = rho[i] - dtdx * (f0[i + 1] - f0[i])
+            mom[i] = mom[i] - dtdx * (f1[i + 1] - f1[i])
+            ene[i] = ene[i] - dtdx * (f2[i + 1] - f2[i])
+
+
+@T.prim_func
+def rbf_field(
+    P: T.Buffer((300, 3), "float32"),
+    C: T.Buffer((80, 3), "float32"),
+    w: T.Buffer((80,), "float32"),
+    eps: T.float64,
+    val: T.Buffer((300,), "float32"),
+    grad: T.Buffer((300, 3), "float32"),
+):
+    for i in T.serial(300):
+        val[i] = 0.0
+    for i, j in T.grid(300, 3):
+        grad[i, j] = 0.0
+    for i, c in T.grid(300, 80):
+        r2 = T.alloc_buffer((), "float32")
+        r2[()] = 0.0
+        for d in T.serial(3):
+            r2[()] = r2[()] + (P[i, d] - C[c, d]) * (P[i, d] - C[c, d])
+        g = w[c] * T.cast(T.exp(T.cast(T.cast(-eps, "float32") * r2[()], "float64")), "float32")
+        val[i] = val[i] + g
+        for d in T.serial(3):
+            grad[i, d] = grad[i, d] - T.cast(2.0 * eps, "float32") * g * (P[i, d] - C[c, d])
+
+
+@T.prim_func
+def life_3d(W: T.Buffer((20, 20, 20), "int32"), W_1: T.Buffer((20, 20, 20), "int32")):
+    for i, j, k in T.grid(20, 20, 20):
+        W_1[i, j, k] = W[i, j, k]
+    for g in T.serial(3):
+        N = T.alloc_buffer((20, 20, 20), "int32")
+        for i, j, k in T.grid(20, 20, 20):
+            N[i, j, k] = 0
+        for x, y, z in T.grid(20, 20, 20):
+            c = T.alloc_buffer((), "int32")
+            c[()] = 0
+            for dx in T.serial(-1, 2):
+                for dy in T.serial(-1, 2):
+                    for dz in T.serial(-1, 2):
+                        if dx != 0 or dy != 0 or dz != 0:
+                            c[()] = c[()] + W_1[(x + dx) % 20, (y + dy) % 20, (z + dz) % 20]
+            if W_1[x, y, z] == 1:
+                N[x, y, z] = T.if_then_else(4 <= c[()] and c[()] <= 5, T.int32(1), T.int32(0))
+            elif c[()] == 5:
+                N[x, y, z] = 1
+        for i, j, k in T.grid(20, 20, 20):
+            W_1[i, j, k] = N[i, j, k]
+
+
+@T.prim_func
+def lora_linear(
+    X: T.Buffer((32, 96), "float32"),
+    W: T.Buffer((80, 96), "float32"),
+    A: T.Buffer((4, 96), "float32"),
+    B: T.Buffer((80, 4), "float32"),
+    scale: T.float32,
+    Y: T.Buffer((32, 80), "float32"),
+):
+    for i, j in T.grid(32, 80):
+        Y[i, j] = 0.0
+    for i in T.serial(32):
+        low = T.alloc_buffer((4,), "float32")
+        for i_1 in T.serial(4):
+            low[i_1] = 0.0
+        for k, j in T.grid(4, 96):
+            low[k] = low[k] + A[k, j] * X[i, j]
+        for p in T.serial(80):
+            acc = T.alloc_buffer((), "float32")
+            extra = T.alloc_buffer((), "float32")
+            acc[()] = 0.0
+            for j in T.serial(96):
+                acc[()] = acc[()] + W[p, j] * X[i, j]
+            extra[()] = 0.0
+            for k in T.serial(4):
+                extra[()] = extra[()] + B[p, k] * low[k]
+            Y[i, p] = acc[()] + scale * extra[()]
+
+
+@T.prim_func
+def conv_lstm(
+    X: T.Buffer((3, 16, 16), "float32"),
+    H: T.Buffer((4, 16, 16), "float32"),
+    C: T.Buffer((4, 16, 16), "float32"),
+    Wx: T.Buffer((16, 3, 3, 3), "float32"),
+    Wh: T.Buffer((16, 4, 3, 3), "float32"),
+    b: T.Buffer((16,), "float32"),
+    Hn: T.Buffer((4, 16, 16), "float32"),
+    Cn: T.Buffer((4, 16, 16), "float32"),
+):
+    for i, j, k in T.grid(4, 16, 16):
+        Hn[i, j, k] = 0.0
+    for i, j, k in T.grid(4, 16, 16):
+        Cn[i, j, k] = 0.0
+    g = T.alloc_buffer((16, 16, 16), "float32")
+    for i, j, k in T.grid(16, 16, 16):
+        g[i, j, k] = 0.0
+    for o, y, x in T.grid(16, 16, 16):
+        s = T.alloc_buffer((), "float32")
+        s[()] = b[o]
+        for dy, dx in T.grid(3, 3):
+            if 0 <= y + dy - 1 and y + dy - 1 < 16 and (0 <= x + dx - 1 and x + dx - 1 < 16):
+                for c in T.serial(3):
+                    s[()] = s[()] + X[c, y + dy - 1, x + dx - 1] * Wx[o, c, dy, dx]
+                for c in T.serial(4):
+                    s[()] = s[()] + H[c, y + dy - 1, x + dx - 1] * Wh[o, c, dy, dx]
+        g[o, y, x] = s[()]
+    for o, y, x in T.grid(4, 16, 16):
+        i = 1.0 / (1.0 + T.exp(T.cast(-g[o, y, x], "float64")))
+        f = 1.0 / (1.0 + T.exp(T.cast(-g[4 + o, y, x], "float64")))
+        q = 1.0 / (1.0 + T.exp(T.cast(-g[8 + o, y, x], "float64")))
+        t = T.tanh(T.cast(g[12 + o, y, x], "float64"))
+        Cn[o, y, x] = T.cast(f, "float32") * C[o, y, x] + T.cast(i * t, "float32")
+        Hn[o, y, x] = T.cast(q * T.tanh(T.cast(Cn[o, y, x], "float64")), "float32")
+
+
+@T.prim_func
+def vq_lookup(
+    Z: T.Buffer((256, 8), "float32"),
+    E: T.Buffer((40, 8), "float32"),
+    idx: T.Buffer((256,), "int32"),
+    out: T.Buffer((256, 8), "float32"),
+    used: T.Buffer((40,), "int32"),
+    result_1: T.Buffer((), "float32"),
+):
+    loss = T.alloc_buffer((), "float32")
+    for i in T.serial(256):
+        idx[i] = 0
+    for i, j in T.grid(256, 8):
+        out[i, j] = 0.0
+    for i in T.serial(40):
+        used[i] = 0
+    loss[()] = 0.0
+    for i in T.serial(256):
+        best = T.alloc_buffer((), "float32")
+        best[()] = 1e30
+        for c in T.serial(40):
+            dist = T.alloc_buffer((), "float32")
+            dist[()] = 0.0
+            for j in T.serial(8):
+                t = Z[i, j] - E[c, j]
+                dist[()] = dist[()] + t * t
+            if dist[()] < best[()]:
+                best[()] = dist[()]
+                idx[i] = c
+        used[T.if_then_else(idx[i] < 0, idx[i] + 40, idx[i])] = (
+            used[T.if_then_else(idx[i] < 0, idx[i] + 40, idx[i])] + 1
+        )
+        for j in T.serial(8):
+            out[i, j] = E[T.if_then_else(idx[i] < 0, idx[i] + 40, idx[i]), j]
+        loss[()] = loss[()] + best[()]
+    result = loss[()] / 2048.0
+    result_1[()] = result
+
+
+@T.prim_func
+def dlrm_interact(E: T.Buffer((64, 9, 16), "float32"), out: T.Buffer((64, 36), "float32")):
+    for i, j in T.grid(64, 36):
+        out[i, j] = 0.0
+    for s in T.serial(64):
+        p = T.alloc_buffer((), "int64")
+        p[()] = 0
+        for i in T.serial(1, 9):
+            for j in T.serial(i):
+                acc = T.alloc_buffer((), "float32")
+                acc[()] = 0.0
+                for k in T.serial(16):
+                    acc[()] = acc[()] + E[s, i, k] * E[s, j, k]
+                out[s, p[()]] = acc[()]
+                p[()] = p[()] + 1
+
+
+@T.prim_func
+def fm_scores(
+    X: T.Buffer((300, 40), "float32"),
+    w: T.Buffer((40,), "float32"),
+    V: T.Buffer((40, 8), "float32"),
+    y: T.Buffer((300,), "float32"),
+):
+    for i in T.serial(300):
+        y[i] = 0.0
+    for i in T.serial(300):
+        lin = T.alloc_buffer((), "float32")
+        pair = T.alloc_buffer((), "float32")
+        lin[()] = 0.0
+        for j in T.serial(40):
+            lin[()] = lin[()] + w[j] * X[i, j]
+        pair[()] = 0.0
+        for f in T.serial(8):
+            s = T.alloc_buffer((), "float32")
+            q = T.alloc_buffer((), "float32")
+            s[()] = 0.0
+            q[()] = 0.0
+            for j in T.serial(40):
+                t = V[j, f] * X[i, j]
+                s[()] = s[()] + t
+                q[()] = q[()] + t * t
+            pair[()] = pair[()] + (s[()] * s[()] - q[()])
+        y[i] = lin[()] + 0.5 * pair[()]
+
+
+@T.prim_func
+def tps_warp(
+    P: T.Buffer((500, 2), "float32"),
+    C: T.Buffer((30, 2), "float32"),
+    w: T.Buffer((30, 2), "float32"),
+    a: T.Buffer((2, 3), "float32"),
+    out: T.Buffer((500, 2), "float32"),
+):
+    for i, j in T.grid(500, 2):
+        out[i, j] = 0.0
+    for i in T.serial(500):
+        for d in T.serial(2):
+            out[i, d] = a[d, 0] + a[d, 1] * P[i, 0] + a[d, 2] * P[i, 1]
+        for c in T.serial(30):
+            dx = P[i, 0] - C[c, 0]
+            dy = P[i, 1] - C[c, 1]
+            r2 = dx * dx + dy * dy
+            if r2 > 0.0:
+                u = r2 * T.cast(T.log(T.cast(r2, "float64")), "float32")
+                for d in T.serial(2):
+                    out[i, d] = out[i, d] + w[c, d] * u
+
+
+@T.prim_func
+def undistort(
+    I: T.Buffer((120, 160), "float32"), k1: T.float64, k2: T.float64, f: T.float64, out: T.Buffer((120, 160), "float32")
+):
+    for i, j in T.grid(120, 160):
+        out[i, j] = 0.0
+    for y, x in T.grid(120, 160):
+        u = (T.cast(x, "float64") - 80.0) / f
+        v = (T.cast(y, "float64") - 60.0) / f
+        r2 = u * u + v * v
+        s = 1.0 + k1 * r2 + k2 * r2 * r2
+        sx = u * s * f + 80.0
+        sy = v * s * f + 60.0
+        if (
+            T.cast(T.floor(sx), "int64") >= 0
+            and T.cast(T.floor(sy), "int64") >= 0
+            and T.cast(T.floor(sx), "int64") + 1 < 160
+            and T.cast(T.floor(sy), "int64") + 1 < 120
+        ):
+            fx = sx - T.cast(T.cast(T.floor(sx), "int64"), "float64")
+            fy = sy - T.cast(T.cast(T.floor(sy), "int64"), "float64")
+            top = I[
+                T.if_then_else(
+                    T.cast(T.floor(sy), "int64") < 0, T.cast(T.floor(sy), "int64") + 120, T.cast(T.floor(sy), "int64")
+                ),
+                T.if_then_else(
+                    T.cast(T.floor(sx), "int64") < 0, T.cast(T.floor(sx), "int64") + 160, T.cast(T.floor(sx), "int64")
+                ),
+            ] * T.cast(1.0 - fx, "float32") + I[
+                T.if_then_else(
+                    T.cast(T.floor(sy), "int64") < 0, T.cast(T.floor(sy), "int64") + 120, T.cast(T.floor(sy), "int64")
+                ),
+                T.if_then_else(
+                    T.cast(T.floor(sx), "int64") + 1 < 0,
+                    T.cast(T.floor(sx), "int64") + 1 + 160,
+                    T.cast(T.floor(sx), "int64") + 1,
+                ),
+            ] * T.cast(fx, "float32")
+            bot = I[
+                T.if_then_else(
+                    T.cast(T.floor(sy), "int64") + 1 < 0,
+                    T.cast(T.floor(sy), "int64") + 1 + 120,
+                    T.cast(T.floor(sy), "int64") + 1,
+                ),
+                T.if_then_else(
+                    T.cast(T.floor(sx), "int64") < 0, T.cast(T.floor(sx), "int64") + 160, T.cast(T.floor(sx), "int64")
+                ),
+            ] * T.cast(1.0 - fx, "float32") + I[
+                T.if_then_else(
+                    T.cast(T.floor(sy), "int64") + 1 < 0,
+                    T.cast(T.floor(sy), "int64") + 1 + 120,
+                    T.cast(T.floor(sy), "int64") + 1,
+                ),
+                T.if_then_else(
+                    T.cast(T.floor(sx), "int64") + 1 < 0,
+                    T.cast(T.floor(sx), "int64") + 1 + 160,
+                    T.cast(T.floor(sx), "int64") + 1,
+                ),
+            ] * T.cast(fx, "float32")
+            out[y, x] = top * T.cast(1.0 - fy, "float32") + bot * T.cast(fy, "float32")
+
+
+@T.prim_func
+def sgm_path(
+    cost: T.Buffer((40, 60, 16), "float32"), p1: T.float32, p2: T.float32, L: T.Buffer((40, 60, 16), "float32")
+):
+    for i, j, k in T.grid(40, 60, 16):
+        L[i, j, k] = 0.0
+    for y in T.serial(40):
+        for d in T.serial(16):
+            L[y, 0, d] = cost[y, 0, d]
+        for x in T.serial(1, 60):
+            low = T.alloc_buffer((), "float32")
+            low[()] = L[y, x - 1, 0]
+            for d in T.serial(1, 16):
+                low[()] = T.min(low[()], L[y, x - 1, d])
+            for d in T.serial(16):
+                best = T.alloc_buffer((), "float32")
+                best[()] = T.min(L[y, x - 1, d], low[()] + p2)
+                if d > 0:
+                    best[()] = T.min(best[()], L[y, x - 1, d - 1] + p1)
+                if d + 1 < 16:
+                    best[()] = T.min(best[()], L[y, x - 1, d + 1] + p1)
+                L[y, x, d] = cost[y, x, d] + best[()] - low[()]
+
+
+@T.prim_func
+def fast_corners(I: T.Buffer((64, 80), "float32"), thr: T.float32, out: T.Buffer((64, 80), "int32")):
+    table = T.alloc_buffer((16,), "int64")
+    table[0] = -3
+    table[1] = -3
+    table[2] = -2
+    table[3] = -1
+    table[4] = 0
+    table[5] = 1
+    table[6] = 2
+    table[7] = 3
+    table[8] = 3
+    table[9] = 3
+    table[10] = 2
+    table[11] = 1
+    table[12] = 0
+    table[13] = -1
+    table[14] = -2
+    table[15] = -3
+    table_1 = T.alloc_buffer((16,), "int64")
+    table_1[0] = 0
+    table_1[1] = 1
+    table_1[2] = 2
+    table_1[3] = 3
+    table_1[4] = 3
+    table_1[5] = 3
+    table_1[6] = 2
+    table_1[7] = 1
+    table_1[8] = 0
+    table_1[9] = -1
+    table_1[10] = -2
+    table_1[11] = -3
+    table_1[12] = -3
+    table_1[13] = -3
+    table_1[14] = -2
+    table_1[15] = -1
+    for i, j in T.grid(64, 80):
+        out[i, j] = 0
+    for y in T.serial(3, 61):
+        for x in T.serial(3, 77):
+            run = T.alloc_buffer((), "int64")
+            longest = T.alloc_buffer((), "int64")
+            run[()] = 0
+            longest[()] = 0
+            for k in T.serial(25):
+                p = I[
+                    T.if_then_else(
+                        T.cast(y, "int64") + table[k % 16] < 0,
+                        T.cast(y, "int64") + table[k % 16] + 64,
+                        T.cast(y, "int64") + table[k % 16],
+                    ),
+                    T.if_then_else(
+                        T.cast(x, "int64") + table_1[k % 16] < 0,
+                        T.cast(x, "int64") + table_1[k % 16] + 80,
+                        T.cast(x, "int64") + table_1[k % 16],
+                    ),
+                ]
+                if p > I[y, x] + thr:
+                    run[()] = run[()] + 1
+                else:
+                    run[()] = 0
+                longest[()] = T.max(longest[()], run[()])
+            if longest[()] >= 9:
+                out[y, x] = 1
+
+
+@T.prim_func
+def splat_depth(P: T.Buffer((2000, 3), "float32"), Z: T.Buffer((64, 64), "float32")):
+    for i, j in T.grid(64, 64):
+        Z[i, j] = 1000000000.0
+    for i in T.serial(2000):
+        if P[i, 2] > 0.1:
+            u = T.cast(P[i, 0] / P[i, 2] * 64.0 / 2.0 + 32.0, "int64")
+            v = T.cast(P[i, 1] / P[i, 2] * 64.0 / 2.0 + 32.0, "int64")
+            if 0 <= u and u < 64 and (0 <= v and v < 64):
+                if P[i, 2] < Z[v, u]:
+                    Z[v, u] = P[i, 2]
+
+
+@T.prim_func
+def bezier_surface(G: T.Buffer((4, 4, 3), "float32"), out: T.Buffer((40, 40, 3), "float32")):
+    for i, j, k in T.grid(40, 40, 3):
+        out[i, j, k] = 0.0
+    bu = T.alloc_buffer((40, 4), "float32")
+    for i, j in T.grid(40, 4):
+        bu[i, j] = 0.0
+    for i in T.serial(40):
+        t = T.cast(i, "float64") / 39.0
+        bu[i, 0] = T.cast(T.pow(1.0 - t, 3.0), "float32")
+        bu[i, 1] = T.cast(3.0 * t * ((1.0 - t) * (1.0 - t)), "float32")
+        bu[i, 2] = T.cast(3.0 * t * t * (1.0 - t), "float32")
+        bu[i, 3] = T.cast(T.pow(t, 3.0), "float32")
+    for i, j, a, b, d in T.grid(40, 40, 4, 4, 3):
+        out[i, j, d] = out[i, j, d] + bu[i, a] * bu[j, b] * G[a, b, d]
+
+
+@T.prim_func
+def parabolic_sar(
+    high: T.Buffer((1500,), "float32"), low: T.Buffer((1500,), "float32"), sar: T.Buffer((1500,), "float32")
+):
+    up = T.alloc_buffer((), "bool")
+    af = T.alloc_buffer((), "float32")
+    ep = T.alloc_buffer((), "float32")
+    for i in T.serial(1500):
+        sar[i] = 0.0
+    up[()] = True
+    af[()] = 0.02
+    ep[()] = high[0]
+    sar[0] = low[0]
+    for i in T.serial(1, 1500):
+        s = T.alloc_buffer((), "float32")
+        s[()] = sar[i - 1] + af[()] * (ep[()] - sar[i - 1])
+        if up[()]:
+            if low[i] < s[()]:
+                up[()] = False
+                s[()] = ep[()]
+                ep[()] = low[i]
+                af[()] = 0.02
+            elif high[i] > ep[()]:
+                ep[()] = high[i]
+                af[()] = T.min(af[()] + 0.02, 0.2)
+        elif high[i] > s[()]:
+            up[()] = True
+            s[()] = ep[()]
+            ep[()] = high[i]
+            af[()] = 0.02
+        elif low[i] < ep[()]:
+            ep[()] = low[i]
+            af[()] = T.min(af[()] + 0.02, 0.2)
+        sar[i] = s[()]
+
+
+@T.prim_func
+def implied_vol(
+    S: T.Buffer((1000,), "float32"),
+    K: T.Buffer((1000,), "float32"),
+    T_: T.Buffer((1000,), "float32"),
+    price: T.Buffer((1000,), "float32"),
+    out: T.Buffer((1000,), "float32"),
+):
+    for i in T.serial(1000):
+        out[i] = 0.0
+    for i in T.serial(1000):
+        v = T.alloc_buffer((), "float32")
+        v[()] = 0.3
+        for it in T.serial(12):
+            sq = T.sqrt(T.cast(T_[i], "float64"))
+            d1 = (T.cast(T.log(T.cast(S[i] / K[i], "float64")), "float32") + 0.5 * v[()] * v[()] * T_[i]) / (
+                v[()] * T.cast(sq, "float32")
+            )
+            d2 = d1 - v[()] * T.cast(sq, "float32")
+            n1 = 0.5 * T.cast(1.0 + T.erf(T.cast(d1 / 1.4142135623730951, "float64")), "float32")
+            n2 = 0.5 * T.cast(1.0 + T.erf(T.cast(d2 / 1.4142135623730951, "float64")), "float32")
+            c = S[i] * n1 - K[i] * n2
+            vega = (
+                S[i]
+                * T.cast(sq, "float32")
+                * T.cast(T.exp(T.cast(-T.float32(0.5) * d1 * d1, "float64")), "float32")
+                / 2.5066282746310002
+            )
+            v[()] = T.max(v[()] - (c - price[i]) / T.max(vega, 1e-06), 0.01)
+        out[i] = v[()]
+
+
+@T.prim_func
+def sobol_points(V: T.Buffer((6, 20), "int32"), out: T.Buffer((1024, 6), "float32")):
+    for i, j in T.grid(1024, 6):
+        out[i, j] = 0.0
+    for i, d in T.grid(1024, 6):
+        x = T.alloc_buffer((), "int32")
+        x[()] = 0
+        for b in T.serial(20):
+            if (i ^ i >> 1) >> b & 1 != 0:
+                x[()] = x[()] ^ V[d, b]
+        out[i, d] = T.cast(T.cast(x[()], "float64") / 1048576.0, "float32")
+
+
+@T.prim_func
+def halton_2_3(out: T.Buffer((1024, 2), "float32")):
+    for i, j in T.grid(1024, 2):
+        out[i, j] = 0.0
+    for i, d in T.grid(1024, 2):
+        f = T.alloc_buffer((), "float64")
+        x = T.alloc_buffer((), "float64")
+        k = T.alloc_buffer((), "int32")
+        stopped = T.alloc_buffer((), "bool")
+        f[()] = 1.0
+        x[()] = 0.0
+        k[()] = i + 1
+        stopped[()] = False
+        for step in T.serial(2147483647):
+            if not stopped[()]:
+                if not k[()] > 0:
+                    stopped[()] = True
+                else:
+                    f[()] = f[()] / T.cast(2 + d, "float64")
+                    x[()] = x[()] + f[()] * T.cast(k[()] % (2 + d), "float64")
+                    k[()] = k[()] // (2 + d)
+        out[i, d] = T.cast(x[()], "float32")
+
+
+@T.prim_func
+def dfa_run(
+    table: T.Buffer((12, 26), "int32"),
+    text: T.Buffer((3000,), "int32"),
+    accept: T.Buffer((12,), "int32"),
+    hits: T.Buffer((3000,), "int32"),
+    result_1: T.Buffer((), "int32"),
+):
+    state = T.alloc_buffer((), "int32")
+    state[()] = 0
+    for i in T.serial(3000):
+        hits[i] = 0
+    for i in T.serial(3000):
+        state[()] = table[
+            T.if_then_else(state[()] < 0, state[()] + 12, state[()]), T.if_then_else(text[i] < 0, text[i] + 26, text[i])
+        ]
+        if accept[T.if_then_else(state[()] < 0, state[()] + 12, state[()])] == 1:
+            hits[i] = 1
+    result = state[()]
+    result_1[()] = result
+
+
+@T.prim_func
+def z_function(s: T.Buffer((1500,), "int32"), z: T.Buffer((1500,), "int32")):
+    l = T.alloc_buffer((), "int32")
+    r = T.alloc_buffer((), "int32")
+    for i in T.serial(1500):
+        z[i] = 0
+    l[()] = 0
+    r[()] = 0
+    for i in T.serial(1, 1500):
+        k = T.alloc_buffer((), "int32")
+        stopped = T.alloc_buffer((), "bool")
+        k[()] = 0
+        if i < r[()]:
+            k[()] = T.min(r[()] - i, z[T.if_then_else(i - l[()] < 0, i - l[()] + 1500, i - l[()])])
+        stopped[()] = False
+        limit = 1500 - (i + k[()])
+        for step in T.serial(limit):
+            if not stopped[()]:
+                if not (
+                    i + k[()] < 1500
+                    and s[T.if_then_else(k[()] < 0, k[()] + 1500, k[()])]
+                    == s[T.if_then_else(i + k[()] < 0, i + k[()] + 1500, i + k[()])]
+                ):
+                    stopped[()] = True
+                else:
+                    k[()] = k[()] + 1
+        z[i] = k[()]
+        if i + k[()] > r[()]:
+            l[()] = i
+            r[()] = i + k[()]
+
+
+@T.prim_func
+def wildcard(text: T.Buffer((200,), "int32"), pat: T.Buffer((40,), "int32"), ok: T.Buffer((201, 41), "bool")):
+    for i, j in T.grid(201, 41):
+        ok[i, j] = False
+    ok[0, 0] = True
+    for j in T.serial(1, 41):
+        ok[0, j] = ok[0, j - 1] and pat[j - 1] == 42
+    for i in T.serial(1, 201):
+        for j in T.serial(1, 41):
+            if pat[j - 1] == 42:
+                ok[i, j] = ok[i - 1, j] or ok[i, j - 1]
+            elif pat[j - 1] == 63 or pat[j - 1] == text[i - 1]:
+                ok[i, j] = ok[i - 1, j - 1]
+
+
+@T.prim_func
+def distinct_subseq(s: T.Buffer((400,), "int32"), t: T.Buffer((50,), "int32"), dp: T.Buffer((51,), "int32")):
+    for i in T.serial(51):
+        dp[i] = 0
+    dp[0] = 1
+    for i, i_1 in T.grid(400, 50):
+        if s[i] == t[50 - i_1 - 1]:
+            dp[50 - i_1] = (dp[50 - i_1] + dp[50 - i_1 - 1]) % 1000007
+
+
+@T.prim_func
+def house_robber(v: T.Buffer((200, 150), "float32"), best: T.Buffer((200,), "float32")):
+    for i in T.serial(200):
+        best[i] = 0.0
+    for k in T.serial(200):
+        take = T.alloc_buffer((), "float32")
+        skip = T.alloc_buffer((), "float32")
+        take[()] = 0.0
+        skip[()] = 0.0
+        for i in T.serial(150):
+            new = skip[()] + v[k, i]
+            skip[()] = T.max(skip[()], take[()])
+            take[()] = new
+        best[k] = T.max(take[()], skip[()])
+
+
+@T.prim_func
+def coin_ways(coins: T.Buffer((6,), "int32"), ways: T.Buffer((1001,), "int64")):
+    for i in T.serial(1001):
+        ways[i] = 0
+    ways[0] = 1
+    for i in T.serial(6):
+        c = coins[i]
+        for a in T.serial(T.cast(c, "int64"), T.int64(1001)):
+            ways[T.if_then_else(a < 0, a + 1001, a)] = (
+                ways[T.if_then_else(a < 0, a + 1001, a)]
+                + ways[
+                    T.if_then_else(T.cast(a, "int32") - c < 0, T.cast(a, "int32") - c + 1001, T.cast(a, "int32") - c)
+                ]
+            ) % 1000000007
+
+
+@T.prim_func
+def set_zeroes(A: T.Buffer((200, 150), "int32")):
+    row = T.alloc_buffer((200,), "bool")
+    for i in T.serial(200):
+        row[i] = False
+    col = T.alloc_buffer((150,), "bool")
+    for i in T.serial(150):
+        col[i] = False
+    for i, j in T.grid(200, 150):
+        if A[i, j] == 0:
+            row[i] = True
+            col[j] = True
+    for i, j in T.grid(200, 150):
+        if row[i] or col[j]:
+            A[i, j] = 0
+
+
+@T.prim_func
+def median_5x5(I: T.Buffer((40, 48), "float32"), out: T.Buffer((36, 44), "float32")):
+    for i, j in T.grid(36, 44):
+        out[i, j] = 0.0
+    for y, x in T.grid(36, 44):
+        win = T.alloc_buffer((25,), "float32")
+        for i in T.serial(25):
+            win[i] = 0.0
+        for k in T.serial(25):
+            win[k] = I[y + k // 5, x + k % 5]
+        found = T.alloc_buffer((25,), "float32")
+        for i in T.serial(25):
+            found[i] = win[i]
+        for i in T.serial(24):
+            for j in T.serial(i + 1, 25):
+                if found[i] > found[j]:
+                    least = found[j]
+                    found[j] = found[i]
+                    found[i] = least
+        for i in T.serial(25):
+            win[i] = found[i]
+        out[y, x] = win[12]
+
+
+@T.prim_func
+def adx(
+    high: T.Buffer((2000,), "float32"),
+    low: T.Buffer((2000,), "float32"),
+    close: T.Buffer((2000,), "float32"),
+    p: T.float32,
+    out: T.Buffer((2000,), "float32"),
+):
+    tr = T.alloc_buffer((), "float32")
+    pos = T.alloc_buffer((), "float32")
+    neg = T.alloc_buffer((), "float32")
+    ad = T.alloc_buffer((), "float32")
+    for i in T.serial(2000):
+        out[i] = 0.0
+    tr[()] = 0.0
+    pos[()] = 0.0
+    neg[()] = 0.0
+    ad[()] = 0.0
+    for i in T.serial(1, 2000):
+        up = high[i] - high[i - 1]
+        dn = low[i - 1] - low[i]
+        pdm = T.if_then_else(up > dn and up > 0.0, up, 0.0)
+        ndm = T.if_then_else(dn > up and dn > 0.0, dn, 0.0)
+        rng = T.max(high[i] - low[i], T.max(T.abs(high[i] - close[i - 1]), T.abs(low[i] - close[i - 1])))
+        tr[()] = tr[()] - tr[()] / p + rng
+        pos[()] = pos[()] - pos[()] / p + pdm
+        neg[()] = neg[()] - neg[()] / p + ndm
+        pdi = pos[()] / tr[()]
+        ndi = neg[()] / tr[()]
+        dx = T.if_then_else(pdi + ndi > 0.0, T.abs(pdi - ndi) / (pdi + ndi), 0.0)
+        ad[()] = ad[()] + (dx - ad[()]) / p
+        out[i] = 100.0 * ad[()]
+
+
+@T.prim_func
+def horn_schunck(
+    Ix: T.Buffer((60, 80), "float32"),
+    Iy: T.Buffer((60, 80), "float32"),
+    It: T.Buffer((60, 80), "float32"),
+    alpha: T.float32,
+    u_1: T.Buffer((60, 80), "float32"),
+    v_1: T.Buffer((60, 80), "float32"),
+):
+    u = T.alloc_buffer((60, 80), "float32")
+    for i, j in T.grid(60, 80):
+        u[i, j] = 0.0
+    v = T.alloc_buffer((60, 80), "float32")
+    for i, j in T.grid(60, 80):
+        v[i, j] = 0.0
+    for i, j in T.grid(60, 80):
+        u_1[i, j] = u[i, j]
+    for i, j in T.grid(60, 80):
+        v_1[i, j] = v[i, j]
+    for s in T.serial(10):
+        nu = T.alloc_buffer((60, 80), "float32")
+        for i, j in T.grid(60, 80):
+            nu[i, j] = 0.0
+        nv = T.alloc_buffer((60, 80), "float32")
+        for i, j in T.grid(60, 80):
+            nv[i, j] = 0.0
+        for y, x in T.grid(60, 80):
+            ub = (
+                u_1[T.max(y - 1, 0), x] + u_1[T.min(y + 1, 59), x] + u_1[y, T.max(x - 1, 0)] + u_1[y, T.min(x + 1, 79)]
+            ) / 4.0
+            vb = (
+                v_1[T.max(y - 1, 0), x] + v_1[T.min(y + 1, 59), x] + v_1[y, T.max(x - 1, 0)] + v_1[y, T.min(x + 1, 79)]
+            ) / 4.0
+            t = (Ix[y, x] * ub + Iy[y, x] * vb + It[y, x]) / (alpha + Ix[y, x] * Ix[y, x] + Iy[y, x] * Iy[y, x])
+            nu[y, x] = ub - Ix[y, x] * t
+            nv[y, x] = vb - Iy[y, x] * t
+        for i, j in T.grid(60, 80):
+            u_1[i, j] = nu[i, j]
+        for i, j in T.grid(60, 80):
+            v_1[i, j] = nv[i, j]
+
+
+@T.prim_func
+def clahe_tiles(I: T.Buffer((128, 96), "int32"), out: T.Buffer((128, 96), "float32")):
+    maps = T.alloc_buffer((8, 6, 64), "float32")
+    for i, j, k in T.grid(8, 6, 64):
+        maps[i, j, k] = 0.0
+    for i, j in T.grid(128, 96):
+        out[i, j] = 0.0
+    for a, b in T.grid(8, 6):
+        extra = T.alloc_buffer((), "int32")
+        total = T.alloc_buffer((), "float64")
+        hist = T.alloc_buffer((64,), "int32")
+        for i in T.serial(64):
+            hist[i] = 0
+        for y, x in T.grid(16, 16):
+            hist[
+                T.if_then_else(I[a * 16 + y, b * 16 + x] < 0, I[a * 16 + y, b * 16 + x] + 64, I[a * 16 + y, b * 16 + x])
+            ] = (
+                hist[
+                    T.if_then_else(
+                        I[a * 16 + y, b * 16 + x] < 0, I[a * 16 + y, b * 16 + x] + 64, I[a * 16 + y, b * 16 + x]
+                    )
+                ]
+                + 1
+            )
+        extra[()] = 0
+        for k in T.serial(64):
+            if hist[k] > 8:
+                extra[()] = extra[()] + (hist[k] - 8)
+                hist[k] = 8
+        total[()] = T.cast(0.0, "float64")
+        for k in T.serial(64):
+            total[()] = total[()] + (T.cast(hist[k], "float64") + T.cast(extra[()], "float64") / 64.0)
+            maps[a, b, k] = T.cast(total[()] / 256.0, "float32")
+    for y, x in T.grid(128, 96):
+        out[y, x] = maps[y // 16, x // 16, T.if_then_else(I[y, x] < 0, I[y, x] + 64, I[y, x])]
+
+
+@T.prim_func
+def gp_predict(
+    K: T.Buffer((60, 60), "float32"),
+    Ks: T.Buffer((30, 60), "float32"),
+    y: T.Buffer((60,), "float32"),
+    noise: T.float32,
+    mean: T.Buffer((30,), "float32"),
+):
+    t = T.alloc_buffer((), "float32")
+    L = T.alloc_buffer((60, 60), "float32")
+    for i, j in T.grid(60, 60):
+        L[i, j] = 0.0
+    for j in T.serial(60):
+        s = T.alloc_buffer((), "float32")
+        s[()] = K[j, j] + noise
+        for k in T.serial(j):
+            s[()] = s[()] - L[j, k] * L[j, k]
+        L[j, j] = T.cast(T.sqrt(T.cast(s[()], "float64")), "float32")
+        for i in T.serial(j + 1, 60):
+            t[()] = K[i, j]
+            for k in T.serial(j):
+                t[()] = t[()] - L[i, k] * L[j, k]
+            L[i, j] = t[()] / L[j, j]
+    a = T.alloc_buffer((60,), "float32")
+    for i in T.serial(60):
+        a[i] = 0.0
+    for i in T.serial(60):
+        t[()] = y[i]
+        for k in T.serial(i):
+            t[()] = t[()] - L[i, k] * a[k]
+        a[i] = t[()] / L[i, i]
+    for i in T.serial(60):
+        t[()] = a[59 - i]
+        for k in T.serial(59 - i + 1, 60):
+            t[()] = t[()] - L[k, 59 - i] * a[k]
+        a[59 - i] = t[()] / L[59 - i, 59 - i]
+    for i in T.serial(30):
+        mean[i] = 0.0
+    for q, i in T.grid(30, 60):
+        mean[q] = mean[q] + Ks[q, i] * a[i]

@@ -57,6 +57,8 @@ from ir.traverse import (
     map_stmt,
     nesting,
     shape_vars,
+    stmt_exprs,
+    walk,
     walk_expr,
 )
 from lower.analysis.freedoms import Form, Policy
@@ -340,6 +342,7 @@ class _Builder:
         """What stands for a let: its value where that cannot change, or a local buffer that holds it."""
         uses = sum(1 for e in all_exprs(body) if isinstance(e, Var) and e == var)
         plain = not var.dtype.is_float or uses <= 1 or all(isinstance(e, (Const, Var)) for e in walk_expr(value))
+        plain |= bool(at.loops) and _is_term(value) and _is_summed(var, body, at.loops[-1].var)
         return self._freeze(value, var.name, at.written(body), at, always=not plain or is_large(value))
 
     def _freeze(self, value: Expr, name: str, written: set[Buffer], at: _Place, always: bool = False) -> Expr:
@@ -372,6 +375,27 @@ class _Builder:
         flag = Buffer(self.program.fresh("check"), (), DType.BOOL)
         self.program.checks.append(Check(flag, node))
         self._append(Store(flag, (), Binary("and", Load(flag, ()), cond), node.span), at, ("and", cond))
+
+
+def _is_term(value: Expr) -> bool:
+    """Whether a value is a product of elements, which a sum takes as a contraction has them: by itself it would be an
+    array with the axes of both."""
+    return isinstance(value, Binary) and value.op == "mul" and all(isinstance(e, Load) for e in (value.lhs, value.rhs))
+
+
+def _is_summed(var: Var, body: Stmt, along: Var) -> bool:
+    """Whether all that a statement uses a variable for is to add to several elements that are the same along a loop."""
+
+    def adds(stmt: Stmt) -> bool:
+        match stmt:
+            case Store(buffer=buffer, indices=indices, value=Binary(op="add" | "sub", lhs=own)):
+                same = own.same(Load(buffer, indices))
+                return same and all(free_vars(i).isdisjoint((var, along)) for i in indices)
+            case _:
+                return False
+
+    users = [s for s in walk(body) if any(var in free_vars(e) for e in stmt_exprs(s))]
+    return len(users) > 1 and all(map(adds, users))
 
 
 def is_empty(buffer: Buffer) -> bool:

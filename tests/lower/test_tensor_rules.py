@@ -229,3 +229,36 @@ def test_a_sum_of_masked_quotients_is_divided_once() -> None:
     kernel = compile(func)
     assert '"bk,jb->kj"' in kernel.source and "ones" not in kernel.source, kernel.source
     assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(0)), 1e-4)
+
+
+def test_products_with_a_divisor_of_some_terms_are_contractions() -> None:
+    """Expected counts of transitions: a factor that no term changes is outside, and one array is divided."""
+    params = 'a: T.Buffer((70, 12), "float32"), A: T.Buffer((12, 12), "float32"), s: T.Buffer((70,), "float32")'
+    body = """for i, q in T.grid(12, 12):
+    g[i, q] = 0.0
+for t, i, q in T.grid(70, 12, 12):
+    g[i, q] += a[t, i] * A[i, q] * b[t, q] / s[t]"""
+    func = read(f'{params}, b: T.Buffer((70, 12), "float32"), g: T.Buffer((12, 12), "float32")', body)
+    kernel = compile(func)
+    assert '"ti,tq->iq"' in kernel.source and "ones" not in kernel.source, kernel.source
+    given = random_inputs(func, np.random.default_rng(0))
+    given["s"] = np.abs(given["s"]) + 1.0
+    assert_agrees(func, kernel, given, 1e-4)
+
+
+def test_products_that_several_sums_add_up_are_no_array() -> None:
+    """As in factorization machines: sums of products, and of their squares."""
+    params = 'X: T.Buffer((50, 40), "float32"), V: T.Buffer((40, 8), "float32"), Y: T.Buffer((50, 8), "float32")'
+    body = """for i, f in T.grid(50, 8):
+    S = T.alloc_buffer((2,), "float32")
+    S[0] = 0.0
+    S[1] = 0.0
+    for j in range(40):
+        t = V[j, f] * X[i, j]
+        S[0] += t
+        S[1] += t * t
+    Y[i, f] = S[0] * S[0] - S[1]"""
+    func = read(params, body)
+    kernel = compile(func)
+    assert kernel.source.count("einsum") == 2 and "ones" not in kernel.source, kernel.source
+    assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(0)), 1e-3)
