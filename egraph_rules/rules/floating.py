@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from math import log2
 
 from msgspec.structs import replace
@@ -19,7 +20,6 @@ from ir.nodes import (
     Alloc,
     Binary,
     Buffer,
-    CallStmt,
     Cast,
     Const,
     Expr,
@@ -37,8 +37,9 @@ from ir.nodes import (
     binary,
     seq,
 )
+from ir.program.calls import calls_in
 from ir.program.edit import nest
-from ir.sections import Section
+from ir.sections import passed
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -111,7 +112,7 @@ def min_covers(x: Term, y: Term, z: Term):
 def narrowed(expr: Expr, here: Here) -> Iterator[Expr]:
     """Operations of a narrower type, where no digit of the wider one is looked at."""
     del here
-    if isinstance(expr, Cast) and expr.dtype.is_float and _is_wider(expr.operand.dtype, expr.dtype):
+    if isinstance(expr, Cast) and _is_wider(expr.operand.dtype, expr.dtype):
         new = _rounded(expr.operand, expr.dtype)
         if new is not None:
             yield new
@@ -178,7 +179,7 @@ def _holds(dtype: DType, other: DType) -> bool:
 
 def _is_wider(dtype: DType, other: DType) -> bool:
     """Whether a float type holds all numbers of another one, and more."""
-    return dtype is not other and dtype.is_float and _holds(dtype, other)
+    return dtype is not other and dtype.is_float and other.is_float and _holds(dtype, other)
 
 
 def _rounds_alike(dtype: DType, wider: DType) -> bool:
@@ -197,20 +198,12 @@ def narrowed_names(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     del here
     match stmt:
         case Let(var=var, value=value, body=body) if var.dtype.is_float:
-
-            def is_var(e: Expr) -> bool:
-                return isinstance(e, Var) and e.name == var.name
-
-            dtype = _rounded_to(body, var.dtype, is_var)
+            dtype = _rounded_to(body, var.dtype, var.same)
             if dtype is not None:
                 new = Var(var.name, dtype)
-                yield Let(new, Cast(dtype, value), _read_as(body, is_var, lambda _: new))
+                yield Let(new, Cast(dtype, value), _read_as(body, var.same, lambda _: new))
         case Alloc(buffer=buffer, body=body) if buffer.dtype.is_float and not _is_argument(buffer, body):
-
-            def is_load(e: Expr) -> bool:
-                return isinstance(e, Load) and e.buffer == buffer
-
-            dtype = _rounded_to(body, buffer.dtype, is_load)
+            dtype = _rounded_to(body, buffer.dtype, partial(_loads_from, buffer))
             if dtype is not None:
                 yield _retyped(buffer, replace(buffer, dtype=dtype), body)
         case _:
@@ -226,25 +219,24 @@ def _retyped(old: Buffer, new: Buffer, body: Stmt) -> Stmt:
         undef = isinstance(stmt.value, Undef)
         return replace(stmt, value=Undef(new.dtype) if undef else Cast(new.dtype, stmt.value))
 
-    def is_load(e: Expr) -> bool:
-        return isinstance(e, Load) and e.buffer == old
-
-    body = _read_as(body, is_load, lambda e: replace(e, buffer=new) if isinstance(e, Load) else e)
+    body = _read_as(body, partial(_loads_from, old), lambda e: replace(e, buffer=new) if isinstance(e, Load) else e)
     return Alloc(new, map_stmt(body, on_stmt=stored, on_buffer=lambda b: new if b == old else b))
 
 
 def _is_argument(buffer: Buffer, stmt: Stmt) -> bool:
     """Whether a buffer is handed to a call, where its dtype is given."""
-    return any(
-        isinstance(a, Section) and a.buffer == buffer for s in walk(stmt) if isinstance(s, CallStmt) for a in s.args
-    )
+    return any(section.buffer == buffer for call in calls_in(stmt) for _, section in passed(call))
+
+
+def _loads_from(buffer: Buffer, expr: Expr) -> bool:
+    return isinstance(expr, Load) and expr.buffer == buffer
 
 
 def _rounded_to(stmt: Stmt, wide: DType, chosen: Callable[[Expr], bool]) -> DType | None:
     """The float type that chosen wide values are rounded to wherever a statement looks at them."""
     found = {e.dtype for e in all_exprs(stmt) if isinstance(e, Cast) and chosen(e.operand)}
     dtype = next(iter(found), None)
-    if dtype is None or len(found) > 1 or not dtype.is_float or not _is_wider(wide, dtype):
+    if dtype is None or len(found) > 1 or not _is_wider(wide, dtype):
         return None
     left = _read_as(stmt, chosen, lambda _: Undef(dtype))
     return None if any(chosen(e) for e in all_exprs(left)) else dtype

@@ -575,34 +575,15 @@ def relations(statements: Sequence[Statement], level: int) -> list[Relation] | N
 
 def _ordered_pairs(first: Statement, second: Statement, buffer: Buffer, level: int) -> Iterator[Relation]:
     """Pairs of instances that meet in an element, an instance of `first` before one of `second`."""
-    shared = tuple(loop.var.name for loop in first.loops[: common_loops(first, second)])
-    at_once = first.position < second.position
+    primes = primed_loops(second)
     for a in _accesses(first, buffer):
         for b in _accesses(second, buffer):
             if not (a.write or b.write) or (a.accumulating and b.accumulating and _commute(first, second)):
                 continue
-            pairs = _ordered_alike(_Instances(first), _Instances(second), a.indices, b.indices, shared, level, at_once)
-            if pairs is not None:
+            pairs = meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
+            pairs = pairs.intersect(_before(first, second, level)).intersect(_effective(first, second, a, b, {}))
+            if not pairs.is_empty():
                 yield Relation(first, second, pairs, first is second and not a.write)
-
-
-@presburger.remembered
-def _ordered_alike(
-    first: _Instances,
-    second: _Instances,
-    a: tuple[Expr, ...],
-    b: tuple[Expr, ...],
-    shared: tuple[str, ...],
-    level: int,
-    at_once: bool,
-) -> isl.Set | None:
-    """Pairs of instances that access one element in order, asked once for all statements that run alike; None if there
-    are none."""
-    primes = primed_loops(second.statement)
-    pairs = meet(a, [substitute_expr(i, primes) for i in b])
-    both = first.statement.domain.intersect(second.statement.primed_domain)
-    pairs = pairs.intersect(_in_order(shared, level, at_once)).intersect(both)
-    return None if pairs.is_empty() else pairs
 
 
 def _before(first: Statement, second: Statement, level: int) -> isl.Set:

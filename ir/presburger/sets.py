@@ -63,7 +63,7 @@ _REMEMBERED: list[Callable[[], None]] = []  # what forgets the answers of each f
 
 def remembered(function: Callable[P, T]) -> Callable[P, T]:
     """Remember what a function gives for equal arguments until the outermost call of an `exclusive` one begins."""
-    known = lru_cache(maxsize=1 << 15)(function)
+    known = lru_cache(maxsize=4096)(function)
     _REMEMBERED.append(known.cache_clear)
     return cast("Callable[P, T]", known)
 

@@ -136,12 +136,17 @@ class Flow:
         found: tuple[list[Seen], list[Seen]] = [], []
         for s in self.statements:
             if s.buffer == load.buffer:
-                at = self.at(s)
-                met = pairs.intersect(same_place(self.place(at), tuple(map(reader, load.indices))))
-                met = met.intersect(self.domain(at)).intersect(self.before(at, reader))
+                stored = self.meeting(s, reader, pairs, load)
+                met = stored.pairs.intersect(self.before(stored.at, reader))
                 if not met.is_empty():
-                    found[adds(s)].append(Seen(at, met))
+                    found[adds(s)].append(Seen(stored.at, met))
         return found
+
+    def meeting(self, statement: Statement, reader: At, pairs: presburger.isl.Set, load: Load) -> Seen:
+        """The instances of a statement that store to the place of a read, before it or after."""
+        at = self.at(statement)
+        met = pairs.intersect(same_place(self.place(at), tuple(map(reader, load.indices))))
+        return Seen(at, met.intersect(self.domain(at)))
 
     def once(self, several: Sequence[Seen]) -> bool:
         """Whether each reader sees one instance at most."""

@@ -353,17 +353,11 @@ class _Equations:
             if load.buffer != self.target:
                 continue
             replaced = [s.readers() for s in chain(*self.flow.seen(piece.at, pairs, load))]
-            zero, *others = [self._met(s, piece.at, pairs, load) for s in self.zeros]
+            zero, *others = [self.flow.meeting(s, piece.at, pairs, load).readers() for s in self.zeros]
             for there in (*replaced, *others):
                 zero = zero.subtract(there)
             pairs = pairs.subtract(zero)
         return Seen(piece.at, pairs)
-
-    def _met(self, statement: Statement, reader: At, pairs: presburger.isl.Set, load: Load) -> presburger.isl.Set:
-        """Those instances of a reader whose place a statement stores to."""
-        at = self.flow.at(statement)
-        met = pairs.intersect(same_place(self.flow.place(at), tuple(map(reader, load.indices))))
-        return Seen(at, met.intersect(self.flow.domain(at))).readers()
 
     def _path(self, pairs: presburger.isl.Set) -> presburger.isl.Set | None:
         """The terms of a piece; None if one is there twice."""

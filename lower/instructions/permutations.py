@@ -19,7 +19,7 @@ from ir.presburger.polynomials import are_apart
 from ir.traverse import has_loads, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear, to_expr
-from lower.analysis.value_flow import NotAffineError, differ, same_place
+from lower.analysis.value_flow import NotAffineError, differ, require_affine, same_place
 from lower.nest.normalize import Program
 
 PERMUTATIONS = Form(
@@ -191,10 +191,13 @@ def _one_by_one(moves: _Moves, level: int) -> bool:
 
 
 def _whole(moves: _Moves, level: int, variables: Sequence[Var], order: Place) -> list[tuple[int, int]] | None:
-    """A box of places, each of which iterations store to or which is where it comes from; None if there is none."""
+    """A box of places, each of which iterations store to or which is where it comes from; None if there is none.
+
+    Raises:
+        NotAffineError: when the iterations run is not known exactly.
+    """
     s = moves.statement
-    if not all(c.exact for c in map(_range, s.loops)) or not all(pb.condition(g).exact for g in s.guards):
-        return None
+    require_affine(s)
     names = [o.var.name for o in s.loops[level:]]
     reached = pb.never()
     for end, _ in moves.places:
@@ -210,7 +213,3 @@ def _whole(moves: _Moves, level: int, variables: Sequence[Var], order: Place) ->
         box = box.intersect(pb.loop_domain(v, low, high).must)
     left = box.subtract(reached).subtract(same_place(tuple(variables), order))
     return found if left.is_empty() else None
-
-
-def _range(loop: Loop) -> pb.Condition:
-    return pb.loop_domain(loop.var, loop.start, loop.extent)

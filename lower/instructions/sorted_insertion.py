@@ -169,13 +169,13 @@ class _Parts:
 
     def recorded(self, expr: Expr) -> Expr:
         """A value of the first part at each iteration, as what is kept of it."""
+        return map_expr(expr, self._kept)
 
-        def one(e: Expr) -> Expr:
-            if not isinstance(e, Load) or e.buffer not in self.arrays:
-                return e
-            return Load(self.arrays[e.buffer], (*self.place, *e.indices))
-
-        return map_expr(expr, one)
+    def _kept(self, e: Expr) -> Expr:
+        """An element of a local of the first part, as what is kept of it; other expressions as they are."""
+        if not isinstance(e, Load) or e.buffer not in self.arrays:
+            return e
+        return Load(self.arrays[e.buffer], (*self.place, *e.indices))
 
     def again(
         self, loops: tuple[Loop, ...], bounds: Sequence[Expr], there: Mapping[Var, Expr]
@@ -191,11 +191,9 @@ class _Parts:
                 handed.append(Statement(self.new.position(), loops, (), Store(self.locals[b], (), value)))
 
         def one(e: Expr) -> Expr:
-            if not isinstance(e, Load):
-                return e
-            if e.buffer in self.locals:
+            if isinstance(e, Load) and e.buffer in self.locals:
                 return Load(self.locals[e.buffer], e.indices)
-            return Load(self.arrays[e.buffer], (*self.place, *e.indices)) if e.buffer in self.arrays else e
+            return self._kept(e)
 
         def here(e: Expr) -> Expr:
             return substitute_expr(map_expr(e, one), there)

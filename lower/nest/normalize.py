@@ -62,7 +62,7 @@ from ir.traverse import (
     walk_expr,
 )
 from lower.analysis.freedoms import Form, Policy
-from lower.analysis.updates import update_of
+from lower.analysis.updates import split_update, update_of
 from lower.nest.if_conversion import DISJOINT_CASES, as_extreme, converter, disjoint_cases, is_large
 from lower.nest.linear_combinations import collected
 from lower.nest.tiles import tiles
@@ -387,12 +387,10 @@ def _is_summed(var: Var, body: Stmt, along: Var) -> bool:
     """Whether all that a statement uses a variable for is to add to several elements that are the same along a loop."""
 
     def adds(stmt: Stmt) -> bool:
-        match stmt:
-            case Store(buffer=buffer, indices=indices, value=Binary(op="add" | "sub", lhs=own)):
-                same = own.same(Load(buffer, indices))
-                return same and all(free_vars(i).isdisjoint((var, along)) for i in indices)
-            case _:
-                return False
+        if not isinstance(stmt, Store) or not free_vars(*stmt.indices).isdisjoint((var, along)):
+            return False
+        found = split_update(stmt.value, Load(stmt.buffer, stmt.indices))
+        return found is not None and found[0] in ("add", "sub")
 
     users = [s for s in walk(body) if any(var in free_vars(e) for e in stmt_exprs(s))]
     return len(users) > 1 and all(map(adds, users))

@@ -663,7 +663,7 @@ def calling(w: Writer) -> Stmt:
     return with_calls(w.source, w.source.pick(anything, selections, bindings, index_arithmetic)(w))
 
 
-IDIOMS: tuple[Idiom, ...] = (
+IDIOMS: tuple[Idiom, ...] = (  # those of bits twice: few of them are what a rule speaks of
     in_loop, neighbours, padded_stage, assumed, assumed_data, bindings, read_twice, adjacent_loops, reduction,
     stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
     local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling, over_bits,

@@ -10,7 +10,8 @@ from ir.nodes import Alloc, Binary, Buffer, Cast, Expr, Let, Load, Select, Stmt,
 def rounded(w: Writer) -> Stmt:
     """What is worked out in a wider type, or nearly one, and rounded: at once, under a name, or in a local buffer."""
     w.dtype = w.source.pick(DType.FLOAT32, DType.FLOAT32, DType.FLOAT16)
-    wide = w.source.pick(DType.FLOAT64, DType.FLOAT64, DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
+    others = DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16
+    wide = w.source.pick(DType.FLOAT64, DType.FLOAT64, DType.FLOAT64, DType.FLOAT64, *others)
     return w.loop(Scope(), lambda scope: _stores(w, scope, wide))
 
 
@@ -26,7 +27,7 @@ def _stores(w: Writer, scope: Scope, wide: DType) -> Stmt:
         other = w.source.pick(Cast(w.dtype, e) + w.constant(), -Cast(w.dtype, e), Cast(w.dtype, e + const(0.5, wide)))
         return seq(plain, store(other)) if w.source.flag() else plain
 
-    match w.source.pick("at once", "named", "kept"):
+    match w.source.pick("at once", "at once", "named", "kept"):
         case "named":
             name = w.var("x", wide)
             return Let(name, value, uses(name))
@@ -58,10 +59,10 @@ def _value(w: Writer, scope: Scope, wide: DType) -> Expr:
 def _operand(w: Writer, scope: Scope, wide: DType) -> Expr:
     """A number of a wider type that a narrower one may hold."""
     element = Cast(wide, w.place(w.read(), scope))
-    number_ = const(w.source.pick(0.5, 3.0, -1.5, 0.1), wide)
+    constant = const(w.source.pick(0.5, 3.0, -1.5, 0.1), wide)
     place = w.index(4, scope)
     whole = Cast(wide, w.source.pick(place, Cast(DType.INT8, place), place * 1048577 + 33554431))
     return w.source.pick(
-        element, element, element, number_, whole, Unary("neg", element), Unary("abs", element),
-        Binary("min", element, number_), Unary("floor", element), Select(w.condition(scope), element, number_),
+        element, element, element, constant, whole, Unary("neg", element), Unary("abs", element),
+        Binary("min", element, constant), Unary("floor", element), Select(w.condition(scope), element, constant),
     )  # fmt: skip

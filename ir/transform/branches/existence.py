@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ir.analysis.conditions import conjunction
 from ir.dtypes import DType
 from ir.naming import fresh
-from ir.nodes import FALSE, SKIP, Alloc, Binary, Buffer, Expr, For, If, Load, Select, Seq, Stmt, Store, Undef, Var, seq
+from ir.nodes import FALSE, SKIP, Alloc, Binary, Buffer, Expr, For, If, Load, Select, Seq, Stmt, Store, Undef, seq
 from ir.program.edit import nest
 from ir.transform.branches.if_convert import is_short
 from ir.traverse import conjuncts_of, free_vars, reads, without_outer_names
@@ -33,32 +33,27 @@ def as_existence(loop: For, names: set[str]) -> Stmt | None:
     while isinstance(stmt, If) and stmt.other == SKIP:
         conditions += conjuncts_of(stmt.cond)
         stmt = without_outer_names(stmt.then, is_short)
-    stores = [s for s in (stmt.stmts if isinstance(stmt, Seq) else (stmt,)) if isinstance(s, Store)]
-    count = len(stmt.stmts) if isinstance(stmt, Seq) else 1
-    if not conditions or not loops or len(stores) != count or len({s.buffer for s in stores}) != count:
-        return None
-    if any(isinstance(s.value, Undef) for s in stores):
+    parts = stmt.stmts if isinstance(stmt, Seq) else (stmt,)
+    stores = [s for s in parts if isinstance(s, Store) and not isinstance(s.value, Undef)]
+    if not conditions or not len(parts) == len(stores) == len({s.buffer for s in stores}):
         return None
     kept = [_places(loops, s) for s in stores]
     if all(k and k == loops[: len(k)] for k in kept):
         return None  # loops inside are asked by themselves
-    alone = len(stores) == 1 and not kept[0]
-    asked = (*conditions, *(e for o in loops for e in (o.start, o.extent)))
-    read = asked[len(conditions) :] if alone else (*asked, *(e for s in stores for e in (*s.indices, s.value)))
-    if any(reads(s.buffer, *read) for s in stores) or (alone and _reads_itself(stores[0])):
+    once = () if len(stores) == 1 and not kept[0] else conditions  # else others store before all are asked
+    bounds = [e for o in loops for e in (o.start, o.extent)]
+    made = [e for s in stores for e in (*s.indices, s.value)]
+    if any(reads(s.buffer, *bounds, *made, *once) for s in stores):
         return None
-    parts = [_asked_apart(loops, k, conditions, s, names) for k, s in zip(kept, stores, strict=True)]
-    return None if None in parts else seq(*(p for p in parts if p is not None))
+    asked = [_asked_apart(loops, k, conditions, s, names) for k, s in zip(kept, stores, strict=True)]
+    found = [s for s in asked if s is not None]
+    return seq(*found) if len(found) == len(asked) else None
 
 
 def _places(loops: Sequence[For], store: Store) -> list[For]:
     """The loops that the place or value of a store depends on."""
-    free = {v for e in (*store.indices, store.value) for v in free_vars(e)}
+    free = free_vars(*store.indices, store.value)
     return [o for o in loops if o.var in free]
-
-
-def _reads_itself(store: Store) -> bool:
-    return reads(store.buffer, *store.indices, store.value)
 
 
 def _asked_apart(
@@ -68,7 +63,7 @@ def _asked_apart(
     different ones may store to one place, or have bounds that depend on the others."""
     inner = [o for o in loops if o not in kept]
     gone = {o.var for o in inner}
-    once = all(any(i == o.var for i in store.indices if isinstance(i, Var)) for o in kept)
+    once = all(any(map(o.var.same, store.indices)) for o in kept)
     if not inner or not once or any(free_vars(e) & gone for o in kept for e in (o.start, o.extent)):
         return None
     found = Buffer(fresh("found", names, first=2), (), DType.BOOL, "local")
