@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ir.analysis.legality import update_of
 from ir.instructions import instruction_of
-from ir.nodes import Alloc, For, If, Load, PrimFunc, Select, Seq, Stmt, Store
-from ir.traverse import all_exprs, has_load, map_stmt, stores_in, walk
+from ir.nodes import Alloc, For, If, PrimFunc, Select, Seq, Stmt, Store
+from ir.traverse import all_exprs, map_stmt, reads, stores_in, walk
 
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
 STORES = 60  # of all programs that are priced as a whole: it takes lowering some 20 ms a statement
@@ -178,9 +178,8 @@ def _instances(stmt: Stmt) -> int:
 
 
 def _recurrences(stmt: Stmt) -> int:
-    """How many stores make an element of what it held, but do not just add to it, or the like."""
-    stores = stores_in(stmt)
-    return sum(has_load(s.value, Load(s.buffer, s.indices)) and update_of(s) is None for s in stores)
+    """How many stores make an element of what their buffer held, but do not just add to it, or the like."""
+    return sum(reads(s.buffer, s.value) and update_of(s) is None for s in stores_in(stmt))
 
 
 def _overwritten(stmt: Stmt) -> int:

@@ -21,7 +21,7 @@ from egraph_rules.rules.contents import CONTENTS_RULES
 from egraph_rules.rules.floating import FLOAT_RULES, SCALING_RULES
 from egraph_rules.rules.functions import BIT_RULES, FUNCTION_RULES
 from egraph_rules.rules.index_terms import TERM_RULES
-from egraph_rules.rules.integer import INTEGER_RULES
+from egraph_rules.rules.integer import INTEGER_RULES, SUM_RULES
 from egraph_rules.rules.lets import LET_RULES, inline_index, unused
 from egraph_rules.rules.loops import LOOP_RULES, binding
 from egraph_rules.rules.merging import MERGING_RULES
@@ -67,8 +67,7 @@ def search_rules() -> tuple[Rule, ...]:
     """The built-in rules that a search uses unless told otherwise."""
     return (
         *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *CONTENTS_RULES, *BRANCH_RULES, *LOOP_RULES, *BIT_RULES,
-        *SCALING_RULES,
-        *SPLITTING_RULES, *MERGING_RULES, *INVARIANT_RULES, inline_index, unused, symbolic_terms,
-        neutral_region, collected, min_known, max_known, abs_known, min_covers, max_covers, cast_of_cast,
-        quotient_form, divmod_rejoins,
+        *SCALING_RULES, *SUM_RULES, *SPLITTING_RULES, *MERGING_RULES, *INVARIANT_RULES, inline_index, unused,
+        symbolic_terms, neutral_region, collected, min_known, max_known, abs_known, min_covers, max_covers,
+        cast_of_cast, quotient_form, divmod_rejoins,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from ir.nodes import (
     Binary,
     BinaryOp,
     Buffer,
+    Cast,
     Expr,
     For,
     If,
@@ -124,6 +125,34 @@ def tiles(w: Writer) -> Stmt:
     if w.source.flag(2):
         loop = For(middle, number(0), number(2), loop)
     return For(outer, number(0), number(-(-length // size)), loop)
+
+
+def remainders(w: Writer) -> Stmt:
+    """A sum of which only the remainder is kept, or nearly so: in one place or carried along, started out of range."""
+    w.dtype = w.source.pick(DType.INT32, DType.INT32, DType.INT8, DType.UINT8)
+    source, target, length = w.read(), w.written(), w.shape[-1]
+    var, again = w.var("i"), w.var("t")
+    modulus = const(w.source.pick(3, 3, 5, 7, 30, 100, -3), w.dtype)
+    carried, nested = w.source.flag(), w.source.flag(3)
+    own = _element(target, var if carried else number(0))
+    place = w.source.pick(var + 1, var + 1, var + 1, var, var + w.n % 2) if carried else number(0)
+    term = w.source.pick(_element(source, var), _element(source, var), _element(w.read(), var), _element(target, var))
+    total = w.source.pick(own + term, own + term, own - term, term - own, own + term + w.constant())
+    if w.source.flag(4):
+        wide = Binary("floormod", Cast(DType.INT64, own) + Cast(DType.INT64, term), Cast(DType.INT64, modulus))
+        value: Expr = Cast(w.dtype, wide)
+    else:
+        value = Binary("floormod", total, modulus)
+    step: Stmt = Store(target, _element(target, place).indices, value)
+    if w.source.flag(4):
+        step = If(w.condition(Scope().binding(var, 0, length - 1), 1), step, SKIP)
+    if w.source.flag(3):
+        step = seq(step, Store(target, _element(target, number(length - 1)).indices, own + w.source.pick(0, 1)))
+    count = w.source.pick(number(length - 1), number(length - 1), w.n % length)
+    loop = For(var, number(0), count, step)
+    start = Store(target, _element(target, number(0)).indices, const(w.source.pick(0, 0, 2, 4), w.dtype))
+    body = For(again, number(0), number(2), loop) if nested else loop
+    return seq(start, body) if w.source.flag(3) is False else body
 
 
 def unrolled_by_hand(w: Writer) -> Stmt:
