@@ -87,19 +87,20 @@ class Report(Shown, Struct):
     overruled: str = ""
     recalled: bool = False
     decide: Callable[[], list[Decision]] | None = None  # what finds the decisions, which few callers ask for
-    decided: list[Decision] = field(default_factory=lambda: list[Decision]())
+    decided: list[Decision] | None = None
 
     @property
     @pb.exclusive
     def decisions(self) -> list[Decision]:
         """The steps to the best program, with what they cost; worked out when asked for."""
-        if self.decide is not None:
-            self.decided, self.decide = self.decide(), None
+        if self.decided is None:
+            self.decided = [] if self.decide is None else self.decide()
+            self.decide = None
         return self.decided
 
     def bare(self) -> Report:
-        """The same without what the searches knew, to be kept."""
-        return replace(self, traces=[], decided=self.decisions, decide=None)
+        """The same without what the searches knew, to be kept; with the decisions if somebody has asked for them."""
+        return replace(self, traces=[], decide=None)
 
     def brief(self) -> str:
         """How many decisions, and how long it took."""
@@ -197,6 +198,12 @@ class Result(Shown, Struct, frozen=True):
     def derivation(self) -> list[Step]:
         """The rewrites from the source program to `best`, in order; worked out when asked for."""
         return derive(self.source, self.best, self.traces())
+
+    @pb.exclusive
+    def decisions(self) -> list[Decision]:
+        """The steps to `best` with what they cost, found anew; `report.decisions` remembers them."""
+        prices = Prices(self.settings.target)
+        return decisions_of(self.derivation(), lambda step: price_as_written(step, prices))
 
     def traces(self) -> list[Trace]:
         """What the searches knew; for a result that was kept, they run again."""
@@ -358,13 +365,11 @@ def optimize(
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
     variants = [(as_named(body), cost) for cost, body in found]
-    report.decide = lambda: decisions_of(
-        derive(func, variants[0][0], report.traces),
-        lambda step: price_as_written(step, prices),
-    )
     excluded = named(without)
     settings = Settings(chosen, budget, floats, active, rules is not None, excluded)
-    return Result(variants[0][0], variants, search.cost_before, report, func, settings)
+    result = Result(variants[0][0], variants, search.cost_before, report, func, settings)
+    report.decide = result.decisions
+    return result
 
 
 @pb.exclusive
