@@ -41,7 +41,7 @@ from ir.analysis.evaluated import Evaluated
 from ir.errors import RuleError, ScheduleError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.later import keeping, later
-from ir.nodes import Block, Const, Expr, If, Load, PrimFunc, Select, Stmt, Store, Var
+from ir.nodes import Alloc, Block, Const, Expr, If, Load, PrimFunc, Select, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts, promised
@@ -49,6 +49,7 @@ from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.transform.calls.tensorize import with_calls
+from ir.transform.storage.contract import trimmed
 from ir.traverse import all_exprs, has_kind, loads, map_stmt, sizing_scalars, stmt_children, walk
 
 _SEARCHES = 6  # of a directed step; two or three do
@@ -413,6 +414,7 @@ class _Search(Struct, dict=True):
     traced: frozenset[Var] = frozenset()  # scalars that may differ in each call of what was compiled once
     searched: list[Stmt] = field(default_factory=lambda: list[Stmt]())
     guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
+    partial: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where parts of arrays cost no more
     compact: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best of those with the fewest stores
     called: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # those that leave most to instructions
     bare: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # those with the least under guards, and on parts
@@ -464,7 +466,7 @@ class _Search(Struct, dict=True):
                 if not self.report.stopped.startswith(self.patience.reason()):
                     self.report.stopped = f"{self.patience.reason()} before a restart"
                 break
-            hoped, before = start != best[0][1], best[0][0]
+            hoped, before = start != best[0][1] and start not in self.partial, best[0][0]
             best = _distinct([*best, *self.once(start)], self.keep)
             if hoped and best[0][0] >= before and not (self.deferred and not self.cuts):
                 break  # what guards promised did not come
@@ -498,8 +500,8 @@ class _Search(Struct, dict=True):
         looks = any(r.instruction is not None for r in self.rules)
         if best not in self.searched and (looks or _stores(best) != _stores(self.searched[-1])):
             return best
-        hoped = (s for s in self.guarded if s not in self.searched and s != best)
-        return next((s for s in hoped if least_share(s) < RARE), None)
+        hoped = [s for s in (*self.partial, *self.guarded) if s not in self.searched and s != best]
+        return next((s for s in hoped if (_trims(s) if s in self.partial else least_share(s) < RARE)), None)
 
     def once(self, body: Stmt, unfilled: Stmt | None = None) -> list[tuple[float, Stmt]]:
         """Search from a program, under the contexts of searches before it."""
@@ -572,6 +574,8 @@ class _Session(Struct, dict=True):
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
         if search.budget.restarts:
             targets = [(self._cheap_guards(), search.guarded), (self._dear_stores(), search.compact)]
+            if self.expander.matches["loops.neutral_iterations"] and has_kind(self.body, Alloc):
+                targets.append((self._cheap_parts(), search.partial))
             if has_kind(self.body, If) or any(isinstance(e, Select) for e in all_exprs(self.body)):
                 targets.append((self._dear_guards(), search.bare))
             if any(r.instruction is not None for r in search.rules):
@@ -596,6 +600,13 @@ class _Session(Struct, dict=True):
         the next search.
         """
         return replace(self.search.target, mask=0.0, reduction_mask=0.0, guarded=FEW)
+
+    def _cheap_parts(self) -> Target:
+        """Prices where a loop over a part of an array costs no more than one over all of it.
+
+        It does not where the array is a local that becomes as small as that part in the next search.
+        """
+        return replace(self.search.target, reduction_slice=0.0, store_slice=0.0)
 
     def _dear_stores(self) -> Target:
         """Prices where the number of stores decides first.
@@ -637,6 +648,12 @@ class _Session(Struct, dict=True):
     def original_cost(self) -> float:
         """What the program costs as it stands, by the same measure."""
         return Prices(self.search.target).program(self.body)
+
+
+def _trims(stmt: Stmt) -> bool:
+    """Whether some local is larger than what is read of it."""
+    allocs = [s for s in walk(stmt) if isinstance(s, Alloc)]
+    return any(pb.within_budget(lambda s=s: trimmed(s, pb.always()), None) is not None for s in allocs)
 
 
 def _stores(stmt: Stmt) -> list[tuple[object, ...]]:
