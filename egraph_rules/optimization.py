@@ -41,7 +41,7 @@ from ir.analysis.evaluated import Evaluated
 from ir.errors import RuleError, ScheduleError, expect, suggest
 from ir.floats import Floats, floats_named
 from ir.later import keeping, later
-from ir.nodes import Block, Const, Expr, If, Load, PrimFunc, Select, Stmt, Store, Var
+from ir.nodes import Alloc, Block, Const, Expr, If, Load, PrimFunc, Select, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts, promised
@@ -49,6 +49,7 @@ from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.transform.calls.tensorize import with_calls
+from ir.transform.storage.contract import trimmed
 from ir.traverse import all_exprs, has_kind, loads, map_stmt, sizing_scalars, stmt_children, walk
 
 _SEARCHES = 6  # of a directed step; two or three do
@@ -87,19 +88,20 @@ class Report(Shown, Struct):
     overruled: str = ""
     recalled: bool = False
     decide: Callable[[], list[Decision]] | None = None  # what finds the decisions, which few callers ask for
-    decided: list[Decision] = field(default_factory=lambda: list[Decision]())
+    decided: list[Decision] | None = None
 
     @property
     @pb.exclusive
     def decisions(self) -> list[Decision]:
         """The steps to the best program, with what they cost; worked out when asked for."""
-        if self.decide is not None:
-            self.decided, self.decide = self.decide(), None
+        if self.decided is None:
+            self.decided = [] if self.decide is None else self.decide()
+            self.decide = None
         return self.decided
 
     def bare(self) -> Report:
-        """The same without what the searches knew, to be kept."""
-        return replace(self, traces=[], decided=self.decisions, decide=None)
+        """The same without what the searches knew, to be kept; with the decisions if somebody has asked for them."""
+        return replace(self, traces=[], decide=None)
 
     def brief(self) -> str:
         """How many decisions, and how long it took."""
@@ -197,6 +199,12 @@ class Result(Shown, Struct, frozen=True):
     def derivation(self) -> list[Step]:
         """The rewrites from the source program to `best`, in order; worked out when asked for."""
         return derive(self.source, self.best, self.traces())
+
+    @pb.exclusive
+    def decisions(self) -> list[Decision]:
+        """The steps to `best` with what they cost, found anew; `report.decisions` remembers them."""
+        prices = Prices(self.settings.target)
+        return decisions_of(self.derivation(), lambda step: price_as_written(step, prices))
 
     def traces(self) -> list[Trace]:
         """What the searches knew; for a result that was kept, they run again."""
@@ -358,13 +366,11 @@ def optimize(
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
     variants = [(as_named(body), cost) for cost, body in found]
-    report.decide = lambda: decisions_of(
-        derive(func, variants[0][0], report.traces),
-        lambda step: price_as_written(step, prices),
-    )
     excluded = named(without)
     settings = Settings(chosen, budget, floats, active, rules is not None, excluded)
-    return Result(variants[0][0], variants, search.cost_before, report, func, settings)
+    result = Result(variants[0][0], variants, search.cost_before, report, func, settings)
+    report.decide = result.decisions
+    return result
 
 
 @pb.exclusive
@@ -408,6 +414,7 @@ class _Search(Struct, dict=True):
     traced: frozenset[Var] = frozenset()  # scalars that may differ in each call of what was compiled once
     searched: list[Stmt] = field(default_factory=lambda: list[Stmt]())
     guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
+    partial: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where parts of arrays cost no more
     compact: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best of those with the fewest stores
     called: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # those that leave most to instructions
     bare: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # those with the least under guards, and on parts
@@ -459,7 +466,7 @@ class _Search(Struct, dict=True):
                 if not self.report.stopped.startswith(self.patience.reason()):
                     self.report.stopped = f"{self.patience.reason()} before a restart"
                 break
-            hoped, before = start != best[0][1], best[0][0]
+            hoped, before = start != best[0][1] and start not in self.partial, best[0][0]
             best = _distinct([*best, *self.once(start)], self.keep)
             if hoped and best[0][0] >= before and not (self.deferred and not self.cuts):
                 break  # what guards promised did not come
@@ -493,8 +500,8 @@ class _Search(Struct, dict=True):
         looks = any(r.instruction is not None for r in self.rules)
         if best not in self.searched and (looks or _stores(best) != _stores(self.searched[-1])):
             return best
-        hoped = (s for s in self.guarded if s not in self.searched and s != best)
-        return next((s for s in hoped if least_share(s) < RARE), None)
+        hoped = [s for s in (*self.partial, *self.guarded) if s not in self.searched and s != best]
+        return next((s for s in hoped if (_trims(s) if s in self.partial else least_share(s) < RARE)), None)
 
     def once(self, body: Stmt, unfilled: Stmt | None = None) -> list[tuple[float, Stmt]]:
         """Search from a program, under the contexts of searches before it."""
@@ -567,6 +574,8 @@ class _Session(Struct, dict=True):
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
         if search.budget.restarts:
             targets = [(self._cheap_guards(), search.guarded), (self._dear_stores(), search.compact)]
+            if self.expander.matches["loops.neutral_iterations"] and has_kind(self.body, Alloc):
+                targets.append((self._cheap_parts(), search.partial))
             if has_kind(self.body, If) or any(isinstance(e, Select) for e in all_exprs(self.body)):
                 targets.append((self._dear_guards(), search.bare))
             if any(r.instruction is not None for r in search.rules):
@@ -591,6 +600,13 @@ class _Session(Struct, dict=True):
         the next search.
         """
         return replace(self.search.target, mask=0.0, reduction_mask=0.0, guarded=FEW)
+
+    def _cheap_parts(self) -> Target:
+        """Prices where a loop over a part of an array costs no more than one over all of it.
+
+        It does not where the array is a local that becomes as small as that part in the next search.
+        """
+        return replace(self.search.target, reduction_slice=0.0, store_slice=0.0)
 
     def _dear_stores(self) -> Target:
         """Prices where the number of stores decides first.
@@ -632,6 +648,12 @@ class _Session(Struct, dict=True):
     def original_cost(self) -> float:
         """What the program costs as it stands, by the same measure."""
         return Prices(self.search.target).program(self.body)
+
+
+def _trims(stmt: Stmt) -> bool:
+    """Whether some local is larger than what is read of it."""
+    allocs = [s for s in walk(stmt) if isinstance(s, Alloc)]
+    return any(pb.within_budget(lambda s=s: trimmed(s, pb.always()), None) is not None for s in allocs)
 
 
 def _stores(stmt: Stmt) -> list[tuple[object, ...]]:

@@ -24,7 +24,7 @@ from egraph_rules.contexts.facts import Priority
 from ir.analysis.contents import Contents
 from ir.analysis.effects import Effects, Regions
 from ir.floats import Floats
-from ir.nodes import Alloc, Buffer, Const, Expr, For, Let, Seq, Stmt, Store, Var
+from ir.nodes import Alloc, Buffer, Const, Expr, For, Let, Load, Seq, Stmt, Store, Var
 from ir.presburger import sets as pb
 from ir.traverse import all_exprs, free_vars
 
@@ -50,9 +50,10 @@ class Here(Struct, frozen=True):
         """Variables of the loops and lets around the place, outermost first."""
         return self.contexts.facts(self.facts).scope
 
-    def names(self, stmt: Stmt) -> dict[str, Var]:
-        """By name, the variables around the place and those that a statement there mentions."""
-        return {v.name: v for v in (*self.scope, *(v for e in all_exprs(stmt) for v in free_vars(e)))}
+    def names(self, stmt: Stmt | Load) -> dict[str, Var]:
+        """By name, scalars, the variables around the place, and those that a statement or element there mentions."""
+        exprs = (stmt, *stmt.buffer.shape) if isinstance(stmt, Load) else (*all_exprs(stmt),)
+        return {v.name: v for v in (*self.contexts.effects.scalars, *self.scope, *free_vars(*exprs))}
 
     @property
     def in_loop(self) -> bool:
@@ -110,6 +111,14 @@ class Here(Struct, frozen=True):
         """The place where `cond` was found true (or false); None if it never is."""
         facts = self.contexts.assume(self.facts, cond, truth)
         return None if facts == IMPOSSIBLE else self.elsewhere(facts, self.permissions)
+
+    def within_values(self, values: isl.Set) -> Here | None:
+        """The place where variables have some of the values that they can have; None if they never do."""
+        held = self.contexts.facts(self.facts)
+        domain = self.ask(lambda: held.domain.intersect(values))
+        if domain is None or domain.is_empty():
+            return None
+        return self.elsewhere(self.contexts.add_facts(replace(held, domain=domain)), self.permissions)
 
     def tells_apart(self, cond: Expr) -> bool:
         """Whether a condition is known where it was found true, and where it was found false.

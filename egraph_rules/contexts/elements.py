@@ -69,7 +69,7 @@ def elements(
 
 def _about(facts: Facts, read: Collection[Load], asked: frozenset[Buffer]) -> Iterator[tuple[Expr, bool]]:
     """The conditions on some elements, and whether they hold."""
-    yield from ((c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c)))
+    yield from ((c, v) for c, v in facts.conditions if _is_test(c) and any(load in read for load in loads(c)))
     yield from ((c, True) for c in _of_names(facts) if any(load in read for load in loads(c)))
     yield from ((c, True) for e in sorted(read, key=text_order) for c in told(facts, e, asked) if has_loads(c))
 
@@ -201,6 +201,17 @@ def _implies(known: Expr, cond: Expr) -> bool:
             return far <= near if side == "ge" else far >= near
         case _:
             return known.same(cond)
+
+
+def _is_test(cond: Expr) -> bool:
+    """Whether a condition is made of comparisons of integers: of elements that none of them needs it says nothing."""
+    match cond:
+        case Binary(op="and" | "or", lhs=a, rhs=b):
+            return _is_test(a) and _is_test(b)
+        case Unary(op="not", operand=a):
+            return _is_test(a)
+        case _:
+            return _compares(cond)
 
 
 def _compares(cond: Expr) -> bool:

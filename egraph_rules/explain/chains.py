@@ -47,6 +47,7 @@ class _Rules:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.anywhere: list[Rule] = []
         self.at: dict[object, list[Rule]] = {}
+        self.known: dict[tuple[Expr, int], tuple[tuple[str, str, Expr], ...]] = {}  # parts stay as others are rewritten
         for rule in rules:
             root = None if rule.pattern is None else _root(rule.pattern)
             (self.anywhere if root is None else self.at.setdefault(root, [])).append(rule)
@@ -152,9 +153,11 @@ def _distance(expr: Expr, wanted: set[Expr], goal: Expr) -> float:
 def _rewrites(expr: Expr, facts: int, contexts: Contexts, rules: _Rules) -> Iterator[tuple[str, str, Expr]]:
     """All expressions that one rule makes of an expression, at any place in it."""
     for part, place, rebuild in _places(expr, facts, contexts, lambda e: e):
-        for rule, fact, new in _at_root(part, place, contexts, rules):
-            if new.dtype is part.dtype:
-                yield rule, fact, rebuild(new)
+        at = part, place
+        if at not in rules.known:
+            rules.known[at] = tuple(w for w in _at_root(part, place, contexts, rules) if w[2].dtype is part.dtype)
+        for rule, fact, new in rules.known[at]:
+            yield rule, fact, rebuild(new)
 
 
 def _places(

@@ -469,6 +469,7 @@ class _Forwarding:
             case Load(buffer=buffer, indices=indices) if buffer in self.buffers:
                 value = here.contents(buffer, indices)
                 value = _by_cases(expr, here) if value is None else value
+                value = _by_conditions(expr, here) if value is None else value
                 if value is None or buffer in reads(value) or buffer in self.followed:
                     return self._kept(expr)
                 self._gone.add(buffer)
@@ -541,7 +542,7 @@ def _by_cases(load: Load, here: Here) -> Expr | None:
         return found if rest.is_empty() and len(found) <= MAX_PIECES else []
 
     found = pb.within_budget(cases, [])
-    about = {v.name: v for e in (*indices, *buffer.shape) for v in free_vars(e)}
+    about = here.names(load)
     if not found or any(not pb.variables(where) <= about.keys() for _, where in found):
         return None
     found.sort(key=lambda case: case[1].n_basic_set())  # the last one, which may be anywhere else, needs no condition
@@ -549,6 +550,28 @@ def _by_cases(load: Load, here: Here) -> Expr | None:
     for told, where in reversed(cases_):
         value = Select(readback.condition(where, about, here.domain), told, value)
     return value
+
+
+def _by_conditions(load: Load, here: Here) -> Expr | None:
+    """What an element holds where conditions on data decide which of a few known values that is: a choice among them.
+
+    Of each value it is known unless some condition holds; there is a choice where not all of these can hold.
+    """
+    own, spot = held.itself(load), None if any(map(has_loads, load.indices)) else pb.point(load.indices)
+    place = None if spot is None else here.ask(partial(spot.intersect_params, here.domain))
+    told: list[Select] = []
+    for (buffer, value), region in here.known.items():
+        if buffer == load.buffer and isinstance(value, Select) and value.then.same(own):
+            known = held.at(value, load.indices) if place is not None and place.is_subset(region) else None
+            if isinstance(known, Select) and buffer not in reads(known.cond) | reads(known.other):
+                told.append(known)
+    told.sort(key=lambda choice: node_count(choice.cond))
+    at: Here | None = here
+    for k, choice in enumerate(told[:MAX_PIECES]):
+        at = at.under(choice.cond, True)
+        if at is None:
+            return reduce(lambda rest, c: Select(c.cond, rest, c.other), reversed(told[:k]), choice.other)
+    return None
 
 
 def _always_read(stmt: Stmt, domain: isl.Set) -> Iterator[tuple[Load, isl.Set]]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.contexts.facts import along
 from ir.analysis.conditions import conjunction
+from ir.analysis.contents import constants
 from ir.analysis.effects import meeting
 from ir.floats import Floats
 from ir.fold import folded
@@ -314,22 +315,32 @@ def _useful(stmt: Stmt) -> isl.Set:
     floats=Floats.NO_SIGNED_ZEROS,
 )
 def neutral_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Leave out iterations at both ends that add only what selections make neutral, as they make padding zero."""
-    if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _selects(stmt.body):
+    """Leave out iterations at both ends that add only what selections, or what elements hold, make neutral: padding."""
+    if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _accumulates(stmt.body, here):
         return
     inside, domain = here.inside(stmt), pb.loop_domain(stmt.var, stmt.start, stmt.extent)
     if inside is None or not pb.within_budget(lambda: domain.exact, False):
         return
     adding = pb.within_budget(lambda: _adding(stmt.body, inside), pb.always())
-    if not adding.plain_is_universe():
-        yield from _shortened(stmt, here, lambda: here.domain.intersect(domain.may).intersect(adding))
+    if adding.plain_is_universe():
+        return
+
+    def added() -> isl.Set:
+        found = here.domain.intersect(domain.may).intersect(adding)
+        return pb.forget(found, pb.variables(found) - here.names(stmt).keys())
+
+    yield from _shortened(stmt, here, added)
 
 
-def _selects(stmt: Stmt) -> bool:
-    """Whether all that a statement does is to accumulate, and selections choose what."""
-    stores = [*stores_in(stmt)]
-    plain = all(isinstance(s, Store | For | Seq) for s in walk(stmt))
-    return plain and all(any(isinstance(e, Select) for e in always_evaluated(s.value)) for s in stores)
+def _accumulates(stmt: Stmt, here: Here) -> bool:
+    """Whether all that a statement does is to accumulate, and selections, or elements known as numbers, are in each."""
+    if not all(isinstance(s, Store | For | Seq) for s in walk(stmt)):
+        return False
+    held = {buffer for buffer, _, _ in constants(here.known)}
+    return all(
+        any(isinstance(e, Select) or (isinstance(e, Load) and e.buffer in held) for e in always_evaluated(s.value))
+        for s in stores_in(stmt)
+    )
 
 
 def _adding(stmt: Stmt, here: Here) -> isl.Set:
@@ -344,14 +355,26 @@ def _adding(stmt: Stmt, here: Here) -> isl.Set:
         case Seq(stmts=stmts):
             return reduce(lambda a, b: a.union(b), (_adding(part, here) for part in stmts), pb.never())
         case Store(value=value):
-            found = pb.always()
-            for cond in dict.fromkeys(e.cond for e in always_evaluated(value) if isinstance(e, Select)):
+            found, parts = pb.always(), [*always_evaluated(value)]
+            for cond in dict.fromkeys(e.cond for e in parts if isinstance(e, Select)):
                 outside = here.under(cond, False)
                 if outside is not None and outside.adds_nothing(stmt):
                     found = found.intersect(pb.condition(cond).may)
+            for load in dict.fromkeys(e for e in parts if isinstance(e, Load)):
+                for where in _held(load, here):
+                    padding = here.within_values(where)
+                    if padding is not None and padding.adds_nothing(stmt):
+                        found = found.subtract(where)
             return found
         case _:
             return pb.always()
+
+
+def _held(load: Load, here: Here) -> Iterator[isl.Set]:
+    """Where a load gives a number, one of several, as params sets."""
+    spot = None if any(map(has_loads, load.indices)) else pb.point(load.indices)
+    if spot is not None:
+        yield from (spot.intersect(where).params() for b, _, where in constants(here.known) if b == load.buffer)
 
 
 @rewrite(

@@ -205,9 +205,21 @@ class Spared(Struct, frozen=True):
     cond: Expr
     place: Load
 
-    def promise(self, value: Const) -> Stmt:
-        """What holds after the statement if all elements had a value before."""
-        return nest(self.loops, Assume(Binary("or", self.cond, Binary("eq", self.place, value))))
+    def promise(self, value: Value) -> Stmt | None:
+        """What holds after the statement if all elements had a value before, which nothing in it changes.
+
+        None where the value is told in other dtypes than those of the place.
+        """
+        own, unless = held.itself(self.place), self.cond
+        if isinstance(value, Select) and value.then.same(own):  # that is what they had unless another condition held
+            before = held.at(value.cond, self.place.indices)
+            if before is None:
+                return None
+            unless, value = Binary("or", before, self.cond), value.other
+        told = held.at(value, self.place.indices)
+        if told is None or self.place.buffer in held.reads(told) | held.reads(unless):
+            return None
+        return nest(self.loops, Assume(Binary("or", unless, Binary("eq", self.place, told))))
 
 
 def spared(stmt: Stmt) -> dict[Buffer, Spared]:

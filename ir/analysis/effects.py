@@ -51,6 +51,7 @@ from ir.traverse import (
     buffers_written,
     children,
     free_vars,
+    has_undef,
     loads,
     node_count,
     stmt_children,
@@ -296,16 +297,19 @@ class EffectAnalysis:
         return held.bounded(known, stmt, written, self._defined, domain)
 
     def kept(self, known: Contents, stmt: Stmt, domain: isl.Set) -> Contents:
-        """What a statement leaves true of what it writes, of what was known before: bounds, and numbers of elements
+        """What a statement leaves true of what it writes, of what was known before: bounds, and values of elements
         that it stores to under conditions on data."""
         told = [self.bounded(known, stmt, domain)]
         written = self.of(stmt).may
         for (buffer, value), region in known.items():
-            if buffer not in written or not isinstance(value, Const) or held.is_condition(buffer, value):
+            if buffer not in written or held.is_condition(buffer, value) or has_undef(value):
                 continue
             gate = self._gates(stmt).get(buffer)
-            if gate is not None and value.value == value.value:
-                claims = self.of(gate.promise(value)).established
+            if gate is None or (isinstance(value, Const) and value.value != value.value):
+                continue
+            promise = gate.promise(value) if written.keys() & held.reads(value) <= {buffer} else None
+            if promise is not None:
+                claims = self.of(promise).established
                 told.append({(b, v): r.intersect(region) for (b, v), r in claims.items() if b == buffer})
         return held.joined(*told)
 
@@ -335,6 +339,11 @@ class EffectAnalysis:
         if exact and not held.is_condition(buffer, value):
             return isinstance(value, Undef) or (isinstance(value, Const) and value.value != 0.0)
         return buffer in self._followed or not held.is_function(value)
+
+    @property
+    def scalars(self) -> Iterator[Var]:
+        """The variables that no loop and no binding of a search gives a value, of all that was looked at so far."""
+        return (var for name, var in self._scope.items() if var.name == name and not name.startswith("%"))
 
     def _meet(self, *exprs: Expr) -> None:
         """Remember the variables of expressions by name."""

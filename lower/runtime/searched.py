@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.cost.target import TPU, Target, target_named
 from egraph_rules.engine.phases import Budget
+from egraph_rules.explain.decisions import Decision
 from egraph_rules.optimization import Result
 from egraph_rules.rules.registry import active_rules
 from ir.errors import OptionError, expect
@@ -110,9 +111,23 @@ def optimize(
     if isinstance(known, Result):
         settings = replace(known.settings, rules=tuple(r for r in active_rules(families) if r.floats in policy))
         func.vouched()  # else it had not been kept
-        return replace(known, source=func, settings=settings, report=replace(known.report, recalled=True))
-    result = search.optimize_function(func, chosen, k, budget, policy, None, families, forms, verify, whole)
-    if not result.report.interrupted:
-        # What a search knew is not kept: it is searched for again, if asked.
-        kept.keep(key, replace(result, settings=replace(result.settings, rules=()), report=result.report.bare()))
+        result = replace(known, source=func, settings=settings, report=replace(known.report, recalled=True))
+    else:
+        result = search.optimize_function(func, chosen, k, budget, policy, None, families, forms, verify, whole)
+        _keep(key, result)
+    if result.report.decided is None and not result.report.interrupted:
+
+        def decide() -> list[Decision]:
+            """The decisions, which later processes find with the rest from then on."""
+            result.report.decided = result.decisions()
+            _keep(key, result)
+            return result.report.decided
+
+        result.report.decide = decide
     return result
+
+
+def _keep(key: str, result: Result) -> None:
+    """Keep a result without what its search knew: that is searched for again, if asked."""
+    if not result.report.interrupted:
+        kept.keep(key, replace(result, settings=replace(result.settings, rules=()), report=result.report.bare()))

@@ -79,6 +79,43 @@ def test_rows_are_what_the_source_makes_them(number: int) -> None:
     assert_refines(func, loopsat.optimize(func).best, np.random.default_rng(number), 4)
 
 
+PARTS = ("for b in range(4):\n    for i in range({low}, {high}):\n        {store}",
+         "for b, i in T.grid(4, 5):\n    if {low} <= i and i < {high}:\n        {store}",
+         "for b, i in T.grid(4, 5):\n    if {low} <= i:\n        if i < {high}:\n            {store}",
+         "for b, i in T.grid(4, 5):\n    {store}")  # fmt: skip
+ENDS = ("0", "0", "n[b]", "n[b]", "n[b]", "5", "m[0]", "T.min(n[b], 3)", "n[0]", "n[b] - 1", "n[3 - b]")
+
+
+def _in_parts(number: int) -> str:
+    """A local whose rows are stored in parts that data bound, some of them with what they held before, and read."""
+    dice = Random(number)
+    nests = []
+    for k in range(dice.randint(2, 4)):
+        end = dice.choice(ENDS)
+        low, high = dice.choice((("0", end), (end, "5"), (end, dice.choice(ENDS))))
+        value = dice.choice(("X[b, i]", "X[b, i] * 2.0", "0.0", "1.0", "X[3 - b, i]", "T.undef()", "Z[b, i] + 1.0"))
+        place = dice.choice(("b, i", "b, i", "b, i", "b, i", "b, 4 - i", "3 - b, i", "b, i // 2", "b, T.max(i - 1, 0)"))
+        part = dice.choice(PARTS) if k else PARTS[dice.choice((0, 1, 3, 3))]
+        store = f"Z[{place}] = {value if k else dice.choice(('X[b, i]', 'X[b, i] + 3.0', '0.0'))}"
+        nests.append(part.format(low=low, high=high, store=store))
+        if dice.random() < 0.1:
+            nests.append(dice.choice(("X[1, 2] = 7.0", "n[2] = 1", "Z[0, 0] = 5.0")))
+    guard = dice.choice(("i < n[b]", "i >= n[b]", "i < 5", "i < 5", f"i < {dice.choice(ENDS)}"))
+    given = "for b in range(4):\n    T.assume(0 <= n[b] and n[b] <= 5)\nT.assume(0 <= m[0] and m[0] <= 5)"
+    local = ['Z = T.alloc_buffer((4, 5), "float32")'] if dice.random() < 0.7 else []
+    read = f"for b, i in T.grid(4, 5):\n    if {guard}:\n        {dice.choice(('Y[b] += Z[b, i]', 'Y[b] = Z[b, i]'))}"
+    lines = "\n".join((*local, given, *nests, read)).splitlines()
+    types = 'X: T.Buffer((4, 5), "float32"), n: T.Buffer((4,), "int32"), m: T.Buffer((1,), "int32")'
+    types += ', Y: T.Buffer((4,), "float32")' + ("" if local else ', Z: T.Buffer((4, 5), "float32")')
+    return f"@T.prim_func\ndef f({types}):\n" + "\n".join(f"    {line}" for line in lines) + "\n"
+
+
+@pytest.mark.parametrize("number", some([*range(2000)], 12))
+def test_rows_that_are_stored_in_parts_are_read_as_they_are(number: int) -> None:
+    func = parse(_in_parts(number)).funcs[0]
+    assert_refines(func, loopsat.optimize(func).best, np.random.default_rng(number), 4)
+
+
 LEFT = ("t >= L[b]", "t >= 8 - L[b]", "t > n", "t < L[b]", "2 * t >= n", "t * n >= 4", "t + b >= n",
         "t >= L[b] and t >= n", "not (t < L[b])", "t % 2 == 1", "t >= L[0]")  # fmt: skip
 STEPS = ("S[b] * 2 + A[b, t]", "S[b] * 3 - A[b, t]", "T.max(S[b] - 1, A[b, t])", "S[b] + A[b, t] * A[b, t]", "A[b, t]")

@@ -126,6 +126,71 @@ def f(Q: T.Buffer((50, 16), "float32"), K: T.Buffer((50, 16), "float32"), V: T.B
             for key in T.serial(50):
                 O[row, col] = O[row, col] + T.exp(S[row, key]) * V[key, col]""",
     ),
+    "terms of products that padding makes zero": (
+        """
+def f(A: T.Buffer((9, 10), "float32"), B: T.Buffer((10, 11), "float32"), C: T.Buffer((9, 11), "float32")):
+    P = T.alloc_buffer((12, 12), "float32")
+    Q = T.alloc_buffer((12, 12), "float32")
+    R = T.alloc_buffer((12, 12), "float32")
+    for i, k in T.grid(12, 12):
+        P[i, k] = T.if_then_else(i < 9 and k < 10, A[i, k], 0.0)
+    for k, j in T.grid(12, 12):
+        Q[k, j] = T.if_then_else(k < 10 and j < 11, B[k, j], 0.0)
+    for i, j in T.grid(12, 12):
+        R[i, j] = 0.0
+        for k in range(12):
+            R[i, j] = R[i, j] + P[i, k] * Q[k, j]
+    for i, j in T.grid(9, 11):
+        C[i, j] = R[i, j]""",
+        """
+    for i, j in T.grid(9, 11):
+        C[i, j] = 0.0
+        for k in T.serial(10):
+            C[i, j] = C[i, j] + A[i, k] * B[k, j]""",
+    ),
+    "rows in two parts that a size bounds": (
+        """
+def f(X: T.Buffer((8, 16), "float32"), n: T.int32, s: T.Buffer((8,), "float32")):
+    T.assume(0 <= n and n <= 16)
+    P = T.alloc_buffer((8, 16), "float32")
+    for b in range(8):
+        for t in range(n):
+            P[b, t] = X[b, t] * 2.0
+    for b in range(8):
+        for t in range(n, 16):
+            P[b, t] = 0.0
+    for b in range(8):
+        s[b] = 0.0
+        for t in range(16):
+            s[b] = s[b] + P[b, t]""",
+        """
+    for b in T.serial(8):
+        s[b] = 0.0
+        for t in T.serial(16):
+            s[b] = s[b] + T.if_then_else(t < n, X[b, t] * 2.0, 0.0)""",
+    ),
+    "rows in two parts that data bound": (
+        """
+def f(X: T.Buffer((8, 16), "float32"), L: T.Buffer((8,), "int32"), s: T.Buffer((8,), "float32")):
+    for b in range(8):
+        T.assume(0 <= L[b] and L[b] <= 16)
+    P = T.alloc_buffer((8, 16), "float32")
+    for b in range(8):
+        for t in range(L[b]):
+            P[b, t] = X[b, t] * 2.0
+    for b in range(8):
+        for t in range(L[b], 16):
+            P[b, t] = 0.0
+    for b in range(8):
+        s[b] = 0.0
+        for t in range(16):
+            s[b] = s[b] + P[b, t]""",
+        """
+    for b in T.serial(8):
+        s[b] = 0.0
+        for t in T.serial(16):
+            s[b] = s[b] + T.if_then_else(t < L[b], X[b, t] * 2.0, 0.0)""",
+    ),
 }
 
 

@@ -97,6 +97,20 @@ def test_what_was_searched_is_found_again(folder: Path, func: PrimFunc) -> None:
     assert second.why_not("overcompute") == first.why_not("overcompute")
 
 
+def test_decisions_are_worked_out_when_somebody_asks(
+    folder: Path, func: PrimFunc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("egraph_rules.optimization.derive", None)
+        loopsat.optimize(func)
+    recalled = loopsat.optimize(func).report
+    assert recalled.recalled
+    rules = [d.rule for d in recalled.decisions]
+    assert "overcompute.then" in rules
+    monkeypatch.setattr("egraph_rules.optimization.derive", None)  # they are kept from then on
+    assert [d.rule for d in loopsat.optimize(func).report.decisions] == rules
+
+
 def test_what_was_planned_is_found_again(folder: Path, func: PrimFunc, monkeypatch: pytest.MonkeyPatch) -> None:
     best = loopsat.optimize(func).best
     first = loopsat.compile(best)
