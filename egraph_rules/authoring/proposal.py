@@ -74,6 +74,10 @@ class Here(Struct, frozen=True):
         """Whether something is known of a buffer."""
         return buffer in self.contexts.facts(self.facts).buffers
 
+    def knows_along(self, buffer: Buffer, axis: int) -> bool:
+        """Whether what is known of a buffer is another thing at other places along an axis, or may be."""
+        return self.contexts.facts(self.facts).differs_along(buffer, axis)
+
     @property
     def live(self) -> Regions:
         """Of each buffer that may hold anything somewhere after the place, the region that may not: it is read."""

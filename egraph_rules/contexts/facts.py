@@ -17,7 +17,7 @@ from ir.fold import folded
 from ir.nodes import Buffer, Const, Expr, For, Load, Stmt, Var
 from ir.presburger import sets as pb
 from ir.presburger.polynomials import degree
-from ir.traverse import accessed, buffers_read, loads
+from ir.traverse import accessed, buffers_read, free_vars, loads
 
 IMPOSSIBLE = -1  # the id of facts that contradict each other: nothing runs there
 NO_PERMISSION = 0  # the id of permissions that permit nothing
@@ -98,6 +98,26 @@ class Facts(Struct, frozen=True, eq=False, dict=True):
     def buffers(self) -> frozenset[Buffer]:
         """Those that something is known of."""
         return frozenset(buffer for buffer, _ in self.known)
+
+    @cached_property
+    def _along(self) -> dict[tuple[Buffer, int], bool]:
+        return {}
+
+    def differs_along(self, buffer: Buffer, axis: int) -> bool:
+        """Whether what is known of a buffer is another thing at other places along an axis, or may be."""
+        key = buffer, axis
+        if key not in self._along:
+            self._along[key] = pb.within_budget(lambda: self._differs(buffer, axis), True)
+        return self._along[key]
+
+    def _differs(self, buffer: Buffer, axis: int) -> bool:
+        whole, dimension = pb.box(buffer.shape), f"${axis}"
+        return any(
+            any(var.name == dimension for var in free_vars(value))
+            or not pb.all_along(region.intersect(whole), axis).intersect(whole).is_subset(region)
+            for (about, value), region in self.known.items()
+            if about == buffer
+        )
 
     @cached_property
     def told(self) -> dict[tuple[Load, frozenset[Buffer]], tuple[Expr, ...]]:

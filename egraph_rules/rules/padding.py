@@ -132,7 +132,7 @@ def index_by_cases(expr: Expr, here: Here) -> Iterator[Expr]:
     for axis, index in enumerate(expr.indices):
         for part in () if has_loads(index) else walk_expr(index):  # what is known of elements is known of places
             cases = _cases(part, here) if here.knows(expr.buffer) else None
-            if cases is not None:
+            if cases is not None and here.knows_along(expr.buffer, axis):
                 cond, *either = cases
                 arms = [here.under(cond, truth) for truth in (True, False)]
                 one, other = (

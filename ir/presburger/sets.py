@@ -538,6 +538,11 @@ def _less_than(pa: isl.PwAff) -> isl.Set:
     return isl.Set.from_pw_aff(pa).apply(relation.reverse())
 
 
+def all_along(region: isl.Set, axis: int) -> isl.Set:
+    """The places that differ from some place of a region along one dimension at most."""
+    return region.project_out(_SET, axis, 1).insert_dims(_SET, axis, 1)
+
+
 def pinned(domain: isl.Set) -> dict[str, int]:
     """The parameters that have one value in all of a params set, and which."""
     hull, param = isl.Set.from_basic_set(domain.affine_hull()), isl.dim_type.param

@@ -166,10 +166,10 @@ def section_of(source: Buffer | View, node: ast.expr, parser: ExprParser, interv
 def _ranges(
     shape: tuple[Expr, ...], node: ast.expr, parser: ExprParser, interval: Interval
 ) -> list[tuple[Expr, Expr | None]]:
-    """Start and extent of each axis of a region; an index has no extent."""
+    """Start and extent of each axis of a region, whole where it is left out, as in NumPy; an index has no extent."""
     if not isinstance(node, ast.Subscript):
         return [(const(0, e.dtype), e) for e in shape]
-    axes = parser.spread(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
+    axes = _all_axes(parser.spread(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]), len(shape))
     ranges: list[tuple[Expr, Expr | None]] = []
     for axis in axes:
         if not isinstance(axis, ast.Slice):
@@ -177,7 +177,7 @@ def _ranges(
         elif axis.step is None and axis.upper is not None:
             lower = ast.copy_location(ast.Constant(0), axis) if axis.lower is None else axis.lower
             ranges.append(interval(parser, [lower, axis.upper], axis))
-        elif axis.step is None and len(axes) == len(shape):
+        elif axis.step is None and len(ranges) < len(shape):
             ranges.append(_to_the_end(shape[len(ranges)], axis.lower, parser))
         else:
             hint = "as in A[0:4], A[4:] or A[:], or pack what lies in steps into a buffer in a loop"
@@ -186,6 +186,14 @@ def _ranges(
         name = ast.unparse(node.value)
         raise parser.source.error("rank", f"{name} has {len(shape)} dimensions, the region {len(ranges)}", node)
     return ranges
+
+
+def _all_axes(axes: list[ast.expr], rank: int) -> list[ast.expr]:
+    """The axes of a region with those that `...`, or an end before the last axis, stands for."""
+    open_at = [k for k, axis in enumerate(axes) if isinstance(axis, ast.Constant) and axis.value is ...]
+    at = open_at[0] if len(open_at) == 1 else len(axes)
+    given = axes[:at], axes[at + 1 :]
+    return [*given[0], *(ast.Slice() for _ in range(rank - len(given[0]) - len(given[1]))), *given[1]]
 
 
 def _to_the_end(size: Expr, lower: ast.expr | None, parser: ExprParser) -> tuple[Expr, Expr]:

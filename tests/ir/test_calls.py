@@ -418,6 +418,21 @@ def test_sections_go_to_the_end_where_none_is_written() -> None:
     assert interpret(module, x, y, m=7)[0].tolist() == [18, 23, 28, 33, 1, 1, 1]
 
 
+@pytest.mark.parametrize("section", ["X[2]", "X[2, ...]", "X[2, :]"])
+def test_axes_that_a_section_leaves_out_are_whole(section: str) -> None:
+    text = OPEN.replace("(m,)", "(5,)").replace("CALL", f"copy({section}, Y)")
+    kernel = """
+@T.prim_func
+def copy(A: T.Buffer((5,), "int32"), B: T.Buffer((5,), "int32")):
+    for i in range(5):
+        B[i] = A[i]
+"""
+    module = parse(kernel + text)
+    assert "copy(X[2, 0:5], Y)" in to_script(module)
+    x = np.arange(35, dtype=np.int32).reshape(7, 5)
+    assert interpret(module, x, m=7, entry="main")[0].tolist() == x[2].tolist()
+
+
 @pytest.mark.parametrize(
     ("call", "message", "help"),
     [

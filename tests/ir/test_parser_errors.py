@@ -157,7 +157,7 @@ BODIES = [
     ("arguments", ["with T.block('b'):", "    v = «T.axis.remap('SR', [n])»"], "2 kinds for 1 values"),
     ("arguments", ["with T.block('b'):", "    v = «T.axis.remap(n)»"], "kinds and variables"),
     ("arguments", ["with T.block('b'):", "    v = T.axis.spatial(«(1, 2, 3)», n)"], "(start, stop)"),
-    ("rank", ["with T.block('b'):", "    T.reads(«A[0]»)"], "the region 1"),
+    ("rank", ["with T.block('b'):", "    T.reads(«A[0, 0, 0]»)"], "the region 3"),
     ("not-a-buffer", ["with T.block('b'):", "    T.reads(«n[0]»)"], "not a buffer"),
     ("unsupported", ["with T.block('b'):", "    T.reads(«B[::2]»)"], "has no step"),
     ("unsupported", ["with T.block('b'):", "    T.reads(B[«-2»:])"], "starts count from the front"),

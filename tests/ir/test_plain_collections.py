@@ -651,7 +651,7 @@ def changed_in_its_loop(x):
 REFUSED = [
     (changed_in_its_loop, "that changes in it"),
     (by_two_names, "s.copy()"),
-    (nest_that_is_left, "write one loop for each"), (handed_on, "tested by `in`"), (keys_by_text, "pass its bytes"),
+    (nest_that_is_left, "write one loop for each"), (handed_on, "tested by `in`"), (keys_by_text, "np.frombuffer(text"),
 ]  # fmt: skip
 
 

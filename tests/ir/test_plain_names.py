@@ -502,7 +502,7 @@ REFUSED = [
     (floats_out, "float64"), (options_by_name, "its parameters are a, a_min"),
     (two_selections, "different arrays"),
     (greatest_beside, "whose sizes may differ"), (assigned_within, "(y := v * 2)"), (assigned_after, "(y := x[1])"),
-    (read_before, "statement of its own"), (parts_matched, "give it a name first"), (by_place, "given by name"),
+    (read_before, "statement of its own"), (parts_matched, "write `if` and `elif`"), (by_place, "given by name"),
     (decorated, "leave the decorator out"), (counted_without_end, "minlength"), (several_stars, "name each parameter"),
 ]  # fmt: skip
 

@@ -517,10 +517,8 @@ def known_to_raise(x):
     return x
 
 
-def named_by_text(x):
-    counts = {}
-    counts["a"] = x[0]
-    return counts["a"]
+def text_by_data(x):
+    return "low" if x[0] < 0.5 else "high"
 
 
 def no_such_key(x):
@@ -530,7 +528,8 @@ def no_such_key(x):
 
 def new_key(x):
     d = {"a": 1}
-    d["b"] = 2
+    if x[0] > 0.5:
+        d["b"] = 2
     return x[0]
 
 
@@ -565,7 +564,7 @@ def none_that_changes(x):
 REFUSED = [
     (none_by_data, "None in some cases"), (appended_outside, "return what is to be kept"),
     (none_that_changes, "keep in a truth"),
-    (named_by_text, "pass its bytes"), (no_such_key, "its keys are 'a'"), (new_key, "all of its keys"),
+    (text_by_data, "a number may stand for it"), (no_such_key, "its keys are 'a'"), (new_key, "all of its keys"),
     (keys_far_apart, "less than 256 above"), (texts_by_data, "all keys must be integers"),
     (one_of_two_lists, "copy it first"), (grown_behind_a_choice, "copy it first"), (rows_sorted, "sort the places"),
     (stored_to_outside, "np.array(x)"), (stored_to_a_row_of_outside, "np.array(x)"), (columns_by_truths, "A.T[truths]"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
+import math
 import operator
 from collections import namedtuple
 from dataclasses import dataclass, replace
@@ -249,6 +250,106 @@ def chosen(x: Any, line: Any) -> Any:
     return point, point.x, line.at(1.0), max(*x), -1.0 if last is None else last.y
 
 
+@dataclass
+class Layer:
+    weights: Any
+    rate: float = 0.5
+
+    def stepped(self, slope: Any) -> Layer:
+        return Layer(self.weights - self.rate * slope, self.rate * 0.9)
+
+
+@program(lambda r: (r.random(5), r.random(5)))
+def data_classes_that_are_not_frozen(w: Any, x: Any) -> Any:
+    layer = Layer(w)
+    for _ in range(2):
+        layer = layer.stepped(x)
+    return layer.weights, layer.rate
+
+
+@program(lambda r: (r.random((3, 4)),))
+def dictionaries_that_text_names_items_of(a: Any) -> Any:
+    found = {}
+    found["mean"] = a.mean(axis=0)
+    found["twice"] = found["mean"] * 2
+    found["mean"] += 1
+    options = {"scale": 2.0}
+    options["shift"] = options["scale"] * a[0, 0]
+    return found["mean"], found["twice"], sum(v.sum() for v in found.values()), "shift" in options, options["shift"]
+
+
+@program(lambda r: (r.integers(-5, 9, 8),))
+def parameters_that_become_lists(v: Any) -> Any:
+    total = v.sum()
+    v = list(v)
+    for i in range(1, len(v)):
+        item, j = v[i], i - 1
+        while j >= 0 and v[j] > item:
+            v[j + 1] = v[j]
+            j -= 1
+        v[j + 1] = item
+    v.append(total)
+    return np.array(v), len(v)
+
+
+@program(lambda r: (r.random(7),))
+def items_that_others_give(x: Any) -> Any:
+    total = sum(v * v for v in (w + 1 for w in x if w > 0.3) if v < 1.9)
+    kept = [v * 2 for v in filter(lambda t: t > 0.4, map(math.sqrt, x))]
+    w = 3.0
+    for v in (w * 2 for w in x if w > 0.5):
+        if v > 1.8:
+            continue
+        total += v + w
+    return total, len(kept), kept[0], max(map(abs, filter(None, x))), math.fsum(v * 2 for v in x)
+
+
+@program(lambda r: (r.random(6),))
+def functions_of_some_arguments(x: Any) -> Any:
+    k = 2.0
+    line = functools.partial(lambda a, b, c=1.0: a * b + c, k, c=0.5)
+    k = 5.0
+    return np.array([line(v) for v in x]) + k, functools.partial(line_at, x[0])(2.0, shift=1.0), DOUBLED(x[1], shift=k)
+
+
+def line_at(x: Any, slope: Any, shift: Any = 0.0) -> Any:
+    return x * slope + shift
+
+
+DOUBLED = functools.partial(line_at, slope=2.0)
+
+
+@program(lambda r: (r.integers(0, 9, 8),))
+def cases_of_expressions(v: Any) -> Any:
+    total = 0
+    for a in v:
+        match rest := a % 3:
+            case 0:
+                total += 1
+            case 1 | 2 if a > 2:
+                total -= rest
+            case _:
+                total += 10
+    return total
+
+
+@program(lambda r: (r.random(5) + 1,))
+def without_reports(x: Any) -> Any:
+    with np.errstate(divide="ignore"), np.printoptions(precision=2):
+        y = 1 / x
+        if y[0] > 0.9:
+            return y, 1
+    return y * 2, 2
+
+
+def test_results_may_hold_what_is_known() -> None:
+    @loopsat.jit
+    def named(x: Any) -> Any:
+        return "total", x.sum(), None
+
+    assert (named(np.arange(4.0))[0], float(named(np.arange(4.0))[1]), named(np.arange(4.0))[2]) == ("total", 6.0, None)
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -292,7 +393,33 @@ def first_to_be_none(x: Any) -> Any:
     return k
 
 
+class Opaque:
+    items = (1, 2)
+
+
+OPAQUE = Opaque()
+
+
+def of_an_object(x: Any) -> Any:
+    return OPAQUE.items[0] * x
+
+
+def stored_to_an_item(x: Any) -> Any:
+    layer = Layer(x)
+    layer.rate = 0.1
+    return layer.rate * x
+
+
+def raised_with_values(x: Any) -> Any:
+    mode = "fast"
+    if mode != "slow":
+        raise ValueError(f"no mode {mode} of {len(x)}")
+    return x
+
+
 REFUSED = (
+    (of_an_object, "make Opaque a data class"), (stored_to_an_item, "dataclasses.replace\\(layer, rate=...\\)"),
+    (raised_with_values, "ValueError: no mode fast of {len\\(x\\)}"),
     (of_no_item, "its items are x, y"), (with_too_few, "y must be given"), (in_heap_order, "heap\\[0\\]"),
     (of_lengths, "by `if` and `else`"), (first_to_be_none, "keep in a truth"), (before_items_are_known, "`foo`"),
 )  # fmt: skip

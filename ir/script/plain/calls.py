@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
@@ -71,7 +73,7 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
     callee = read.value(node.func)
     if not isinstance(callee, Named):
         raise read.error("unknown-function", f"`{shown(node.func)}` is not a function", node)
-    name = library.qualified(callee.value)
+    name = None if callee.value is functools.partial else library.qualified(callee.value)
     if name is None:
         dtype = library.dtype_named(callee.value) if isinstance(callee.value, type) else None
         if dtype is not None:
@@ -94,15 +96,53 @@ def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Valu
     if records.is_replace(value) and len(node.args) == 1:
         named_items = {k.arg: read.value(k.value) for k in node.keywords if k.arg}
         return records.replaced(read, read.value(node.args[0]), named_items, node)
-    function = inspect.unwrap(value) if callable(value) else value
-    if not isinstance(function, (FunctionType, Inner)):
+    if value is functools.partial and node.args:
+        first = read.value(node.args[0])
+        return Named(_with_arguments(read, _partial(read, first, node.args[0]), node, 1))
+    if not isinstance(value, functools.partial | Partial) and not isinstance(_unwrapped(value), (FunctionType, Inner)):
         raise _unknown(read, shown(node.func), value, node)
+    called = _with_arguments(read, _partial(read, Named(value), node), node)
+    return read.caller.call(called.function, called.args, called.by_name, node, alone=alone)
+
+
+class Partial(Struct, frozen=True, eq=False):
+    """A plain function with some of its arguments, as `functools.partial` makes it."""
+
+    function: Any  # a `Function`, which as a field would be taken for a method
+    args: tuple[Value, ...] = ()
+    by_name: Mapping[str, Value] = {}
+
+
+def _unwrapped(value: object) -> object:
+    """A function in place of what wraps it."""
+    return inspect.unwrap(value) if callable(value) else value
+
+
+def _partial(read: Evaluator, value: Value, node: ast.expr) -> Partial:
+    """A function with the arguments that it has already; also one of outside."""
+    found = value.value if isinstance(value, Named) else None
+    if isinstance(found, Partial):
+        return found
+    if isinstance(found, functools.partial):
+        inner = _partial(read, Named(found.func), node)
+        by_name = {name: read.known(v, node) for name, v in found.keywords.items()}
+        args = [read.known(v, node) for v in found.args]
+        return Partial(inner.function, (*inner.args, *args), {**inner.by_name, **by_name})
+    function = _unwrapped(found)
+    if library.qualified(found) is not None or not isinstance(function, (FunctionType, Inner)):
+        hint = "write a function, as in lambda x: f(2, x)"
+        raise read.error("arguments", f"`{shown(node)}` is no plain function", node, hint)
+    return Partial(function)
+
+
+def _with_arguments(read: Evaluator, called: Partial, node: ast.Call, after: int = 0) -> Partial:
+    """A function with the arguments of a call too, but for those by place that come first."""
     if any(k.arg is None for k in node.keywords):
         hint = "write out each argument"
-        raise read.error("arguments", f"{named(function)} is called with two stars", node, hint)
-    args = [*read.items(node.args, read.value)]
+        raise read.error("arguments", f"{named(called.function)} is called with two stars", node, hint)
+    args = read.items(node.args[after:], read.value)
     by_name = {k.arg: read.value(k.value) for k in node.keywords if k.arg}
-    return read.caller.call(function, args, by_name, node, alone=alone)
+    return Partial(called.function, (*called.args, *args), {**called.by_name, **by_name})
 
 
 def _may_be_infinite(read: Evaluator, value: Value, node: ast.Call) -> bool:

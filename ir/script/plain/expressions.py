@@ -121,6 +121,22 @@ class Evaluator(Struct):
                 raise self.error("unsupported", f"`{shown(node)}` is no tuple", node, "write its items out")
             yield from inner
 
+    def said(self, node: ast.expr | None) -> str:
+        """A text that a message is; what stands for values in it is written as it stands, unless it is known."""
+        match node:
+            case ast.JoinedStr(values=parts):
+                return "".join(map(self.said, parts))
+            case ast.FormattedValue(value=ast.Name() as value):
+                found = self.value(value)
+                known = found.value if isinstance(found, Named) else found
+                return str(known) if isinstance(known, (str, int, float)) else f"{{{shown(value)}}}"
+            case ast.FormattedValue(value=value):
+                return f"{{{shown(value)}}}"
+            case ast.Constant(value=str() as text):
+                return text
+            case _:
+                return ""
+
     def condition(self, node: ast.expr) -> bool | Expr:
         """What `if` asks: a truth that is known, or a condition."""
         if isinstance(node, ast.BoolOp):
@@ -330,6 +346,8 @@ class Evaluator(Struct):
             names = dir(owner.value)
             near = "" if node.attr in names else suggest(node.attr, names)
             hint = hint or near.replace("`", f"`{shown(node.value)}.", 1)
+        elif isinstance(owner, Named):
+            hint = hint or hints.of_object(owner.value)
         if isinstance(owner, tuple) and node.attr in ("append", "extend", "insert"):
             outer = isinstance(node.value, ast.Name) and node.value.id not in self.frame.locals
             hint = hints.OUTER if outer else hints.APPENDING

@@ -84,11 +84,12 @@ def _reading(
         raise source.error("unsupported", message, node, help="name each parameter")
     rest = args.vararg.arg if args.vararg else ""
     params = tuple(a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)) + ((rest,) if rest else ())
+    node = without_shorthand(node, source, outer)
     for inner in ast.walk(node):  # before returns within them are looked at
         if isinstance(inner, (ast.With, ast.Try)):
             first = ast.unparse(inner).splitlines()[0]
             raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
-    node = apart(without_shorthand(node, source, outer))
+    node = apart(node)
     node = with_branches(node) if named in reading.branched else node
     node = with_named_rows(node, {name for function, name in reading.rows if function == named})
     node = with_read_keys(node, source, outer)

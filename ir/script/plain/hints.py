@@ -46,6 +46,7 @@ FUNCTIONS = {
     **dict.fromkeys(("ndindex", "product"), "write one loop for each dimension"),
     "combinations": "write one loop for each item, as in `for i in range(n): for j in range(i + 1, n):`",
     "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
+    **dict.fromkeys(("str", "repr", "format", "join", "split", "strip"), EXPRESSIONS[ast.JoinedStr]),
     **dict.fromkeys(("float_power", "nextafter"), "write it as a plain Python function, which is put in place"),
     **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "qr", "lstsq", "pinv"), "factorize before the call"),
     "rand": "draw before the call, and pass the numbers as an array",
@@ -61,6 +62,24 @@ def of_attribute(owner: str, name: str) -> str:
     return FUNCTIONS.get(name, "")
 
 
+def of_object(value: object) -> str:
+    """What to make of an object of which nothing is known but that it is one."""
+    kind = type(value)
+    if kind.__module__ == "builtins" or not hasattr(value, "__dict__") or callable(value):
+        return ""
+    return f"make {kind.__name__} a data class (@dataclass) or a NamedTuple, or give what the function needs of it"
+
+
+def of_target(target: ast.expr) -> str:
+    """What to write in place of a store to an item of an object."""
+    if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+        return ""
+    name, item = target.value.id, target.attr
+    return f"make a new one, as in {name} = dataclasses.replace({name}, {item}=...), and return it"
+
+
 def of_text(value: object) -> str:
     """What to write in place of the characters of a text."""
-    return "pass its bytes, as in np.frombuffer(text.encode(), np.uint8)" if isinstance(value, str) else ""
+    return (
+        "a number may stand for it; bytes are np.frombuffer(text.encode(), np.uint8)" if isinstance(value, str) else ""
+    )

@@ -379,7 +379,8 @@ class Body(Struct, dict=True):
                 else:
                     self.arrays.store_where(truths, self.arrays.target(owner, target), value, target)
             case _:
-                raise self.read.error("unsupported", f"`{shown(target)}` cannot be assigned", node)
+                message, hint = f"`{shown(target)}` cannot be assigned", hints.of_target(target)
+                raise self.read.error("unsupported", message, node, hint)
 
     def _items(self, value: Value, parts: Sequence[ast.expr], node: ast.AST) -> Sequence[tuple[ast.expr, Value]]:
         """What parts of a target are assigned: one item each, and to one with a star all that are left."""
@@ -466,7 +467,7 @@ class Body(Struct, dict=True):
                 written(self, node)
             case ast.Assert(test=test, msg=message):
                 cond = self.read.condition(test)
-                text = message.value if isinstance(message, ast.Constant) and isinstance(message.value, str) else ""
+                text = self.read.said(message)
                 if cond is False and self.program.depth == 0:
                     what = f": {text}" if text else ""
                     raise self.read.error("assertion-false", f"the assertion is false{what}", node)

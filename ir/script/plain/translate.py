@@ -237,6 +237,8 @@ def _outputs(body: Body, value: Value, node: ast.AST) -> tuple[list[str], Nested
             return Made(lambda *parts: dict(zip(keys, parts, strict=True)), items)
         if isinstance(part, Record):
             return Made(part.kind, tuple(map(placed, part)))
+        if isinstance(part, Named) and part is not value and (part.value is None or isinstance(part.value, str)):
+            return Made(lambda: part.value, ())
         if isinstance(part, tuple):
             return tuple(map(placed, part))
         part = compacted(body.read, part, node) if isinstance(part, Selection) else part

@@ -57,7 +57,9 @@ def arguments(
         if key not in taken:
             hint = _INSTEAD.get(key) or suggest(key, (*places, *keywords))
             raise read.error("arguments", f"the option `{key}` of {name} is not supported", node, hint)
-    if not least <= len(found) <= most or any(isinstance(a, ast.Starred) for a in found):
+    if starred := [a for a in found if isinstance(a, ast.Starred)]:
+        raise read.error("arguments", f"{name} takes no `*` here", starred[0], "write its arguments out, or a function")
+    if not least <= len(found) <= most:
         wanted = str(least) if least == most else f"{least} to {most}"
         raise read.error("arguments", f"{name} takes {wanted} arguments here, {len(found)} given", node)
     return found

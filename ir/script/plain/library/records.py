@@ -1,4 +1,4 @@
-"""Named tuples and frozen data classes: tuples whose items have names. Classes are looked at, never run."""
+"""Named tuples and data classes: tuples whose items have names. Classes are looked at, never run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 
 
 def is_kind(value: object) -> bool:
-    """Whether an object is the class of a named tuple, or a frozen data class whose items say all of it."""
+    """Whether an object is the class of a named tuple, or a data class whose items say all of it.
+
+    One that is not frozen is taken as if it were: nothing stores to its items.
+    """
     if not isinstance(value, type):
         return False
     if issubclass(value, tuple):
         return hasattr(value, "_fields") and value.__new__.__code__.co_filename.startswith("<")
     known = vars(value).get("__dataclass_params__")
-    plain = all(f.init and not f.kw_only and _is_absent(f.default_factory) for f in _fields(value))
-    return known is not None and known.frozen and plain and not hasattr(value, "__post_init__")
+    plain = all(f.init and not f.kw_only for f in _fields(value))
+    return known is not None and plain and not hasattr(value, "__post_init__")
 
 
 def _fields(kind: type[Any]) -> list[Any]:

@@ -220,10 +220,13 @@ class _Desugared(Struct, frozen=True):
                      for n, item in zip(names, node.subject.elts, strict=True)]  # fmt: skip
             node.subject = at_place(ast.Tuple([*names], ast.Load()), node.subject)
             return [*given, *self._cases(node, node.subject)]
-        if not isinstance(node.subject, ast.Name):
-            message = "`match` of an expression"
-            raise self.source.error("unsupported", message, node.subject, help="give it a name first")
-        return self._cases(node, node.subject)
+        if isinstance(node.subject, ast.Name):
+            return self._cases(node, node.subject)
+        before, value = self._hoisted(node.subject)
+        name = fresh("subject", self.taken)
+        given = at_place(ast.Assign([ast.Name(name, ast.Store())], value), node.subject)
+        node.subject = at_place(ast.Name(name, ast.Load()), node.subject)
+        return [*before, given, *self._cases(node, node.subject)]
 
     def _cases(self, node: ast.Match, subject: ast.Name | ast.Tuple) -> list[ast.stmt]:
         """Branches on what a name is, or the names of a tuple."""

@@ -1,5 +1,5 @@
 """Python that says in other words what the language has: `raise` as `assert`, `map` and `filter` as comprehensions,
-`del` of names, declarations, queues as lists, and loops of `itertools`. Owns syntax alone.
+`del` of names, declarations, `with np.errstate`, queues as lists, and loops of `itertools`. Owns syntax alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import copy
 import functools
 import heapq
 import itertools
-from collections import deque
+import math
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -22,10 +23,12 @@ from ir.script.plain.syntax.cells import all_names, names_of
 from ir.script.plain.syntax.counters import late_nodes
 from ir.script.plain.syntax.filled import Filled, Put
 from ir.script.plain.syntax.kinds import Meaning
+from ir.script.plain.syntax.lists import is_list
 from ir.script.scope import Source
 
 _HEAPS = (heapq.heappush, heapq.heappop, heapq.heapify)
 _LOOPS = (itertools.product, itertools.combinations, itertools.pairwise)
+_REPORTS = (np.errstate, np.printoptions)  # around statements, which mean the same without
 
 
 def without_shorthand(node: ast.FunctionDef, source: Source, outer: Meaning) -> ast.FunctionDef:
@@ -46,12 +49,77 @@ def without_shorthand(node: ast.FunctionDef, source: Source, outer: Meaning) -> 
     if any(isinstance(part, ast.Attribute) and part.attr == "mgrid" for part in ast.walk(node)):
         node = copy.deepcopy(node)
         node.body = [_Grids(outer).visit(stmt) for stmt in node.body]
+    node = _with_whole_dictionaries(_with_names_of_lists(node))
     if not any(_is_shorthand(part, called) for part in ast.walk(node)):
         return node
     heaps = _heaps(node, called, source)
     written = _Shorthand(called, all_names(node), heaps).visit(copy.deepcopy(node))
     assert isinstance(written, ast.FunctionDef)
     return written
+
+
+def _with_names_of_lists(node: ast.FunctionDef) -> ast.FunctionDef:
+    """A function with another name for a parameter from where that becomes a list of its own, as in `x = list(x)`."""
+    params = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    inner = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and n is not node]
+    params -= {n.id for i in inner for n in ast.walk(i) if isinstance(n, ast.Name)}
+    for k, stmt in enumerate(node.body):
+        match stmt:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in params and is_list(value):
+                node = copy.deepcopy(node)
+                given = node.body[k]
+                assert isinstance(given, ast.Assign)
+                new = fresh(name, all_names(node))
+                for part in (n for s in (*given.targets, *node.body[k + 1 :]) for n in ast.walk(s)):
+                    if isinstance(part, ast.Name) and part.id == name:
+                        part.id = new
+                params.remove(name)
+            case _:
+                pass
+    return node
+
+
+def _with_whole_dictionaries(node: ast.FunctionDef) -> ast.FunctionDef:
+    """A function that makes dictionaries anew in place of stores to what text names: `d = {**d, "k": v}`.
+
+    Those are names of one dictionary each, which nothing but statements of the function itself stores to.
+    """
+    parts = [*ast.walk(node)]
+    stores = [n.value for n in parts if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)]
+    everywhere = Counter(n.id for n in stores if isinstance(n, ast.Name))
+    bound = Counter(n.id for n in parts if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    here = Counter(found[0] for stmt in node.body if (found := _stored(stmt)) is not None)
+    names = {name for name, count in here.items() if count == everywhere[name] and bound[name] == 1}
+    body, empty = list[ast.stmt](), set[str]()
+    for stmt in node.body:
+        match stmt:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=[])) if name in names:
+                empty.add(name)
+                continue
+            case _:
+                pass
+        if (found := _stored(stmt)) is not None and found[0] in names:
+            name, key, value = found
+            old = [] if name in empty else [ast.Name(name, ast.Load())]
+            made = ast.Dict([*(None for _ in old), key], [*old, value])
+            stmt = at_place(ast.Assign([ast.Name(name, ast.Store())], made), stmt)
+            empty.discard(name)
+        body.append(stmt)
+    node = copy.copy(node)
+    node.body = body
+    return node
+
+
+def _stored(stmt: ast.stmt) -> tuple[str, ast.expr, ast.expr] | None:
+    """The name of a dictionary, the text, and what is stored there, of a statement that does so."""
+    match stmt:
+        case ast.Assign(targets=[ast.Subscript(ast.Name(id=name), ast.Constant(value=str()) as key)], value=value):
+            return name, key, value
+        case ast.AugAssign(target=ast.Subscript(ast.Name(id=name), ast.Constant(value=str()) as key), op=op):
+            now = ast.Subscript(ast.Name(name, ast.Load()), key, ast.Load())
+            return name, key, at_place(ast.BinOp(now, op, stmt.value), stmt)
+        case _:
+            return None
 
 
 def _heaps(node: ast.FunctionDef, called: Callable[[ast.Call], object], source: Source) -> set[str]:
@@ -82,9 +150,11 @@ def raised(node: ast.Raise) -> ast.stmt:
 
 def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
     match node:
-        case ast.Raise() | ast.Delete() | ast.AnnAssign(target=ast.Name()):
+        case ast.Raise() | ast.Delete() | ast.AnnAssign(target=ast.Name()) | ast.With():
             return True
         case ast.ListComp(generators=parts) if any(part.ifs for part in parts):
+            return True
+        case ast.comprehension(iter=ast.GeneratorExp()) | ast.For(iter=ast.GeneratorExp()):
             return True
         case ast.Call(func=ast.Name(id="map" | "filter")):
             return True
@@ -95,7 +165,7 @@ def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
         case ast.Call(func=ast.Attribute(attr="tolist"), args=[], keywords=[]):
             return True
         case ast.Call():
-            return any(called(node) is one for one in (*_LOOPS, *_HEAPS, deque, functools.reduce))
+            return any(called(node) is one for one in (*_LOOPS, *_HEAPS, deque, functools.reduce, math.fsum))
         case _:
             return False
 
@@ -103,13 +173,15 @@ def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
 def _asserting(test: ast.expr, node: ast.Raise) -> ast.stmt:
     """An assertion that says what an exception would."""
     match node.exc:
-        case ast.Call(func=ast.Name(id=kind), args=[ast.Constant(value=str() as text), *_]):
-            message = f"{kind}: {text}"
+        case ast.Call(func=ast.Name(id=kind), args=[ast.Constant(value=str()) as text, *_]):
+            parts: list[ast.expr] = [ast.Constant(f"{kind}: "), text]
+        case ast.Call(func=ast.Name(id=kind), args=[ast.JoinedStr(values=values), *_]):
+            parts = [ast.Constant(f"{kind}: "), *values]
         case ast.Call(func=ast.Name(id=kind)) | ast.Name(id=kind):
-            message = kind
+            parts = [ast.Constant(kind)]
         case _:
-            message = ast.unparse(node)
-    return at_place(ast.Assert(test, ast.Constant(message)), node)
+            parts = [ast.Constant(ast.unparse(node))]
+    return at_place(ast.Assert(test, ast.JoinedStr(parts)), node)
 
 
 class _Grids(ast.NodeTransformer):
@@ -158,6 +230,13 @@ class _Shorthand(ast.NodeTransformer):
                 return [_asserting(test, failed), *body]
             case _:
                 return node
+
+    def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
+        """What only says how NumPy reports stands around nothing."""
+        calls = [item.context_expr for item in node.items if item.optional_vars is None]
+        plain = [c for c in calls if isinstance(c, ast.Call) and self.called(c) in _REPORTS]
+        self.generic_visit(node)
+        return node.body if len(plain) == len(node.items) else node
 
     def visit_Delete(self, node: ast.Delete) -> ast.stmt:
         """Names may stay; items of lists are for `pop`."""
@@ -236,6 +315,9 @@ class _Shorthand(ast.NodeTransformer):
             case heapq.heappop, [ast.Name(id=name) as heap]:
                 pop = ast.Attribute(heap, "pop", ast.Load())
                 return at_place(ast.Call(pop, [self._least(name, node)], []), node)
+            case math.fsum, [items]:
+                total = ast.Call(ast.Name("sum", ast.Load()), [items, ast.Constant(0.0)], [])
+                return at_place(total, node)
             case functools.reduce, [function, ast.GeneratorExp() as items, *start]:
                 node.args = [function, ast.copy_location(ast.ListComp(items.elt, items.generators), items), *start]
                 return node
@@ -285,16 +367,33 @@ class _Shorthand(ast.NodeTransformer):
                 node.body = [at_place(ast.For(target, over, node.body, []), node)]
             node.target, node.iter = heads[0]
         self.generic_visit(node)
-        return node
+        return self._nested(node)
+
+    def _nested(self, node: ast.For) -> ast.stmt:
+        """A loop over what others give, as the nest that it is: `for x in A: if x > 0: y = f(x); ...`."""
+        items = node.iter
+        if not isinstance(items, ast.GeneratorExp) or (len(items.generators) > 1 and _breaks(node.body)) or node.orelse:
+            return node
+        own = {n: fresh(n, self.taken) for part in items.generators for n in names_of(part.target)}
+        for name in (n for n in ast.walk(items) if isinstance(n, ast.Name) and n.id in own):
+            name.id = own[name.id]
+        body: list[ast.stmt] = [at_place(ast.Assign([node.target], items.elt), items), *node.body]
+        for part in reversed(items.generators):
+            for test in reversed(part.ifs):
+                body = [at_place(ast.If(test, body, []), test)]
+            body = [at_place(ast.For(part.target, part.iter, body, []), node)]
+        return body[0]
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
         node.generators = self._generators(node.generators)
         self.generic_visit(node)
+        node.generators = _flat(node.generators)
         return node
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
         node.generators = self._generators(node.generators)
         self.generic_visit(node)
+        node.generators = _flat(node.generators)
         return node
 
     def _generators(self, parts: list[ast.comprehension]) -> list[ast.comprehension]:
@@ -337,7 +436,7 @@ class _Shorthand(ast.NodeTransformer):
         zipped: ast.expr = ast.Call(ast.Name("zip", ast.Load()), items, [])
         over, target = (items[0], stores[0]) if len(items) == 1 else (zipped, ast.Tuple(stores, ast.Store()))
         head = ast.comprehension(target, over, [], 0)
-        return at_place(ast.GeneratorExp(ast.Call(function, reads, []), [head]), node)
+        return at_place(ast.GeneratorExp(ast.Call(function, reads, []), _flat([head])), node)
 
     def _filtered(self, node: ast.Call, function: ast.expr, items: ast.expr) -> ast.expr:
         """`filter(f, x)`: `(a for a in x if f(a))`."""
@@ -346,7 +445,19 @@ class _Shorthand(ast.NodeTransformer):
         none = isinstance(function, ast.Constant) and function.value is None
         test: ast.expr = item if none else ast.Call(function, [ast.Name(name, ast.Load())], [])
         head = ast.comprehension(ast.Name(name, ast.Store()), items, [test], 0)
-        return at_place(ast.GeneratorExp(item, [head]), node)
+        return at_place(ast.GeneratorExp(item, _flat([head])), node)
+
+
+def _flat(parts: list[ast.comprehension]) -> list[ast.comprehension]:
+    """The loops of a comprehension, of which those over what others give are two: `for x in A for y in (f(x),)`."""
+    found: list[ast.comprehension] = []
+    for part in parts:
+        if isinstance(part.iter, ast.GeneratorExp):
+            item = at_place(ast.Tuple([part.iter.elt], ast.Load()), part.iter)
+            found += [*part.iter.generators, ast.comprehension(part.target, item, part.ifs, 0)]
+        else:
+            found.append(part)
+    return found
 
 
 def _takes_arrays(function: object) -> bool:
