@@ -7,7 +7,14 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from egraph_rules.check.programs.calling import with_calls
-from egraph_rules.check.programs.repeating import chosen_terms, repeated_terms, sums_apart, tiles, unrolled_by_hand
+from egraph_rules.check.programs.repeating import (
+    chosen_terms,
+    counting,
+    repeated_terms,
+    sums_apart,
+    tiles,
+    unrolled_by_hand,
+)
 from egraph_rules.check.programs.rounding import rounded
 from egraph_rules.check.programs.writer import INDEX, Scope, Writer, number
 from ir.dtypes import DType
@@ -668,6 +675,7 @@ IDIOMS: tuple[Idiom, ...] = (  # those of bits twice: few of them are what a rul
     stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
     local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling, over_bits,
     relative_sums, repeated_terms, borders, chosen_terms, tiles, unrolled_by_hand, sums_apart, rounded, over_bits,
+    counting,
 )  # fmt: skip
 
 
