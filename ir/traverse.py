@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, assert_never, cast
+from typing import Any, TypeGuard, assert_never, cast
 
 from msgspec.structs import force_setattr, replace
 
@@ -114,7 +114,7 @@ def walk_expr(expr: Expr) -> Iterator[Expr]:
         return chain((expr,), first, below)
 
 
-_LOADS, _UNDEF, _CHOICES, _LAZY = 1, 2, 4, 8  # what an expression may have in it
+_LOADS, _UNDEF, _CHOICES, _LAZY, _ROUNDED = 1, 2, 4, 8, 16  # what an expression may have in it
 
 
 def _kinds_below(expr: Expr) -> int:
@@ -137,6 +137,8 @@ def _kinds_below(expr: Expr) -> int:
                 found = _CHOICES | _LAZY
             case Binary(op="and" | "or"):
                 found = _LAZY
+            case Cast() if is_rounded(node):
+                found = _ROUNDED
             case _:
                 found = 0
         for part in parts:
@@ -470,6 +472,16 @@ def has_choices(expr: Expr) -> bool:
 def has_loads(expr: Expr) -> bool:
     """Whether an expression reads any buffer."""
     return _has(expr, _LOADS)
+
+
+def is_rounded(expr: Expr) -> TypeGuard[Cast]:
+    """Whether an expression makes an integer of a float."""
+    return isinstance(expr, Cast) and expr.dtype.is_integer and expr.operand.dtype.is_float
+
+
+def has_rounded(expr: Expr) -> bool:
+    """Whether anything in an expression makes an integer of a float."""
+    return _has(expr, _ROUNDED)
 
 
 def is_const(expr: Expr | None, value: bool | int | float) -> bool:

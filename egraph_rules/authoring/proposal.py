@@ -95,6 +95,10 @@ class Here(Struct, frozen=True):
         """Whether evaluating an expression can neither fault nor give undef."""
         return self.contexts.decided(self.facts, expr)
 
+    def fits(self, expr: Expr) -> bool:
+        """Whether a signed result provably stays within its dtype's range."""
+        return self.contexts.fits(self.facts, expr)
+
     def defined(self, expr: Expr) -> bool:
         """Whether an expression is not arbitrary, as far as evaluating it does not fault."""
         return self.contexts.defined(self.facts, expr)

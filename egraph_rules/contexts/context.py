@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts, of_trips
-from egraph_rules.contexts.elements import elements, is_told, place, values_of_name, values_of_trip
+from egraph_rules.contexts.elements import elements, has_named, is_told, place, values_of_name, values_of_trip
 from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed, stored_value, unstored_yet
@@ -573,7 +573,7 @@ class Contexts:
             spot = place(self._facts[facts], indices)
             return spot is not None and spot.is_subset(pb.box(buffer.shape))
 
-        where = ("data", facts) if any(map(has_loads, indices)) else self.place(facts)
+        where = ("data", facts) if any(map(has_named, indices)) else self.place(facts)
         return bool(self.ask(("bounds", where, buffer, indices), prove, False))
 
     def is_number(self, facts: int, load: Load) -> bool:
@@ -683,7 +683,7 @@ class Contexts:
         expr, f = self._values.put_in(facts, expr), self._facts[facts]
 
         def prove() -> bool:
-            known = elements(f, (expr,)) if has_loads(expr) else None
+            known = elements(f, (expr,)) if has_named(expr) else None
             whole = expr if known is None else known.named(expr)
             domain = f.domain if known is None else f.domain.intersect(known.values)
             pa = pb.affine(whole)
@@ -694,5 +694,5 @@ class Contexts:
                     domain = domain.intersect(pb.values_of(var))
             return domain.is_subset(pb.within(pa, expr.dtype))
 
-        where = ("data", facts) if has_loads(expr) else self.place(facts)
+        where = ("data", facts) if has_named(expr) else self.place(facts)
         return bool(self.ask(("fits", where, expr), prove, False))

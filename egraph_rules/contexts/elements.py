@@ -1,10 +1,12 @@
 """Elements of buffers in Presburger arithmetic: each that some known condition is about gets a name there.
 
+So does what is rounded to an integer, as the pixel that a position lies in: integers that sets cannot express.
 Only comparisons count that are known to hold: to evaluate one, its elements must have been defined.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -14,15 +16,35 @@ import islpy as isl
 from egraph_rules.contexts.assumed import of_trips
 from ir.analysis import contents as held
 from ir.dtypes import DType
-from ir.nodes import COMPARE_OPS, Binary, Buffer, Const, Expr, For, Load, Unary, Var
+from ir.nodes import COMPARE_OPS, Binary, Buffer, Cast, Const, Expr, For, Load, Unary, Var
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.opaque import values_of
 from ir.shown import text_order
-from ir.traverse import free_vars, has_loads, is_lazy, loads, map_expr
+from ir.traverse import (
+    children,
+    free_vars,
+    has_loads,
+    has_rounded,
+    is_lazy,
+    is_rounded,
+    loads,
+    walk_expr,
+    with_children,
+)
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.facts import Facts
+
+
+def named_in(expr: Expr) -> Iterator[Load | Cast]:
+    """What may get a name in an expression: elements of buffers, and floats that are made integers."""
+    return (e for e in walk_expr(expr) if isinstance(e, Load) or is_rounded(e)) if has_named(expr) else iter(())
+
+
+def has_named(expr: Expr) -> bool:
+    """Whether anything in an expression may get a name."""
+    return has_loads(expr) or has_rounded(expr)
 
 
 class Elements:
@@ -32,20 +54,24 @@ class Elements:
         self._names: dict[Expr, Var] = {}
         self.values = pb.always()
         for cond, truth in conditions:
-            for load in loads(cond):
-                self._name(load)
+            for element in named_in(cond):
+                self._name(element)
             holds = pb.condition(self.named(cond))
             self.values = self.values.intersect(holds.may if truth else holds.negated().may)
 
-    def _name(self, load: Load) -> None:
-        if load not in self._names and (load.dtype.is_integer or load.dtype is DType.BOOL):
+    def _name(self, element: Load | Cast) -> None:
+        if element not in self._names and (element.dtype.is_integer or element.dtype is DType.BOOL):
             name = f"?{len(self._names)}"
-            self._names[load] = Var(name, load.dtype)
-            self.values = self.values.intersect(values_of(load.dtype, name))
+            self._names[element] = Var(name, element.dtype)
+            self.values = self.values.intersect(values_of(element.dtype, name))
 
     def named(self, expr: Expr) -> Expr:
         """An expression with variables for the elements that have one."""
-        return map_expr(expr, lambda e: self._names.get(e, e) if isinstance(e, Load) else e)
+        if isinstance(expr, Load | Cast) and expr in self._names:
+            return self._names[expr]
+        old = children(expr)
+        new = tuple(map(self.named, old))
+        return expr if all(map(operator.is_, old, new)) else with_children(expr, new)
 
     def __contains__(self, load: Load) -> bool:
         return load in self._names
@@ -59,19 +85,26 @@ def elements(
     Those that they are compared with are among them. What is known of buffers that are `asked` about already is left
     out, or two could tell of each other for ever. Of elements that are `defined` their dtype is known.
     """
-    read = {load for expr in exprs for load in loads(expr)}
+    read = {element for expr in exprs for element in named_in(expr)}
     known = [*_about(facts, read, asked)]
-    linked = {load for c, _ in known for load in loads(c)} - read
+    linked = {element for c, _ in known for element in named_in(c)} - read
     known += _about(facts, linked, asked) if linked else ()
     known += [(Binary("eq", load, load), True) for load in defined]
     return Elements(dict.fromkeys(known)) if known else None
 
 
-def _about(facts: Facts, read: Collection[Load], asked: frozenset[Buffer]) -> Iterator[tuple[Expr, bool]]:
+def _about(facts: Facts, read: Collection[Load | Cast], asked: frozenset[Buffer]) -> Iterator[tuple[Expr, bool]]:
     """The conditions on some elements, and whether they hold."""
+<<<<<<< HEAD
     yield from ((c, v) for c, v in facts.conditions if _is_test(c) and any(load in read for load in loads(c)))
     yield from ((c, True) for c in _of_names(facts) if any(load in read for load in loads(c)))
     yield from ((c, True) for e in sorted(read, key=text_order) for c in told(facts, e, asked) if has_loads(c))
+=======
+    yield from ((c, v) for c, v in facts.conditions if _compares(c) and any(e in read for e in named_in(c)))
+    yield from ((c, True) for c in _of_names(facts) if any(e in read for e in named_in(c)))
+    buffered = sorted((e for e in read if isinstance(e, Load)), key=text_order)
+    yield from ((c, True) for e in buffered for c in told(facts, e, asked) if has_loads(c))
+>>>>>>> fdd6689379800ec08c518c14607d425c1824b110
 
 
 def _of_names(facts: Facts) -> Iterator[Expr]:
@@ -108,7 +141,7 @@ def _of_variables(values: isl.Set) -> isl.Set:
 
 def place(facts: Facts, indices: tuple[Expr, ...], asked: frozenset[Buffer] = frozenset()) -> isl.Set | None:
     """The elements that indices may name, by what is known of the data that they read; None if that is not said."""
-    known = elements(facts, indices, asked) if any(map(has_loads, indices)) else None
+    known = elements(facts, indices, asked) if any(map(has_named, indices)) else None
     if known is None:
         return facts.spot(indices)
     spot = pb.point(map(known.named, indices))
@@ -172,7 +205,7 @@ def decided(
     facts: Facts, cond: Expr, asked: frozenset[Buffer] = frozenset(), defined: Iterable[Load] = ()
 ) -> bool | None:
     """Whether a condition follows from what is known of the elements that it reads; None if that does not tell."""
-    known = elements(facts, (cond,), asked, defined) if _is_named(cond) else None
+    known = elements(facts, (cond,), asked, defined) if _compares_integers(cond) else None
     if known is None:
         return None
     holds, values = pb.condition(known.named(cond)), facts.domain.intersect(known.values)
@@ -181,13 +214,13 @@ def decided(
     return True if values.is_subset(holds.must) else False if values.is_disjoint(holds.may) else None
 
 
-def _is_named(cond: Expr) -> bool:
+def _compares_integers(cond: Expr) -> bool:
     """Whether some comparison in a condition is one of numbers that may have names: floats have none."""
     match cond:
         case Binary(op="and" | "or", lhs=a, rhs=b):
-            return _is_named(a) or _is_named(b)
+            return _compares_integers(a) or _compares_integers(b)
         case Unary(op="not", operand=a):
-            return _is_named(a)
+            return _compares_integers(a)
         case _:
             return not (isinstance(cond, Binary) and cond.lhs.dtype.is_float)
 

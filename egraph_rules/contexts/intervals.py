@@ -8,7 +8,7 @@ from __future__ import annotations
 import islpy as isl
 
 from ir.dtypes import DType
-from ir.nodes import Binary, Cast, Expr, Unary, const
+from ir.nodes import Binary, Cast, Const, Expr, Unary, const
 from ir.presburger import sets as pb
 from ir.presburger.intervals import Range, combined, compared
 from ir.traverse import free_vars
@@ -80,6 +80,9 @@ def _operation(expr: Expr, domain: isl.Set) -> Range | None:
             return 0, a.dtype.bits
         case Binary(op="add" | "sub" | "mul" | "min" | "max" as op, lhs=a, rhs=b):
             return combined(op, bounds(a, domain), bounds(b, domain))
+        case Binary(op="floordiv", lhs=a, rhs=Const(value=int() as by)) if by > 0:
+            low, high = bounds(a, domain)
+            return low // by, high // by
         case Cast(dtype=dtype, operand=a) if a.dtype is DType.BOOL or a.dtype.is_integer:
             low, high = (0, 1) if a.dtype is DType.BOOL else bounds(a, domain)
             return (low, high) if dtype.min <= low and high <= dtype.max else None

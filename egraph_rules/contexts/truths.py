@@ -10,7 +10,7 @@ import islpy as isl
 
 import egraph_rules.contexts.intervals as intervals
 import egraph_rules.contexts.smt as smt
-from egraph_rules.contexts.elements import assured, decided, membership
+from egraph_rules.contexts.elements import assured, decided, has_named, membership
 from egraph_rules.contexts.facts import Facts
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.sampled import drawn, settled
@@ -67,12 +67,12 @@ class Truths:
         if found is None and prover is None and not has_loads(cond):
             key = ("products", contexts.place(facts), tuple(c for c in f.conditions if not has_loads(c[0])), cond)
             found = contexts.ask(key, lambda: _by_products(f, cond), None)
-        if found is None and has_loads(cond):
+        if found is None and has_named(cond):
             deep = self._nested >= _MOST_NESTED
 
             def question() -> bool | str | None:
                 whole = cond if deep else self._with_elements(facts, cond)
-                if not has_loads(whole):
+                if not has_named(whole):
                     return _by_sets(f, whole)
                 narrow = tuple(dict.fromkeys(loads(whole))) if _bounds_itself(whole) else ()
                 return _by_elements(f, whole, narrow if all(contexts.defined(facts, e) for e in narrow) else ())

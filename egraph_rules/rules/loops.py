@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
+from itertools import islice
 from typing import assert_never, cast
 
 import islpy as isl
@@ -48,6 +49,7 @@ from ir.program.calls import minus, of_dtype, plus
 from ir.program.edit import nest
 from ir.transform.loops.index_set_split import cut_around
 from ir.transform.loops.ranges import MAX_PIECES, Bounds, least_range, strided_range
+from ir.transform.storage.induction_variables import counters, without_counter
 from ir.traverse import (
     all_exprs,
     all_same,
@@ -180,7 +182,19 @@ def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         found = inside.domain.intersect(domain.may).intersect(meeting(written, inside.live))
         return pb.forget(found, pb.variables(found) - scope)
 
-    yield from _shortened(stmt, here, seen)
+    again = any(isinstance(e, Load) and e.buffer in written for e in all_exprs(stmt.body))
+    yield from (new for new in _shortened(stmt, here, seen) if not again or _leaves_out_some(stmt, new))
+
+
+def _leaves_out_some(loop: For, new: Stmt) -> bool:
+    """Whether a loop is left without a sixteenth of its iterations, of those that read what others of them store.
+
+    What nobody looks at any more without the last of these is often the one before, and so on: as in a sort by exchange
+    of which one element is asked for.
+    """
+    counts = folded(loop.extent), folded(new.extent if isinstance(new, For) else const(0, loop.extent.dtype))
+    before, after = (int(c.value) if isinstance(c, Const) else None for c in counts)
+    return before is None or after is None or 16 * (before - after) >= before
 
 
 @rewrite(
@@ -208,6 +222,18 @@ def last_store(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 def _harmless(loop: For, part: Stmt, here: Here) -> bool:
     inside = here.iteration(loop)
     return inside is not None and inside.harmless(part)
+
+
+@rewrite(
+    law="for i in n: (s(p); p = p + c)  =  for i in n: s(p + c * i); p = p + c * n",
+    because="what a nest only adds to is a sum over the iterations before",
+    settles=lambda stmt, new, instructs: True,
+)
+def counted(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Put sums in the place of a counter, such as the position in an array that a nest fills in order."""
+    if isinstance(stmt, For) and stmt.kind == "serial":
+        found = (without_counter(stmt, counter, here) for counter in counters(stmt))
+        yield from islice(filter(None, found), 1)
 
 
 @rewrite(
@@ -504,6 +530,7 @@ LOOP_RULES = (
     one_iteration,
     needed_iterations,
     last_store,
+    counted,
     single_iteration,
     no_iteration,
     whole_range,

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from ir.dtypes import DType
-from ir.nodes import Binary, Const, Expr, Select, Unary, Var
+from ir.nodes import Binary, Cast, Const, Expr, Select, Unary, Var
 from ir.presburger.points import NoValueError, evaluated, has_values
 from ir.traverse import free_vars, walk_expr
 from lower.analysis.linear_forms import Linear
@@ -163,6 +163,8 @@ def _plain(e: Expr) -> bool:
             return known and (e.lhs.dtype.is_signed or e.lhs.dtype is DType.BOOL)
         case Unary(op=op):
             return op in ("neg", "bitnot", "not") and (e.dtype.is_signed or op == "not")
+        case Cast(dtype=dtype, operand=a):  # NumPy has 64 bits for all of them
+            return dtype.is_signed and a.dtype.is_signed and dtype.bits >= a.dtype.bits
         case Const() | Var() | Select():
             return e.dtype.is_signed or e.dtype is DType.BOOL
         case _:
@@ -184,6 +186,8 @@ def _code(expr: Expr, names: Mapping[Var, str]) -> JaxExpr:
             return call("np.minimum" if op == "min" else "np.maximum", code(a), code(b))
         case Binary(op=op, lhs=a, rhs=b):
             return infix(code(a), INFIX[op], code(b))
+        case Cast(operand=a):
+            return code(a)
         case Select(cond=c, then=a, other=b):
             return call("np.where", code(c), code(a), code(b))
         case _:

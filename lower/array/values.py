@@ -361,7 +361,7 @@ class Translator:
         if not dtype.is_float or self._counts_somewhere(value):
             return value
         one, plain = literal(number, dtype), value
-        for mask in masks:
+        for mask in masks if self.derivatives else ():
             value = self.select(mask, value, one, dtype)
         for ask, holds, _ in self._taken if self.derivatives else ():
             with self.under(None):

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from egraph_rules.cost.target import Target
+from egraph_rules.cost.target import CPU, Target
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.errors import LowerError
@@ -78,6 +78,7 @@ from lower.program.nodes import (
     read_in,
 )
 from lower.program.passes import (
+    CONSTANT_TABLES,
     DEAD_CODE,
     KEPT_SLICES,
     MASKED_STORES,
@@ -162,6 +163,8 @@ class FunctionWriter:
             scope.current(buffer)
         scope.add(Return(Tuple(tuple(map(self._handed_back, results)))))
         body = DEAD_CODE.run(KEPT_SLICES.run(NARROWING.run(OUTER_PADDING.run(MASKED_STORES.run(scope.body())))))
+        if self.target.name == CPU.name:
+            body = DEAD_CODE.run(CONSTANT_TABLES.run(body, self.names.fresh))
         return Piece(
             own,
             tuple(self.parameter_names().values()),

@@ -36,6 +36,7 @@ RESERVED = {
     "prefix_sums",
     "windows",
     "kept",
+    "once",
     "in_memory",
     "set_xla_metadata",
     "doubling_sums",

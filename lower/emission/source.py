@@ -22,6 +22,7 @@ from lower.instructions.segmented_reduction import IN_RANGES, REDUCE_RANGES, RED
 from lower.instructions.sliding_windows import WINDOWS
 from lower.instructions.sorted_insertion import IN_PASSES, LARGEST, LAST_FIRST
 from lower.program.build import call, code, dotted
+from lower.program.constant_tables import ONCE
 from lower.program.loop_functions import AS_FUNCTION
 from lower.program.nodes import (
     Function,
@@ -48,6 +49,7 @@ LIBRARY = {
     "numbers": NUMBERS,
     "as_number": AS_NUMBER,
     "kept": KEPT,
+    "once": ONCE,
     "as_function": AS_FUNCTION,
     "windows": WINDOWS,
     "windows_at": WINDOWS_AT,
@@ -128,7 +130,8 @@ class Module(Struct):
         the names that the functions of the module read."""
         used = frozenset[str]().union(*(p.helpers for p in self.pieces))
         keeps = "kept" in read or any("kept(" in LIBRARY[h] for h in used)
-        return tuple(h for h in LIBRARY if h in used or (h == "kept" and keeps))
+        used |= {h for h in ("once",) if h in read} | ({"kept"} if keeps else set())
+        return tuple(h for h in LIBRARY if h in used)
 
     def functions(self) -> tuple[Function, ...]:
         """The array program: all functions but those of the library."""

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lower.program.adjacent_rows import rows_at_once
+from lower.program.constant_tables import with_tables
 from lower.program.dead_code import without_dead_code
 from lower.program.kept_slices import with_kept_slices
 from lower.program.masked_stores import as_one_choice
@@ -101,6 +102,13 @@ DEAD_CODE = ArrayPass(
     "last: what other passes and writers leave behind is known when all is written",
     without_dead_code,
 )
+CONSTANT_TABLES = ArrayPass(
+    "constant tables",
+    "the body of a function for CPUs",
+    "f(arange(n))  =  a constant, where f takes longer than to read what it gives",
+    "after dead code, of which no table is made; what is left of the statements that made one is taken out behind it",
+    with_tables,
+)
 WINDOW_STARTS = ArrayPass(
     "window starts",
     "the functions of a module with 64-bit types",
@@ -110,7 +118,7 @@ WINDOW_STARTS = ArrayPass(
 )
 ARRAY_PASSES = (
     ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, NARROWING, KEPT_SLICES,
-    DEAD_CODE, WINDOW_STARTS,
+    DEAD_CODE, CONSTANT_TABLES, WINDOW_STARTS,
 )  # fmt: skip
 
 

@@ -306,6 +306,10 @@ def kept(x: Any) -> Any:
     return x
 
 
+def once(table: Any) -> Any:
+    return table()
+
+
 def as_function(loop: Any, again: bool = False) -> Any:
     return loop()
 
@@ -473,7 +477,7 @@ def integer_einsum(terms: int, spec: str, *operands: Array) -> Array:
 LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        truncdiv, numbers, as_number, kept, as_function, prefix_sums, linear_scan, saturated_sum, restarted_scan,
+        truncdiv, numbers, as_number, kept, once, as_function, prefix_sums, linear_scan, saturated_sum, restarted_scan,
         in_turn, pairwise_sums, doubling_sums,
         filtered, filtered_in_blocks, response, response_in_parts, windows, windows_at, stores, writers,
         in_ranges, reduce_ranges, reduce_rows, cholesky_factor, loop_between, loop_until, loop_between_until,

@@ -101,15 +101,17 @@ class JitFunction(Shown, Generic[P]):
             if low is not None or stop is not None
         ]
         self._quick = None
-        if not isinstance(arguments, _Parts):
+        quick = special.quick and special.fits(arguments)
+        if quick and not isinstance(arguments, _Parts):
+            between += special.limits
             self._quick = quick_way(special, arguments, lambda given: self._check_distinct(given, stores), between)
         if stores:
             self._check_distinct(arguments, stores)
         taken = special.taken(arguments)
-        if special.quick and special.joins:
+        if quick and special.joins:
             with special.kernel.context():
                 return special.joined(*taken)
-        if special.quick:
+        if quick:
             return special.pick(special.kernel.run_fitting(taken))
         return special.pick(special.kernel(*special.parts(taken)))
 

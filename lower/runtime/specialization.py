@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
 from ir.analysis.witness import PLAIN
+from ir.dtypes import DType
 from ir.floats import Floats
 from ir.later import later
 from ir.nodes import Buffer, PrimFunc, Var, const, seq
@@ -62,6 +63,11 @@ class Specialization(Shown, Struct, frozen=True, dict=True):
     searched: Callable[[], Result]
     complexes: frozenset[int] = frozenset()  # which of the arguments that the kernel takes are complex
     joins: bool = False  # whether any of the arguments or results is
+    limits: tuple[tuple[int, int, int], ...] = ()  # places of Python integers, with the least and the first too large
+
+    def fits(self, arguments: Sequence[Any]) -> bool:
+        """Whether integers among the arguments of a call are numbers of the dtypes of their parameters."""
+        return all(low <= arguments[k] < stop for k, low, stop in self.limits)
 
     def taken(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """Those of the arguments of a call that are given to the kernel."""
@@ -247,12 +253,21 @@ def specialized(
     params = {p.name: p for p in plain.func.params}
     complexes = frozenset(k for k, name in enumerate(plain.given) if name in plain.parts)
     values = [arguments[k] for k in places]
-    plain_values = all(k in complexes or _is_plain(v, params[plain.given[k]]) for k, v in enumerate(values))
+    given = [params.get(name) for name in plain.given]  # a complex one is given in parts
+    plain_values = all(k in complexes or _is_plain(v, given[k]) for k, v in enumerate(values))
     quick = plain_values and options.sizes == "fixed" and not options.checks and not kernel.donated
     own = None if len(places) == len(types) else places
     stored = ((k, name) for k, name in zip(places, plain.given, strict=True) if name in plain.results)
     stores = tuple(k for k, _ in stored) if len(places) > 1 else ()
-    return Specialization(plain.func, kernel, own, pick, stores, quick, searched, complexes, bool(plain.parts))
+    numbers = [(k, p) for k, p, v in zip(places, given, values, strict=True) if type(v) is int and p is not None]
+    limits = tuple((k, *_limits(p.dtype)) for k, p in numbers)
+    return Specialization(plain.func, kernel, own, pick, stores, quick, searched, complexes, bool(plain.parts), limits)
+
+
+def _limits(dtype: DType) -> tuple[int, int]:
+    """The least Python integer that a scalar may be given as, and the first that is too large."""
+    kind = DType.INT32 if dtype.is_float else dtype  # JAX may take it for one of 32 bits on its way to a float
+    return kind.min, kind.max + 1
 
 
 def _picking(returned: Nested, places: Sequence[Sequence[int]]) -> Callable[[Sequence[Any]], Any]:
@@ -279,8 +294,12 @@ def _first_items(array: Any, count: Any) -> Any:
         return jax.device_put(np.asarray(array)[: int(count)], array.device if array.committed else None)
 
 
-def _is_plain(value: Any, param: Buffer | Var) -> bool:
-    """Whether a kernel takes an argument as it is, and others of its type (and of its shape) too."""
+def _is_plain(value: Any, param: Buffer | Var | None) -> bool:
+    """Whether a kernel takes an argument as it is, and others of its type (and of its shape) that fit its dtype too."""
+    if param is None:
+        return False
     if isinstance(value, np.generic):
         return value.dtype == param.dtype.numpy
+    if type(value) is int:
+        return param.dtype is not DType.BOOL
     return type(value) is float or (is_array(value) and value.ndim > 0)

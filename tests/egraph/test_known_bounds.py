@@ -1197,3 +1197,44 @@ def f(
     best = optimize(func).best
     assert ("n[b]" not in to_script(best)) is goes, to_script(best)
     assert assert_refines(func, best, np.random.default_rng(1)) > 0
+
+
+PLACE = 'T.cast(T.floor(P[i] * 3.0), "int64")'
+OF_LOCAL = 'T.cast(p, "int64")'
+
+
+def around(place: str) -> str:
+    """An index that counts from the end where it is negative."""
+    return f"T.if_then_else({place} < 0, {place} + 20, {place})"
+
+
+@pytest.mark.parametrize(
+    ("guard", "then", "goes"),
+    [
+        (f"if 0 <= {PLACE} and {PLACE} < 20", f"Y[i] = X[{around(PLACE)}]", True),
+        (
+            f"if {PLACE} >= 0 and {PLACE} < 16",
+            f"for d in range(3):\n                Y[i] += X[{around(PLACE)} + d]",
+            True,
+        ),
+        (f"p = P[i] * 3.0\n        if 0 <= {OF_LOCAL} and {OF_LOCAL} < 20", f"Y[i] = X[{around(OF_LOCAL)}]", True),
+        (f"if {PLACE} >= -3 and {PLACE} < 20", f"Y[i] = X[{around(PLACE)}]", False),
+        (f"if {PLACE} >= 0", f"P[i] = P[i] - 4.0\n            Y[i] = X[{around(PLACE)}]", False),
+        (f"if {PLACE} >= 0 or P[0] < 1.0", f"Y[i] = X[{around(PLACE)}]", False),
+        (f"if {PLACE} >= 0", f"Y[i] = 1.0\n        Y[i] = X[{around(PLACE)}]", False),
+        (f"if {PLACE.replace('P[i]', 'P[7 - i]')} >= 0", f"Y[i] = X[{around(PLACE)}]", False),
+    ],
+)
+def test_places_that_floats_are_rounded_to_have_bounds(guard: str, then: str, goes: bool) -> None:
+    """Pixels that positions lie in: a guard says where no index counts from the end."""
+    func = parse(
+        f"""@T.prim_func
+def f(P: T.Buffer((8,), "float32"), X: T.Buffer((20,), "float32"), Y: T.Buffer((8,), "float32")):
+    for i in range(8):
+        {guard}:
+            {then}
+"""
+    ).funcs[0]
+    best = optimize(func).best
+    assert (not any(isinstance(e, Select) and "+ 20" in str(e.then) for e in all_exprs(best.body))) is goes, best
+    assert assert_refines(func, best, np.random.default_rng(1)) > 0

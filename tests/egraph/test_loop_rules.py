@@ -693,3 +693,25 @@ def test_sums_that_count_together_only_are_one(body: str) -> None:
     assert any(sum(isinstance(s, Alloc) for s in walk(v.body)) == 1 for v, _ in found) is SUMS[body]
     for other, _ in found:
         assert assert_refines(func, other, np.random.default_rng(1)) > 0
+
+
+@pytest.mark.parametrize("n", [6, 2000])
+def test_iterations_that_one_another_needs_are_not_left_out_one_by_one(n: int) -> None:
+    """Of a recurrence up to an element that is asked for, all behind it may go; the step to it is found at once."""
+    func = read(f"""
+def f(A: T.Buffer(({n},), "float32"), B: T.Buffer((1,), "float32")):
+    found = T.alloc_buffer(({n},), "float32")
+    for i in T.serial({n}):
+        found[i] = A[i]
+    for i in T.serial({n} - 1):
+        for j in T.serial(i + 1, {n}):
+            if found[i] < found[j]:
+                t = found[j]
+                found[j] = found[i] * 0.5
+                found[i] = t
+    B[0] = found[1]
+""")
+    result = optimize(func)
+    assert "work budget" not in str(result.report)
+    assert sum(k for name, k in result.report.matches.items() if name == "loops.needed_iterations") < 30
+    assert_refines(func, result.best, np.random.default_rng(0)) if n < 10 else None

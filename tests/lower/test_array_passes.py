@@ -13,6 +13,7 @@ from jax import lax
 from lower.emission.scope import Names
 from lower.program.adjacent_rows import rows_at_once
 from lower.program.build import as_expr, dotted, statements
+from lower.program.constant_tables import with_tables
 from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
 from lower.program.narrowing import narrowed
@@ -330,3 +331,53 @@ def test_places_of_windows_have_one_dtype() -> None:
 def test_updates_of_all_that_is_looked_at_are_arrays_of_their_own(lines: str, found: str | None) -> None:
     got = "\n".join(print_jax(narrowed(statements(lines))))
     assert got == (lines if found is None else found)
+
+
+_ANGLES = """a = jnp.arange(200)
+b = jnp.arange(16)
+c = a * 0.5
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (
+            "return (x * jnp.sin(c),)",
+            """def tables():
+    a = jnp.arange(200)
+    c = a * 0.5
+    return jnp.sin(c)
+table = once(tables)
+return (x * table,)""",
+        ),
+        (  # what is made of one is one, also in a step, and what is met twice is one
+            """d = jnp.exp(c)
+def step(k, x):
+    return x + (d[:, None] - b)[:, k] + (d[:, None] - b)
+return (lax.fori_loop(0, 3, step, x), d * x)""",
+            """def tables():
+    a = jnp.arange(200)
+    b = jnp.arange(16)
+    c = a * 0.5
+    d = jnp.exp(c)
+    return d[:, None] - b, d
+table, d = once(tables)
+def step(k, x):
+    return x + table[:, k] + table
+return lax.fori_loop(0, 3, step, x), d * x""",
+        ),
+        ("return (x * jnp.sin(b),)", None),  # too few
+        ("return (x * (c + 1.0),)", None),  # no function that is dear
+        ("return (jnp.sin(c * x),)", None),
+        ("c = c + x\nreturn (x * jnp.sin(c),)", None),  # two values of one name
+        ("c = jnp.arange(70000)\nreturn (x * jnp.sin(c),)", None),
+        ("def step(c, x):\n    return x + jnp.sin(c)\nreturn (lax.fori_loop(0, 3, step, x),)", None),
+        ("return (x * jnp.sin(jnp.arange(n)),)", None),
+        ("return (x * jnp.sin(f(a)),)", None),
+    ],
+)
+def test_functions_of_positions_are_tables(lines: str, found: str | None) -> None:
+    body = without_dead_code(statements(_ANGLES + lines))
+    got = print_jax(without_dead_code(with_tables(body, Names().fresh)))
+    assert [*filter(None, got)] == ([*filter(None, print_jax(body))] if found is None else found.split("\n"))

@@ -714,3 +714,19 @@ def test_ctrl_c_ends_a_call_that_is_being_searched(monkeypatch: pytest.MonkeyPat
         with pytest.raises(KeyboardInterrupt):
             doubled(X)
     assert np.array_equal(doubled(X), 2 * X)  # nothing of it is kept
+
+
+def test_integers_of_python_take_the_quick_way_as_far_as_they_fit() -> None:
+    @loopsat.jit
+    def scaled(A: Any, k: int) -> Any:
+        out = np.zeros_like(A)
+        for i in range(len(A)):
+            out[i] = A[i] * k
+        return out
+
+    for given in (np.arange(4, dtype=np.float32), np.arange(4)):
+        for k in (3, 4, -5, 2**31, 2**53 + 1, 7):
+            assert_same(scaled(given, k), scaled.__wrapped__(given, k))
+            assert scaled.specialization.quick
+    with pytest.raises(LoopsatError, match="expected int64"):
+        scaled(np.arange(4), 2**63)

@@ -13,6 +13,7 @@ import pytest
 from egraph_rules import optimize
 from ir import parse
 from lower import emit
+from lowered import read
 
 
 def function(params: str, body: str) -> Callable[..., Any]:
@@ -200,3 +201,18 @@ def test_locals_have_no_derivative_where_nobody_asks_for_them(body: str) -> None
         step[k] = 1e-3
         slope = (value(A + step) - value(A - step)) / 2e-3
         np.testing.assert_allclose(found[k, 0], slope, rtol=2e-2, atol=2e-2)
+
+
+def test_divisors_of_sums_are_made_harmless_for_derivatives_alone() -> None:
+    """A number that all terms are divided by is one for the values, and one for each term for the derivatives."""
+    body = """m = T.alloc_buffer((), "float32")
+m[()] = 0.0
+for i in range(32):
+    m[()] += C[i]
+B[0] = 0.0
+for i, j in T.grid(32, 32):
+    if A[i] == A[j]:
+        B[0] += C[i] * C[i] - T.exp(C[j]) / m[()]""".strip()
+    source = emit(read(f"{array('A', 32)}, {array('C', 32)}, {array('B', 1)}", body))
+    values, derivatives = source.split("_jvp(")
+    assert "/ jnp.where(" not in values and "/ jnp.where(" in derivatives, source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egraph_rules.check.programs.writer import Scope, Writer, number
+from egraph_rules.check.programs.writer import INDEX, Scope, Writer, number
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
@@ -23,7 +23,7 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.traverse import substitute
+from ir.traverse import free_vars, substitute
 
 _UPDATES: tuple[BinaryOp, ...] = ("add", "add", "mul", "max")
 
@@ -54,6 +54,41 @@ def repeated_terms(w: Writer) -> Stmt:
     count = w.source.pick(number(size - 1), number(size - 1), Binary("add", outer, number(1)), w.n % size)
     rows = w.source.pick(number(2), number(2), w.n % 3)
     return For(outer, number(0), rows, For(inner, number(0), count, body))
+
+
+def counting(w: Writer) -> Stmt:
+    """A counter in a nest of rectangles, triangles and bands, some of them empty, and stores where it points to."""
+    source, size, kind = w.source, w.shape[-1], w.source.pick(DType.INT32, DType.INT64)
+    counter = Load(Buffer("T", (number(1),), kind), (number(0),))
+    outer, inner = w.var("i"), w.var("j")
+    low = Binary("max", number(0), outer - 1)
+    start, extent = source.pick(
+        (number(0), number(source.integer(0, 3))), (number(0), outer + 1), (outer, number(3) - outer),
+        (low, Binary("min", number(3), outer + 2) - low), (number(0), outer - 1), (number(-1), w.n % 3),
+    )  # fmt: skip
+
+    def at(shift: Expr) -> Load:
+        held = counter if kind is INDEX else Cast(INDEX, counter)
+        return _element(w.written(), Binary("floormod", held + shift, number(size)))
+
+    target = at(source.pick(number(0), outer, inner))
+    store: Stmt = Store(target.buffer, target.indices, source.pick(w.constant(), target + w.constant()))
+    step = source.pick(number(1), number(1), number(2), number(-1), outer, inner, outer + inner)
+    count: Stmt = Store(counter.buffer, counter.indices, counter + (step if kind is INDEX else Cast(kind, step)))
+    if source.flag(4):
+        count = If(w.condition(Scope().binding(outer, 0, 3)), count, SKIP)
+    again = Store(counter.buffer, counter.indices, counter + 1)
+    inside = seq(*source.pick((store, count), (count, store), (store, count, store), (count, store, again)))
+    body: Stmt = For(inner, start, extent, inside)
+    body = source.pick(
+        body, body, seq(body, again), seq(store if inner not in free_vars(*target.indices) else body, body)
+    )
+    last = at(number(0))
+    after = Store(last.buffer, last.indices, w.constant())
+    nest = For(outer, number(0), source.pick(number(3), number(3), w.n % 4), body)
+    return Alloc(
+        counter.buffer, seq(Store(counter.buffer, counter.indices, const(source.pick(0, 3), kind)), nest, after)
+    )
 
 
 def chosen_terms(w: Writer) -> Stmt:
