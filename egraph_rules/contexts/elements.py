@@ -95,16 +95,10 @@ def elements(
 
 def _about(facts: Facts, read: Collection[Load | Cast], asked: frozenset[Buffer]) -> Iterator[tuple[Expr, bool]]:
     """The conditions on some elements, and whether they hold."""
-<<<<<<< HEAD
-    yield from ((c, v) for c, v in facts.conditions if _is_test(c) and any(load in read for load in loads(c)))
-    yield from ((c, True) for c in _of_names(facts) if any(load in read for load in loads(c)))
-    yield from ((c, True) for e in sorted(read, key=text_order) for c in told(facts, e, asked) if has_loads(c))
-=======
-    yield from ((c, v) for c, v in facts.conditions if _compares(c) and any(e in read for e in named_in(c)))
+    yield from ((c, v) for c, v in facts.conditions if _is_test(c) and any(e in read for e in named_in(c)))
     yield from ((c, True) for c in _of_names(facts) if any(e in read for e in named_in(c)))
     buffered = sorted((e for e in read if isinstance(e, Load)), key=text_order)
     yield from ((c, True) for e in buffered for c in told(facts, e, asked) if has_loads(c))
->>>>>>> fdd6689379800ec08c518c14607d425c1824b110
 
 
 def _of_names(facts: Facts) -> Iterator[Expr]:

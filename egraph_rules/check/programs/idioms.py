@@ -9,11 +9,8 @@ from msgspec.structs import replace
 from egraph_rules.check.programs.calling import with_calls
 from egraph_rules.check.programs.repeating import (
     chosen_terms,
-<<<<<<< HEAD
-    remainders,
-=======
     counting,
->>>>>>> fdd6689379800ec08c518c14607d425c1824b110
+    remainders,
     repeated_terms,
     sums_apart,
     tiles,
@@ -678,13 +675,8 @@ IDIOMS: tuple[Idiom, ...] = (  # those of bits twice: few of them are what a rul
     in_loop, neighbours, padded_stage, assumed, assumed_data, bindings, read_twice, adjacent_loops, reduction,
     stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
     local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling, over_bits,
-<<<<<<< HEAD
-    relative_sums, repeated_terms, borders, chosen_terms, tiles, unrolled_by_hand, sums_apart, rounded,
-    over_bits, remainders,
-=======
     relative_sums, repeated_terms, borders, chosen_terms, tiles, unrolled_by_hand, sums_apart, rounded, over_bits,
-    counting,
->>>>>>> fdd6689379800ec08c518c14607d425c1824b110
+    counting, remainders,
 )  # fmt: skip
 
 
