@@ -12,7 +12,7 @@ from ir import parse
 from ir.semantics.inputs import random_inputs
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, small_numbers
 
 READS = {
     "channels of a convolution with a tail": (
@@ -110,4 +110,4 @@ def f(A: T.Buffer((3, 2), "int32"), S: T.Buffer((1,), "int32")):
     best = loopsat.optimize(func).best
     kernel = loopsat.compile(best)
     assert "jnp.transpose" in kernel.source
-    assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(0)))
+    assert_agrees(func, kernel, small_numbers(func, 0))
