@@ -15,18 +15,33 @@ the place of the value (`is_condition`). That they are not arbitrary is the cond
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import islpy as isl
+from msgspec.structs import replace
 
 from ir.analysis.invariants import Side, keeps
 from ir.dtypes import DType
 from ir.fold import shortened
-from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Select, Stmt, Store, Unary, Undef, Var
+from ir.nodes import TRUE, Binary, Buffer, Const, Expr, For, If, Load, Select, Seq, Stmt, Store, Unary, Undef, Var
 from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.traverse import free_vars, has_undef, loads, node_count, stores_in, substitute_expr
+from ir.traverse import (
+    factors,
+    free_vars,
+    has_loads,
+    has_undef,
+    is_const,
+    loads,
+    map_stmt,
+    node_count,
+    stores_in,
+    substitute,
+    substitute_expr,
+    walk,
+)
 
 Regions = dict[Buffer, isl.Set]
 Value = Expr
@@ -306,6 +321,61 @@ def of_store(store: Store, spot: isl.Set) -> Contents:
         return {}
     own = touching(value, len(store.indices), {store.buffer: spot}) if is_function(value) else None
     return {(store.buffer, value): spot if own is None else spot.subtract(own)}
+
+
+def flattened(loop: For) -> For | None:
+    """A nest that stores at `i * w + j` as one loop over these places `f`, where i is `f // w` and j is `f % w`.
+
+    A place tells the iteration then, also where w is no number, which sets do not express. None for other nests.
+    """
+    inner = loop.body
+    inner = (flattened(inner) or inner) if isinstance(inner, For) else inner
+    if not isinstance(inner, For) or isinstance(inner.extent, Const):
+        return None
+    i, j, width = loop.var, inner.var, inner.extent
+    same = len({e.dtype for e in (i, j, width, loop.extent)}) == 1
+    open_ends = has_loads(width) or has_loads(loop.extent) or i in free_vars(width)
+    if not same or open_ends or not (is_const(loop.start, 0) and is_const(inner.start, 0)):
+        return None
+    if not all(isinstance(s, Store | Seq | If) for s in walk(inner.body)):
+        return None
+    flat = Var(f"{i.name}.{j.name}", i.dtype)
+
+    def placed(stmt: Stmt) -> Stmt:
+        indices = _flat(stmt.indices, i, j, width, flat) if isinstance(stmt, Store) else None
+        return replace(stmt, indices=indices) if isinstance(stmt, Store) and indices is not None else stmt
+
+    body = map_stmt(inner.body, on_stmt=placed)
+    if any(flat not in free_vars(*s.indices) for s in stores_in(body)):
+        return None
+    names = {i: Binary("floordiv", flat, width), j: Binary("floormod", flat, width)}
+    return replace(loop, var=flat, extent=Binary("mul", loop.extent, width), body=substitute(body, names))
+
+
+def _flat(indices: tuple[Expr, ...], i: Var, j: Var, width: Expr, flat: Var) -> tuple[Expr, ...] | None:
+    """Indices of which one is `i * width + j` times something, with `flat` in its place; None for others."""
+    moved = [k for k, index in enumerate(indices) if free_vars(index) & {i, j}]
+    terms = [*_monomials(indices[moved[0]])] if len(moved) == 1 else []
+    own = [[t for t in terms if v in free_vars(t)] for v in (i, j)]
+    if [len(found) for found in own] != [1, 1] or own[0][0] is own[1][0]:
+        return None
+    outer, stride = ([f for f in factors(found[0]) if f != v] for found, v in zip(own, (i, j), strict=True))
+    if free_vars(*outer, *stride) & {i, j} or Counter(outer) != Counter([*stride, *factors(width)]):
+        return None
+    rest = [t for t in terms if t is not own[0][0] and t is not own[1][0]]
+    index = reduce(lambda a, b: Binary("add", a, b), [*rest, reduce(lambda a, b: Binary("mul", a, b), stride, flat)])
+    return (*indices[: moved[0]], index, *indices[moved[0] + 1 :])
+
+
+def _monomials(expr: Expr) -> Iterator[Expr]:
+    """The products that an expression is the sum of, without brackets."""
+    match expr:
+        case Binary(op="add", lhs=a, rhs=b):
+            yield from (*_monomials(a), *_monomials(b))
+        case Binary(op="mul", lhs=a, rhs=b):
+            yield from (x if is_const(y, 1) else Binary("mul", x, y) for x in _monomials(a) for y in _monomials(b))
+        case _:
+            yield expr
 
 
 def of_choice(store: Store, spot: isl.Set) -> Contents:

@@ -267,6 +267,9 @@ class EffectAnalysis:
                 if cond is not None:
                     told = self._in_any_iteration(loop, cond)
                     found.established = held.joined(found.established, told)
+                flat = held.flattened(loop)
+                if flat is not None:
+                    found.established = held.joined(found.established, self.of(flat).established)
                 return found
             case Let(var=var, value=value, body=body):
                 return _let(var, value, self.of(body), self._defined)

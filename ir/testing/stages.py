@@ -25,7 +25,7 @@ def assumption(w: Writer, buffer: str) -> None:
 
 def stage(w: Writer) -> None:
     """One more stage."""
-    layouts = (_padded, _padded, _reduction, _tiled, _blocked, _guarded, _equation, _selection, _bordered)
+    layouts = (_padded, _padded, _reduction, _tiled, _blocked, _positions, _guarded, _equation, _selection, _bordered)
     w.pick(*layouts, _padded, *[_any] * 10)(w)
 
 
@@ -170,6 +170,29 @@ def _blocked(w: Writer) -> None:
         element = f"{packed}[{', '.join([*outer, '0', w.pick('0', f'{last} % {size}') if extent >= size else '0'])}]"
     element = converted(element, w.dtypes[source], w.dtypes[target])
     w.emit(1, f"{here} = {w.pick(element, w.updated(here, w.dtypes[target], element))}")
+
+
+def _positions(w: Writer) -> None:
+    """A reduction over positions in blocks that lie across the axes of a buffer, at times after stores beyond its end,
+    which none is."""
+    target = w.pick(*w.writable)
+    sources = [b for b, shape in w.buffers.items() if b != target and len(shape) == 2]
+    if not sources:
+        _reduction(w)
+        return
+    source = w.pick(*sources)
+    n, m = w.buffers[source]
+    if source in w.writable and w.pick(True, False):
+        i, o = w.name("ii"), w.name("io")
+        w.emit(0, f"for {i}, {o} in T.grid({n}, {m}):")
+        w.emit(1, f"if {n} * {o} + {i} >= {n * m}:")
+        w.emit(2, f"{source}[{i}, {o}] = {w.number(w.dtypes[source])}")
+    _, here = _row_of(w, target)
+    p = w.name("p")
+    w.emit(1, f"for {p} in range({n * m}):")
+    at = w.pick(p, f"({n * m - 1} - {p})")
+    element = converted(f"{source}[{at} % {n}, {at} // {n}]", w.dtypes[source], w.dtypes[target])
+    w.emit(2, f"{here} = {w.updated(here, w.dtypes[target], element)}")
 
 
 def _guarded(w: Writer) -> None:

@@ -186,7 +186,12 @@ class FunctionWriter:
     def _handed_back(self, buffer: Buffer) -> JaxExpr:
         """A result with the dimensions that callers see."""
         array, flat = Name(self.names.of(buffer)), self.program.flat.get(buffer.name)
-        return array if flat is None else method(array, "reshape", *self._shape(flat))
+        order = self.program.order.get(buffer.name)
+        if flat is None or order is None:
+            return array if flat is None else method(array, "reshape", *self._shape(flat))
+        seen = replace(flat, shape=tuple(flat.shape[d] for d in order))  # the program only reads it, the source stores
+        back = tuple(order.index(d) for d in range(len(order)))
+        return call("jnp.transpose", method(array, "reshape", *self._shape(seen)), back)
 
     def about_floats(self) -> list[str]:
         """What a caller's words on floats have led to."""

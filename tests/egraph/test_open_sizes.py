@@ -364,3 +364,65 @@ def f(X: T.Buffer((4, 8), "float32"), Z: T.Buffer((4, 8), "float32"), W: T.Buffe
 def test_random_iterations_over_padding(number: int) -> None:
     func = parse(_iterations(number)).funcs[0]
     assert_refines(func, optimize(func).best, np.random.default_rng(number), 4)
+
+
+INDICES = ("i * w + j", "i * w + j", "j + w * i", "j * h + i", "(h - 1 - i) * w + j", "i * w + (w - 1 - j)",
+           "i * w + j // 2", "i * (w - 1) + j", "i * w * 2 + j * 2", "i * w * 2 + j", "1 * w + j", "i + j")  # fmt: skip
+
+
+def _by_rows(number: int) -> str:
+    """Rows of an unknown width that are stored in one axis, some twice or in part, and read there in another order."""
+    dice = Random(number)
+    store, again, read = (dice.choice(INDICES) for _ in range(3))
+    read = store if dice.random() < 0.6 else read
+    guard = dice.choice(("", "", "", "if i > 0:", "if j < w - 1:", "if X[i, j] > 0:"))
+    value = dice.choice(("X[i, j]", "X[i, j] + i", "X[i, w - 1 - j] * 2", "i * 10 + j", "a[i * w + j] + 1", "7"))
+    rest = f" for i, j in T.grid(h, w):\n  a[{again}] = X[i, j] + 5"
+    twice = dice.choice(("", "", rest, " a[3] = 9", " X[0, 0] = 4"))
+    first = dice.choice(("", " for f in range(60):\n  a[f] = f"))
+    nest = dice.choice(("for i, j in T.grid(h, w):", "for i, j in T.grid(h, w):", "for j, i in T.grid(w, h):"))
+    lines = f""" T.assume(1 <= h and h <= 5 and 1 <= w and w <= 5)
+ a = T.alloc_buffer((60,), "int32")
+{first}
+ {nest}
+  {guard or "if True:"}
+   a[{store}] = {value}
+{twice}
+ for i, j in T.grid(h, w):
+  O[i, j] = a[{read}] * 2"""
+    types = 'X: T.Buffer((5, 5), "int32"), O: T.Buffer((5, 5), "int32"), h: T.int32, w: T.int32'
+    return f"@T.prim_func\ndef f({types}):\n{lines}\n"
+
+
+@pytest.mark.parametrize("number", some([*range(1000)], 12))
+def test_rows_of_an_unknown_width_are_read_as_they_were_stored(number: int) -> None:
+    func = parse(_by_rows(number)).funcs[0]
+    assert_refines(func, optimize(func).best, np.random.default_rng(number), 8)
+
+
+@pytest.mark.parametrize(
+    ("nest", "index"),
+    [
+        ("i, j in T.grid(h, w)", "i * w + j"),
+        ("i, j in T.grid(h, w)", "j + w * i"),
+        ("i, j, k in T.grid(h, w, n)", "(i * w + j) * n + k"),
+        ("i, j, k in T.grid(h, w, n)", "i * w * n + j * n + k"),
+    ],
+)
+def test_rows_of_an_unknown_width_need_no_buffer(nest: str, index: str) -> None:
+    place = nest.split(" in ")[0]
+    rank = place.count(",") + 1
+    shape, extents = ", ".join("hwn"[:rank]), " * ".join("hwn"[:rank])
+    func = parse(f"""
+@T.prim_func
+def f(X: T.Buffer(({shape}), "float32"), O: T.Buffer(({shape}), "float32"), h: T.int32, w: T.int32, n: T.int32):
+    T.assume(h >= 1 and w >= 1 and n >= 1)
+    a = T.alloc_buffer(({extents},), "float32")
+    for {nest}:
+        a[{index}] = X[{place}] * 2.0
+    for {nest}:
+        O[{place}] = a[{index}] + 1.0
+""").funcs[0]
+    best = optimize(func).best
+    assert "alloc" not in str(best)
+    assert assert_refines(func, best, np.random.default_rng(0)) > 0

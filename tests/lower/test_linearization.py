@@ -6,12 +6,13 @@ import jax
 import numpy as np
 import pytest
 
+import loopsat
 from egraph_rules.cost.target import CPU
 from ir import parse
 from ir.semantics.inputs import random_inputs
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, small_numbers
 
 READS = {
     "channels of a convolution with a tail": (
@@ -94,3 +95,19 @@ def test_blocks_are_read_as_slices(name: str) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_reads_stay_right(name: str) -> None:
     check('X: T.Buffer((2, 2, 4), "int32"), Y: T.Buffer((7, 2), "int32")', OTHERS[name])
+
+
+def test_what_only_the_source_stores_is_handed_back_as_it_was_given() -> None:
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((3, 2), "int32"), S: T.Buffer((1,), "int32")):
+    for i, o in T.grid(3, 2):
+        if 3 * o + i >= 6:
+            A[i, o] = 0
+    for i in T.serial(1, 7):
+        S[0] = T.min(S[0], A[(6 - i) % 3, (6 - i) // 3])
+""")["f"]
+    best = loopsat.optimize(func).best
+    kernel = loopsat.compile(best)
+    assert "jnp.transpose" in kernel.source
+    assert_agrees(func, kernel, small_numbers(func, 0))
