@@ -48,6 +48,7 @@ def decided(cond: Expr, domain: isl.Set) -> bool | None:
         case _:
             return None
 
+
 _WIDEST = 64  # bits of what is shifted
 
 
@@ -87,7 +88,7 @@ def _operation(expr: Expr, domain: isl.Set) -> Range | None:
             return low // by, high // by
         case Binary(op="shl", lhs=a, rhs=b) if expr.dtype.is_signed:
             (low, high), (least, most) = bounds(a, domain), bounds(b, domain)
-            ends = [x << s for x in (low, high) for s in (least, most)] if 0 <= least and most < _WIDEST else []
+            ends = [x << s for x in (low, high) for s in (least, most)] if least >= 0 and most < _WIDEST else []
             return (min(ends), max(ends)) if ends else None
         case Cast(dtype=dtype, operand=a) if a.dtype is DType.BOOL or a.dtype.is_integer:
             low, high = (0, 1) if a.dtype is DType.BOOL else bounds(a, domain)
