@@ -8763,6 +8763,740 @@ def inputs_of_gp_predict(draw: Draw) -> Inputs:
     )
 
 
+def block_thomas(A, B, C, d):
+
+    def inv(m, r):
+        det = m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]
+        return jnp.stack([m[1, 1] * r[0] - m[0, 1] * r[1], m[0, 0] * r[1] - m[1, 0] * r[0]]) / det
+
+    def fw(s, x):
+        P, q = s
+        a, b, c, d = x
+        m = b - a @ P
+        r = d - a @ q
+        P = inv(m, c)
+        q = inv(m, r)
+        return ((P, q), (P, q))
+
+    z = (jnp.zeros((2, 2), d.dtype), jnp.zeros(2, d.dtype))
+    A = A.at[0].set(0)
+    _, (P, q) = lax.scan(fw, z, (A, B, C, d))
+
+    def bw(x, s):
+        P, q = s
+        x = q - P @ x
+        return (x, x)
+
+    P = P.at[-1].set(0)
+    return lax.scan(bw, jnp.zeros(2, d.dtype), (P, q), reverse=True)[1]
+
+
+def sym_packed_from_pairs(X):
+    i, j = np.triu_indices(X.shape[0], 1)
+    return jnp.abs(X[i] - X[j]).sum(-1)
+
+
+def log_polar(I):
+    nr = 48
+    nt = 96
+    h, w = I.shape
+    rad = np.exp(np.log(min(h, w) / 2) * np.arange(nr) / nr)[:, None]
+    th = 2 * np.pi * np.arange(nt) / nt
+    y = h / 2 + rad * np.sin(th)
+    x = w / 2 + rad * np.cos(th)
+    y0 = np.trunc(y).astype(int)
+    x0 = np.trunc(x).astype(int)
+    ok = (y0 >= 0) & (y0 < h - 1) & (x0 >= 0) & (x0 < w - 1)
+    fy = (y - y0).astype(np.float32)
+    fx = (x - x0).astype(np.float32)
+    y0 = np.clip(y0, 0, h - 2)
+    x0 = np.clip(x0, 0, w - 2)
+    v = (1 - fy) * ((1 - fx) * I[y0, x0] + fx * I[y0, x0 + 1]) + fy * (
+        (1 - fx) * I[y0 + 1, x0] + fx * I[y0 + 1, x0 + 1]
+    )
+    return jnp.where(ok, v, 0)
+
+
+def sauvola(I, k, R):
+    h, w = I.shape
+    r = 5
+    S = jnp.pad(jnp.cumsum(jnp.cumsum(I, 0), 1), ((1, 0), (1, 0)))
+    Q = jnp.pad(jnp.cumsum(jnp.cumsum(I * I, 0), 1), ((1, 0), (1, 0)))
+    y0 = np.maximum(0, np.arange(h) - r)
+    y1 = np.minimum(h, np.arange(h) + r + 1)
+    x0 = np.maximum(0, np.arange(w) - r)
+    x1 = np.minimum(w, np.arange(w) + r + 1)
+    cnt = ((y1 - y0)[:, None] * (x1 - x0)).astype(np.float32)
+
+    def box(S):
+        T = S[y1] - S[y0]
+        return T[:, x1] - T[:, x0]
+
+    m = box(S) / cnt
+    v = box(Q) / cnt - m * m
+    return jnp.where(m * (1 + k * (jnp.sqrt(jnp.maximum(v, 0)) / R - 1)) < I, 255, 0).astype(jnp.uint8)
+
+
+def box_blur_running(I):
+    r = 4
+    return lax.reduce_window(I, np.float32(0), lax.add, (1, 2 * r + 1), (1, 1), ((0, 0), (r, r))) / (2 * r + 1)
+
+
+def daub4_level(x):
+    c = np.array([0.4829629131445341, 0.8365163037378079, 0.2241438680420134, -0.1294095225512604], np.float32)
+    e = x[0::2]
+    o = x[1::2]
+    e1 = jnp.concatenate([e[1:], e[:1]])
+    o1 = jnp.concatenate([o[1:], o[:1]])
+    return jnp.concatenate([c[0] * e + c[1] * o + c[2] * e1 + c[3] * o1, c[3] * e - c[2] * o + c[1] * e1 - c[0] * o1])
+
+
+def stft_mag(x, win):
+    hop = 32
+    n = win.shape[0]
+    fr = (x.shape[0] - n) // hop + 1
+    i = np.arange(fr)[:, None] * hop + np.arange(n)
+    return jnp.abs(jnp.fft.rfft(x[i] * win, axis=-1))
+
+
+def mann_whitney(x, y):
+    n, m = (len(x), len(y))
+    d = x[:, None] - y
+    u = jnp.where(d > 0, 1.0, jnp.where(d == 0, 0.5, 0.0)).sum()
+    return (u, (u - n * m / 2) / np.sqrt(n * m * (n + m + 1) / 12))
+
+
+def mutual_information(a, b):
+    ka = 16
+    kb = 12
+    J = jnp.zeros((ka, kb), jnp.float32).at[a, b].add(1) / a.shape[0]
+    pa = J.sum(1)
+    pb = J.sum(0)
+    p = pa[:, None] * pb
+    ok = J > 0
+    return jnp.where(ok, J * jnp.log(jnp.where(ok, J, 1) / jnp.where(ok, p, 1)), 0).sum()
+
+
+def loess(x, y, q, bw):
+    d = x[None] - q[:, None]
+    u = jnp.abs(d) / bw
+    w = jnp.where(u < 1, (1 - u**3) ** 3, 0)
+    s0 = w.sum(1)
+    s1 = (w * d).sum(1)
+    s2 = (w * d * d).sum(1)
+    t0 = w @ y
+    t1 = w * d @ y
+    den = s0 * s2 - s1 * s1
+    return jnp.where(den != 0, (s2 * t0 - s1 * t1) / jnp.where(den != 0, den, 1), 0)
+
+
+def distance_correlation(x, y):
+
+    def cen(x):
+        A = jnp.abs(x[:, None] - x)
+        r = A.mean(1)
+        return A - r[:, None] - r + r.mean()
+
+    a = cen(x)
+    b = cen(y)
+    return (a * b).sum() / jnp.sqrt((a * a).sum() * (b * b).sum())
+
+
+def explicit_fd_put(K, r, sigma, T_):
+    N = 80
+    M = 400
+    i = jnp.arange(N + 1)
+    S = 2 * K * i / N
+    dt = T_ / M
+    p = K - S
+    j = i[1:-1].astype(jnp.float32)
+    a = 0.5 * dt * (sigma**2 * j * j - r * j)
+    b = 1 - dt * (sigma**2 * j * j + r)
+    c = 0.5 * dt * (sigma**2 * j * j + r * j)
+
+    def step(_, V):
+        W = a * V[:-2] + b * V[1:-1] + c * V[2:]
+        return jnp.maximum(jnp.concatenate([jnp.full(1, K, V.dtype), W, jnp.zeros(1, V.dtype)]), p)
+
+    return lax.fori_loop(0, M, step, jnp.maximum(p, 0).astype(jnp.float32))
+
+
+def max_profit_k(prices):
+    K = 4
+    d = jnp.zeros_like(prices)
+    for _ in range(K):
+        b = lax.cummax(d - prices)
+        d = lax.cummax(jnp.concatenate([jnp.zeros(1, prices.dtype), prices[1:] + b[:-1]]))
+    return d[-1]
+
+
+def potts_sweep(S, U, Q, beta):
+    n, m = S.shape
+    c = (np.arange(n)[:, None] + np.arange(m)) % 2
+    T = S
+    for p in range(2):
+        nb = [jnp.roll(T, -1, 0), jnp.roll(T, 1, 0), jnp.roll(T, -1, 1), jnp.roll(T, 1, 1)]
+        same = sum((x == T).astype(jnp.float32) for x in nb)
+        want = sum((x == Q[p]).astype(jnp.float32) for x in nb)
+        T = jnp.where((c == p) & (U[p] < jnp.exp(beta * (want - same))), Q[p], T)
+    return T
+
+
+def pic_push(x, v, E, dt, dx):
+    m = E.shape[0]
+    g = x / dx
+    i = g.astype(jnp.int32)
+    w = g - i
+    e = (1 - w) * E[i % m] + w * E[(i + 1) % m]
+    vn = v + dt * e
+    y = x + dt * vn
+    L = m * dx
+    y = jnp.where(y < 0, y + L, y)
+    y = jnp.where(y >= L, y - L, y)
+    g = y / dx
+    k = g.astype(jnp.int32)
+    w = g - k
+    return (jnp.zeros(m, x.dtype).at[k % m].add(1 - w).at[(k + 1) % m].add(w), y, vn)
+
+
+def fdtd_tm_pml(Ez, Hx, Hy, sig):
+    steps = 10
+    n, m = Ez.shape
+    s = sig[1:-1, 1:-1]
+    c = (1 - s / 2) / (1 + s / 2)
+    d = 0.5 / (1 + s / 2)
+
+    def step(t, x):
+        Ez, Hx, Hy = x
+        Hx = Hx.at[:, :-1].add(-0.5 * (Ez[:, 1:] - Ez[:, :-1]))
+        Hy = Hy.at[:-1].add(0.5 * (Ez[1:] - Ez[:-1]))
+        Ez = Ez.at[1:-1, 1:-1].set(
+            c * Ez[1:-1, 1:-1] + d * (Hy[1:-1, 1:-1] - Hy[:-2, 1:-1] - Hx[1:-1, 1:-1] + Hx[1:-1, :-2])
+        )
+        return (Ez.at[n // 2, m // 2].add(jnp.sin(np.float32(0.3) * t)), Hx, Hy)
+
+    return lax.fori_loop(0, steps, step, (Ez, Hx, Hy))[0]
+
+
+def grid_sample(I, G):
+    _c, h, w = I.shape
+    ix = (G[..., 0] + 1) * 0.5 * (w - 1)
+    iy = (G[..., 1] + 1) * 0.5 * (h - 1)
+    x0 = jnp.floor(ix).astype(int)
+    y0 = jnp.floor(iy).astype(int)
+    out = 0
+    for dy in range(2):
+        for dx in range(2):
+            yy = y0 + dy
+            xx = x0 + dx
+            ok = (yy >= 0) & (yy < h) & (xx >= 0) & (xx < w)
+            out = (
+                out
+                + jnp.where(ok, (1 - jnp.abs(ix - xx)) * (1 - jnp.abs(iy - yy)), 0)
+                * I[:, jnp.clip(yy, 0, h - 1), jnp.clip(xx, 0, w - 1)]
+            )
+    return out
+
+
+def moe_dispatch(X, logits):
+    cap = 72
+    _n, d = X.shape
+    e = logits.shape[1]
+    b = jnp.argmax(logits, 1)
+    oh = jax.nn.one_hot(b, e, dtype=jnp.int32)
+    pos = (jnp.cumsum(oh, 0) * oh).sum(1) - 1
+    ok = pos < cap
+    s = jnp.where(ok, b * cap + pos, e * cap)
+    return (
+        jnp.zeros((e * cap + 1, d), X.dtype).at[s].set(X)[:-1].reshape(e, cap, d),
+        jnp.where(ok, s, -1).astype(jnp.int32),
+    )
+
+
+def lstm_peephole(X, W, U, p, b):
+    h = U.shape[1]
+    XW = X @ W.T + b
+
+    def step(s, x):
+        c, hp = s
+        z = x + U @ hp
+        zi, zf, zg, zo = jnp.split(z, 4)
+        i = jax.nn.sigmoid(zi + p[0] * c)
+        f = jax.nn.sigmoid(zf + p[1] * c)
+        c = f * c + i * jnp.tanh(zg)
+        o = jax.nn.sigmoid(zo + p[2] * c)
+        hp = o * jnp.tanh(c)
+        return ((c, hp), hp)
+
+    z = jnp.zeros(h, X.dtype)
+    return lax.scan(step, (z, z), XW)[1]
+
+
+def spatial_pyramid(X):
+    c, h, w = X.shape
+    m4 = X.reshape(c, 4, h // 4, 4, w // 4).max((2, 4))
+    m2 = m4.reshape(c, 2, 2, 2, 2).max((2, 4))
+    m1 = m2.max((1, 2))
+    return jnp.concatenate([m1[:, None], m2.reshape(c, 4), m4.reshape(c, 16)], 1)
+
+
+def hopfield(W, S):
+    steps = 5
+    W = W * (1 - jnp.eye(W.shape[0]))
+    return lax.fori_loop(0, steps, lambda _, s: jnp.where(s @ W.T >= 0, 1.0, -1.0).astype(s.dtype), S)
+
+
+def inputs_of_block_thomas(draw: Draw) -> Inputs:
+    n = 200
+    A = draw.rng.normal(size=(n, 2, 2)).astype(np.float32)
+    C = draw.rng.normal(size=(n, 2, 2)).astype(np.float32)
+    B = (draw.rng.normal(size=(n, 2, 2)) + 8 * np.eye(2)).astype(np.float32)
+    return dict(zip(("A", "B", "C", "d"), (A, B, C, draw.rng.normal(size=(n, 2)).astype(np.float32)), strict=True))
+
+
+def inputs_of_sym_packed_from_pairs(draw: Draw) -> Inputs:
+    return dict(zip(("X",), (draw.rng.normal(size=(80, 6)).astype(np.float32),), strict=True))
+
+
+def inputs_of_log_polar(draw: Draw) -> Inputs:
+    values = (draw.rng.random((120, 140)).astype(np.float32), 48, 96)
+    return dict(zip(("I",), (values[k] for k in (0,)), strict=True))
+
+
+def inputs_of_sauvola(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("I", "k", "R"),
+            (
+                np.round(draw.rng.random((100, 120)) * 16).astype(np.float32) / 16 + 0.013,
+                np.float32(0.3),
+                np.float32(0.5),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_box_blur_running(draw: Draw) -> Inputs:
+    values = (draw.rng.random((200, 300)).astype(np.float32), 4)
+    return dict(zip(("I",), (values[k] for k in (0,)), strict=True))
+
+
+def inputs_of_daub4_level(draw: Draw) -> Inputs:
+    return dict(zip(("x",), (draw.rng.normal(size=16384).astype(np.float32),), strict=True))
+
+
+def inputs_of_stft_mag(draw: Draw) -> Inputs:
+    values = (draw.rng.normal(size=2048).astype(np.float32), np.hanning(64).astype(np.float32), 32)
+    return dict(zip(("x", "win"), (values[k] for k in (0, 1)), strict=True))
+
+
+def inputs_of_mann_whitney(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("x", "y"),
+            (
+                np.round(draw.rng.normal(size=400) * 20).astype(np.float32),
+                np.round(draw.rng.normal(size=300) * 20 + 1).astype(np.float32),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_mutual_information(draw: Draw) -> Inputs:
+    values = (draw.rng.integers(0, 16, 4000).astype(np.int32), draw.rng.integers(0, 12, 4000).astype(np.int32), 16, 12)
+    return dict(zip(("a", "b"), (values[k] for k in (0, 1)), strict=True))
+
+
+def inputs_of_loess(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("x", "y", "q", "bw"),
+            (
+                np.sort(draw.rng.random(500)).astype(np.float32),
+                draw.rng.normal(size=500).astype(np.float32),
+                np.linspace(0.05, 0.95, 200).astype(np.float32),
+                np.float32(0.1),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_distance_correlation(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("x", "y"),
+            (draw.rng.normal(size=250).astype(np.float32), draw.rng.normal(size=250).astype(np.float32)),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_explicit_fd_put(draw: Draw) -> Inputs:
+    values = (np.float32(100), np.float32(0.05), np.float32(0.2), np.float32(1), 80, 400)
+    return dict(zip(("K", "r", "sigma", "T_"), (values[k] for k in (0, 1, 2, 3)), strict=True))
+
+
+def inputs_of_max_profit_k(draw: Draw) -> Inputs:
+    values = (np.cumsum(draw.rng.normal(size=1000)).astype(np.float32) + 100, 4)
+    return dict(zip(("prices",), (values[k] for k in (0,)), strict=True))
+
+
+def inputs_of_potts_sweep(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("S", "U", "Q", "beta"),
+            (
+                draw.rng.integers(0, 4, (64, 96)).astype(np.int32),
+                draw.rng.random((2, 64, 96)).astype(np.float32),
+                draw.rng.integers(0, 4, (2, 64, 96)).astype(np.int32),
+                np.float32(0.9),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_pic_push(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("x", "v", "E", "dt", "dx"),
+            (
+                (draw.rng.random(4000) * 31.9).astype(np.float32),
+                draw.rng.normal(size=4000).astype(np.float32),
+                draw.rng.normal(size=64).astype(np.float32),
+                np.float32(0.05),
+                np.float32(0.5),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_fdtd_tm_pml(draw: Draw) -> Inputs:
+    values = (
+        *tuple(draw.rng.normal(size=(80, 100)).astype(np.float32) for _ in range(3)),
+        draw.rng.random((80, 100)).astype(np.float32),
+        10,
+    )
+    return dict(zip(("Ez", "Hx", "Hy", "sig"), (values[k] for k in (0, 1, 2, 3)), strict=True))
+
+
+def inputs_of_grid_sample(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("I", "G"),
+            (
+                draw.rng.normal(size=(8, 40, 48)).astype(np.float32),
+                (draw.rng.random((40, 48, 2)) * 2.4 - 1.2).astype(np.float32),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_moe_dispatch(draw: Draw) -> Inputs:
+    values = (draw.rng.normal(size=(512, 32)).astype(np.float32), draw.rng.normal(size=(512, 8)).astype(np.float32), 72)
+    return dict(zip(("X", "logits"), (values[k] for k in (0, 1)), strict=True))
+
+
+def inputs_of_lstm_peephole(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("X", "W", "U", "p", "b"),
+            (
+                draw.rng.normal(size=(60, 24)).astype(np.float32),
+                (draw.rng.normal(size=(128, 24)) * 0.2).astype(np.float32),
+                (draw.rng.normal(size=(128, 32)) * 0.2).astype(np.float32),
+                draw.rng.normal(size=(3, 32)).astype(np.float32),
+                draw.rng.normal(size=128).astype(np.float32),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_spatial_pyramid(draw: Draw) -> Inputs:
+    return dict(zip(("X",), (draw.rng.normal(size=(32, 32, 48)).astype(np.float32),), strict=True))
+
+
+def inputs_of_hopfield(draw: Draw) -> Inputs:
+    p = np.sign(draw.rng.normal(size=(5, 96)))
+    values = ((p.T @ p / 96).astype(np.float32), np.sign(draw.rng.normal(size=(16, 96))).astype(np.float32), 5)
+    return dict(zip(("W", "S"), (values[k] for k in (0, 1)), strict=True))
+
+
+def palindromic_subsequence(s):
+    n = s.shape[0]
+
+    def step(k, st):
+        p2, p1 = st
+        j = jnp.arange(n) + k
+        eq = s == s[jnp.minimum(j, n - 1)]
+        cur = jnp.where(eq, jnp.roll(p2, -1) + 2, jnp.maximum(jnp.roll(p1, -1), p1))
+        return (p1, cur)
+
+    z = jnp.zeros(n, jnp.int32)
+    return lax.fori_loop(1, n, step, (z, z + 1))[1][0]
+
+
+def burst_balloons(a):
+    n = a.shape[0] + 2
+    v = jnp.pad(a, 1, constant_values=1)
+    i = jnp.arange(n)
+
+    def step(ln, dp):
+        l = i
+        r = jnp.minimum(l + ln, n - 1)
+        k = i[None]
+        c = dp + dp[:, r].T + v[:, None] * v * v[r][:, None]
+        ok = (k > l[:, None]) & (k < r[:, None])
+        b = jnp.where(ok, c, 0).max(1)
+        return dp.at[l, jnp.where(l + ln < n, l + ln, n)].set(b, mode="drop")
+
+    return lax.fori_loop(2, n, step, jnp.zeros((n, n), jnp.int32))[0, -1]
+
+
+def max_rectangle_sum(A):
+    n, _m = A.shape
+    P = jnp.pad(jnp.cumsum(jnp.cumsum(A, 0), 1), ((1, 0), (1, 0)))
+    i, j = np.triu_indices(n + 1, 1)
+    R = P[j] - P[i]
+    return (R[:, 1:] - lax.cummin(R[:, :-1], axis=1)).max()
+
+
+def csr_sssp(indptr, idx, w, src):
+    sweeps = 8
+    n = indptr.shape[0] - 1
+    u = jnp.searchsorted(indptr, jnp.arange(idx.shape[0]), side="right") - 1
+    d = jnp.full(n, 1000000000.0, w.dtype).at[src].set(0)
+    return lax.fori_loop(0, sweeps, lambda _, d: d.at[idx].min(d[u] + w), d)
+
+
+def modularity(A, c, k):
+    deg = A.sum(1)
+    m2 = deg.sum()
+    return jnp.where(c[:, None] == c, A - deg[:, None] * deg / m2, 0).sum() / m2
+
+
+def ell_spmm(cols, vals, X):
+    ok = cols >= 0
+    return jnp.einsum("ip,ipj->ij", jnp.where(ok, vals, 0), X[jnp.where(ok, cols, 0)])
+
+
+def crc32_rows(rows):
+    t = []
+    for i in range(256):
+        c = i
+        for _ in range(8):
+            c = 3988292384 ^ c >> 1 if c & 1 else c >> 1
+        t.append(c)
+    t = jnp.array(np.array(t, np.uint32))
+
+    def step(c, b):
+        return (t[(c ^ b) & 255] ^ c >> 8, None)
+
+    return lax.scan(step, jnp.full(rows.shape[0], 4294967295, jnp.uint32), rows.T.astype(jnp.uint32))[0] ^ jnp.uint32(
+        4294967295
+    )
+
+
+def word_lengths_histogram(text):
+    n = text.shape[0]
+    i = jnp.arange(n)
+    sp = text == 32
+    last = lax.cummax(jnp.where(sp, i, -1))
+    ln = i - last
+    end = ~sp & jnp.concatenate([sp[1:], jnp.ones(1, bool)])
+    return jnp.zeros(17, jnp.int32).at[jnp.where(end, jnp.minimum(ln, 15), 16)].add(1)[:16]
+
+
+def manacher_odd(s):
+    n = s.shape[0]
+    c = jnp.arange(n)
+
+    def cond(st):
+        return st[1].any()
+
+    def body(st):
+        k, go = st
+        a = c - k - 1
+        b = c + k + 1
+        ok = go & (a >= 0) & (b < n) & (s[jnp.maximum(a, 0)] == s[jnp.minimum(b, n - 1)])
+        return (k + ok, ok)
+
+    return lax.while_loop(cond, body, (jnp.zeros(n, jnp.int32), jnp.ones(n, bool)))[0]
+
+
+def minesweeper_counts(M):
+    p = jnp.pad(M.astype(jnp.int32), 1)
+    r = p[:-2] + p[1:-1] + p[2:]
+    c = r[:, :-2] + r[:, 1:-1] + r[:, 2:]
+    return jnp.where(M, -1, c - p[1:-1, 1:-1])
+
+
+def flood_sweeps(wall, sy, sx):
+    sweeps = 4
+    free = ~wall
+    w = wall.shape[1]
+
+    def row(prev, x):
+        f, m = x
+        a = m | f & prev
+
+        def comb(p, q):
+            return (q[0] & p[0], q[1] | q[0] & p[1])
+
+        _, r = lax.associative_scan(comb, (f, a))
+        return (r, r)
+
+    z = jnp.zeros(w, bool)
+
+    def sweep(_, m):
+        m = lax.scan(row, z, (free, m))[1]
+        m = lax.scan(row, z, (free[::-1, ::-1], m[::-1, ::-1]))[1]
+        return m[::-1, ::-1]
+
+    return lax.fori_loop(0, sweeps, sweep, jnp.zeros(wall.shape, bool).at[sy, sx].set(True))
+
+
+def tetris_clear(B):
+    h, w = B.shape
+    full = (B != 0).all(1)
+    keep = ~full
+    below = jnp.cumsum(keep[::-1])[::-1]
+    return (
+        jnp.zeros((h, w), B.dtype).at[jnp.where(keep, h - below, h)].set(B, mode="drop"),
+        full.sum().astype(jnp.int32),
+    )
+
+
+def permutation_test(x, y, perms):
+    n, _m = (len(x), len(y))
+    z = jnp.concatenate([x, y])[perms]
+    obs = jnp.abs(x.mean() - y.mean())
+    d = jnp.abs(z[:, :n].mean(1) - z[:, n:].mean(1))
+    return (d >= obs).mean()
+
+
+def theil_sen(x, y):
+    i, j = np.triu_indices(x.shape[0], 1)
+    s = jnp.sort((y[j] - y[i]) / (x[j] - x[i]))
+    return s[s.shape[0] // 2]
+
+
+def ljung_box(x):
+    lags = 20
+    n = x.shape[0]
+    d = x - x.mean()
+    c0 = (d * d).sum()
+    q = 0
+    for k in range(1, lags + 1):
+        r = (d[k:] * d[:-k]).sum() / c0
+        q = q + r * r / (n - k)
+    return n * (n + 2) * q
+
+
+def inputs_of_palindromic_subsequence(draw: Draw) -> Inputs:
+    return dict(zip(("s",), (draw.rng.integers(0, 4, 160).astype(np.int32),), strict=True))
+
+
+def inputs_of_burst_balloons(draw: Draw) -> Inputs:
+    return dict(zip(("a",), (draw.rng.integers(1, 20, 60).astype(np.int32),), strict=True))
+
+
+def inputs_of_max_rectangle_sum(draw: Draw) -> Inputs:
+    return dict(zip(("A",), (draw.rng.normal(size=(40, 48)).astype(np.float32),), strict=True))
+
+
+def inputs_of_csr_sssp(draw: Draw) -> Inputs:
+    n = 300
+    deg = 1 + np.arange(n) % 7
+    p = np.concatenate([[0], np.cumsum(deg)]).astype(np.int32)
+    values = (p, draw.rng.integers(0, n, p[-1]).astype(np.int32), draw.rng.random(p[-1]).astype(np.float32), 3, 8)
+    return dict(zip(("indptr", "idx", "w", "src"), (values[k] for k in (0, 1, 2, 3)), strict=True))
+
+
+def inputs_of_modularity(draw: Draw) -> Inputs:
+    A = (draw.rng.random((200, 200)) < 0.1).astype(np.float32)
+    A = A + A.T
+    return dict(zip(("A", "c", "k"), (A, draw.rng.integers(0, 6, 200).astype(np.int32), 6), strict=True))
+
+
+def inputs_of_ell_spmm(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("cols", "vals", "X"),
+            (
+                draw.rng.integers(-1, 300, (300, 8)).astype(np.int32),
+                draw.rng.normal(size=(300, 8)).astype(np.float32),
+                draw.rng.normal(size=(300, 32)).astype(np.float32),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_crc32_rows(draw: Draw) -> Inputs:
+    return dict(zip(("rows",), (draw.rng.integers(0, 256, (256, 64)).astype(np.uint8),), strict=True))
+
+
+def inputs_of_word_lengths_histogram(draw: Draw) -> Inputs:
+    return dict(zip(("text",), (np.where(draw.rng.random(8000) < 0.18, 32, 97).astype(np.uint8),), strict=True))
+
+
+def inputs_of_manacher_odd(draw: Draw) -> Inputs:
+    return dict(zip(("s",), (draw.rng.integers(0, 3, 1000).astype(np.uint8),), strict=True))
+
+
+def inputs_of_minesweeper_counts(draw: Draw) -> Inputs:
+    return dict(zip(("M",), (draw.rng.random((150, 200)) < 0.2,), strict=True))
+
+
+def inputs_of_flood_sweeps(draw: Draw) -> Inputs:
+    wl = draw.rng.random((40, 48)) < 0.25
+    wl[5, 5] = False
+    values = (wl, 5, 5, 4)
+    return dict(zip(("wall", "sy", "sx"), (values[k] for k in (0, 1, 2)), strict=True))
+
+
+def inputs_of_tetris_clear(draw: Draw) -> Inputs:
+    B = draw.rng.integers(0, 7, (200, 40)).astype(np.int32)
+    B[::5] = 3
+    return dict(zip(("B",), (B,), strict=True))
+
+
+def inputs_of_permutation_test(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("x", "y", "perms"),
+            (
+                draw.rng.normal(size=40).astype(np.float32),
+                (draw.rng.normal(size=50) + 0.4).astype(np.float32),
+                np.stack([draw.rng.permutation(90) for _ in range(200)]).astype(np.int32),
+            ),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_theil_sen(draw: Draw) -> Inputs:
+    return dict(
+        zip(
+            ("x", "y"),
+            (np.sort(draw.rng.random(70)).astype(np.float32), draw.rng.normal(size=70).astype(np.float32)),
+            strict=True,
+        )
+    )
+
+
+def inputs_of_ljung_box(draw: Draw) -> Inputs:
+    values = (draw.rng.normal(size=3000).astype(np.float32), 20)
+    return dict(zip(("x",), (values[k] for k in (0,)), strict=True))
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -10317,6 +11051,42 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "horn_schunck": inputs_of_horn_schunck,
     "clahe_tiles": inputs_of_clahe_tiles,
     "gp_predict": inputs_of_gp_predict,
+    "block_thomas": inputs_of_block_thomas,
+    "sym_packed_from_pairs": inputs_of_sym_packed_from_pairs,
+    "log_polar": inputs_of_log_polar,
+    "sauvola": inputs_of_sauvola,
+    "box_blur_running": inputs_of_box_blur_running,
+    "daub4_level": inputs_of_daub4_level,
+    "stft_mag": inputs_of_stft_mag,
+    "mann_whitney": inputs_of_mann_whitney,
+    "mutual_information": inputs_of_mutual_information,
+    "loess": inputs_of_loess,
+    "distance_correlation": inputs_of_distance_correlation,
+    "explicit_fd_put": inputs_of_explicit_fd_put,
+    "max_profit_k": inputs_of_max_profit_k,
+    "potts_sweep": inputs_of_potts_sweep,
+    "pic_push": inputs_of_pic_push,
+    "fdtd_tm_pml": inputs_of_fdtd_tm_pml,
+    "grid_sample": inputs_of_grid_sample,
+    "moe_dispatch": inputs_of_moe_dispatch,
+    "lstm_peephole": inputs_of_lstm_peephole,
+    "spatial_pyramid": inputs_of_spatial_pyramid,
+    "hopfield": inputs_of_hopfield,
+    "palindromic_subsequence": inputs_of_palindromic_subsequence,
+    "burst_balloons": inputs_of_burst_balloons,
+    "max_rectangle_sum": inputs_of_max_rectangle_sum,
+    "csr_sssp": inputs_of_csr_sssp,
+    "modularity": inputs_of_modularity,
+    "ell_spmm": inputs_of_ell_spmm,
+    "crc32_rows": inputs_of_crc32_rows,
+    "word_lengths_histogram": inputs_of_word_lengths_histogram,
+    "manacher_odd": inputs_of_manacher_odd,
+    "minesweeper_counts": inputs_of_minesweeper_counts,
+    "flood_sweeps": inputs_of_flood_sweeps,
+    "tetris_clear": inputs_of_tetris_clear,
+    "permutation_test": inputs_of_permutation_test,
+    "theil_sen": inputs_of_theil_sen,
+    "ljung_box": inputs_of_ljung_box,
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -11334,4 +12104,40 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     horn_schunck,
     clahe_tiles,
     gp_predict,
+    block_thomas,
+    sym_packed_from_pairs,
+    log_polar,
+    sauvola,
+    box_blur_running,
+    daub4_level,
+    stft_mag,
+    mann_whitney,
+    mutual_information,
+    loess,
+    distance_correlation,
+    explicit_fd_put,
+    max_profit_k,
+    potts_sweep,
+    pic_push,
+    fdtd_tm_pml,
+    grid_sample,
+    moe_dispatch,
+    lstm_peephole,
+    spatial_pyramid,
+    hopfield,
+    palindromic_subsequence,
+    burst_balloons,
+    max_rectangle_sum,
+    csr_sssp,
+    modularity,
+    ell_spmm,
+    crc32_rows,
+    word_lengths_histogram,
+    manacher_odd,
+    minesweeper_counts,
+    flood_sweeps,
+    tetris_clear,
+    permutation_test,
+    theil_sen,
+    ljung_box,
 )

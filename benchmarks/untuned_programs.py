@@ -17272,3 +17272,956 @@ def gp_predict(
         mean[i] = 0.0
     for q, i in T.grid(30, 60):
         mean[q] = mean[q] + Ks[q, i] * a[i]
+
+
+@T.prim_func
+def block_thomas(
+    A: T.Buffer((200, 2, 2), "float32"),
+    B: T.Buffer((200, 2, 2), "float32"),
+    C: T.Buffer((200, 2, 2), "float32"),
+    d: T.Buffer((200, 2), "float32"),
+    x: T.Buffer((200, 2), "float32"),
+):
+    P = T.alloc_buffer((200, 2, 2), "float32")
+    for i, j, k in T.grid(200, 2, 2):
+        P[i, j, k] = 0.0
+    q = T.alloc_buffer((200, 2), "float32")
+    for i, j in T.grid(200, 2):
+        q[i, j] = 0.0
+    for i in T.serial(200):
+        m00 = T.alloc_buffer((), "float32")
+        m01 = T.alloc_buffer((), "float32")
+        m10 = T.alloc_buffer((), "float32")
+        m11 = T.alloc_buffer((), "float32")
+        r0 = T.alloc_buffer((), "float32")
+        r1 = T.alloc_buffer((), "float32")
+        m00[()] = B[i, 0, 0]
+        m01[()] = B[i, 0, 1]
+        m10[()] = B[i, 1, 0]
+        m11[()] = B[i, 1, 1]
+        r0[()] = d[i, 0]
+        r1[()] = d[i, 1]
+        if i > 0:
+            m00[()] = m00[()] - (A[i, 0, 0] * P[i - 1, 0, 0] + A[i, 0, 1] * P[i - 1, 1, 0])
+            m01[()] = m01[()] - (A[i, 0, 0] * P[i - 1, 0, 1] + A[i, 0, 1] * P[i - 1, 1, 1])
+            m10[()] = m10[()] - (A[i, 1, 0] * P[i - 1, 0, 0] + A[i, 1, 1] * P[i - 1, 1, 0])
+            m11[()] = m11[()] - (A[i, 1, 0] * P[i - 1, 0, 1] + A[i, 1, 1] * P[i - 1, 1, 1])
+            r0[()] = r0[()] - (A[i, 0, 0] * q[i - 1, 0] + A[i, 0, 1] * q[i - 1, 1])
+            r1[()] = r1[()] - (A[i, 1, 0] * q[i - 1, 0] + A[i, 1, 1] * q[i - 1, 1])
+        det = m00[()] * m11[()] - m01[()] * m10[()]
+        for k in T.serial(2):
+            P[i, 0, k] = (m11[()] * C[i, 0, k] - m01[()] * C[i, 1, k]) / det
+            P[i, 1, k] = (m00[()] * C[i, 1, k] - m10[()] * C[i, 0, k]) / det
+        q[i, 0] = (m11[()] * r0[()] - m01[()] * r1[()]) / det
+        q[i, 1] = (m00[()] * r1[()] - m10[()] * r0[()]) / det
+    for i, j in T.grid(200, 2):
+        x[i, j] = 0.0
+    for i, k in T.grid(200, 2):
+        x[199 - i, k] = q[199 - i, k]
+        if 199 - i + 1 < 200:
+            x[199 - i, k] = x[199 - i, k] - (
+                P[199 - i, k, 0] * x[199 - i + 1, 0] + P[199 - i, k, 1] * x[199 - i + 1, 1]
+            )
+
+
+@T.prim_func
+def sym_packed_from_pairs(X: T.Buffer((80, 6), "float32"), out: T.Buffer((3160,), "float32")):
+    p = T.alloc_buffer((), "int64")
+    for i in T.serial(3160):
+        out[i] = 0.0
+    p[()] = 0
+    for i in T.serial(80):
+        for j in T.serial(i + 1, 80):
+            s = T.alloc_buffer((), "float32")
+            s[()] = 0.0
+            for k in T.serial(6):
+                s[()] = s[()] + T.abs(X[i, k] - X[j, k])
+            out[p[()]] = s[()]
+            p[()] = p[()] + 1
+
+
+@T.prim_func
+def log_polar(I: T.Buffer((120, 140), "float32"), out: T.Buffer((48, 96), "float32")):
+    for i, j in T.grid(48, 96):
+        out[i, j] = 0.0
+    for a, b in T.grid(48, 96):
+        rad = T.exp(4.0943445622221 * T.cast(a, "float64") / 48.0)
+        th = 6.283185307179586 * T.cast(b, "float64") / 96.0
+        y = 60.0 + rad * T.sin(th)
+        x = 70.0 + rad * T.cos(th)
+        if (
+            T.cast(y, "int64") >= 0
+            and T.cast(y, "int64") < 119
+            and T.cast(x, "int64") >= 0
+            and T.cast(x, "int64") < 139
+        ):
+            fy = y - T.cast(T.cast(y, "int64"), "float64")
+            fx = x - T.cast(T.cast(x, "int64"), "float64")
+            out[a, b] = T.cast(1.0 - fy, "float32") * (
+                T.cast(1.0 - fx, "float32")
+                * I[
+                    T.if_then_else(T.cast(y, "int64") < 0, T.cast(y, "int64") + 120, T.cast(y, "int64")),
+                    T.if_then_else(T.cast(x, "int64") < 0, T.cast(x, "int64") + 140, T.cast(x, "int64")),
+                ]
+                + T.cast(fx, "float32")
+                * I[
+                    T.if_then_else(T.cast(y, "int64") < 0, T.cast(y, "int64") + 120, T.cast(y, "int64")),
+                    T.if_then_else(T.cast(x, "int64") + 1 < 0, T.cast(x, "int64") + 1 + 140, T.cast(x, "int64") + 1),
+                ]
+            ) + T.cast(fy, "float32") * (
+                T.cast(1.0 - fx, "float32")
+                * I[
+                    T.if_then_else(T.cast(y, "int64") + 1 < 0, T.cast(y, "int64") + 1 + 120, T.cast(y, "int64") + 1),
+                    T.if_then_else(T.cast(x, "int64") < 0, T.cast(x, "int64") + 140, T.cast(x, "int64")),
+                ]
+                + T.cast(fx, "float32")
+                * I[
+                    T.if_then_else(T.cast(y, "int64") + 1 < 0, T.cast(y, "int64") + 1 + 120, T.cast(y, "int64") + 1),
+                    T.if_then_else(T.cast(x, "int64") + 1 < 0, T.cast(x, "int64") + 1 + 140, T.cast(x, "int64") + 1),
+                ]
+            )
+
+
+@T.prim_func
+def sauvola(I: T.Buffer((100, 120), "float32"), k: T.float32, R: T.float32, out: T.Buffer((100, 120), "uint8")):
+    S = T.alloc_buffer((101, 121), "float64")
+    for i, j in T.grid(101, 121):
+        S[i, j] = 0.0
+    Q = T.alloc_buffer((101, 121), "float64")
+    for i, j in T.grid(101, 121):
+        Q[i, j] = 0.0
+    for y in T.serial(100):
+        rs = T.alloc_buffer((), "float32")
+        rq = T.alloc_buffer((), "float32")
+        rs[()] = 0.0
+        rq[()] = 0.0
+        for x in T.serial(120):
+            rs[()] = rs[()] + I[y, x]
+            rq[()] = rq[()] + I[y, x] * I[y, x]
+            S[y + 1, x + 1] = S[y, x + 1] + T.cast(rs[()], "float64")
+            Q[y + 1, x + 1] = Q[y, x + 1] + T.cast(rq[()], "float64")
+    for i, j in T.grid(100, 120):
+        out[i, j] = 0
+    for y, x in T.grid(100, 120):
+        cnt = (T.min(100, y + 5 + 1) - T.max(0, y - 5)) * (T.min(120, x + 5 + 1) - T.max(0, x - 5))
+        m = (
+            S[T.min(100, y + 5 + 1), T.min(120, x + 5 + 1)]
+            - S[T.max(0, y - 5), T.min(120, x + 5 + 1)]
+            - S[T.min(100, y + 5 + 1), T.max(0, x - 5)]
+            + S[T.max(0, y - 5), T.max(0, x - 5)]
+        ) / T.cast(cnt, "float64")
+        v = (
+            Q[T.min(100, y + 5 + 1), T.min(120, x + 5 + 1)]
+            - Q[T.max(0, y - 5), T.min(120, x + 5 + 1)]
+            - Q[T.min(100, y + 5 + 1), T.max(0, x - 5)]
+            + Q[T.max(0, y - 5), T.max(0, x - 5)]
+        ) / T.cast(cnt, "float64") - m * m
+        t = m * T.cast(1.0 + k * (T.cast(T.sqrt(T.max(v, 0.0)), "float32") / R - 1.0), "float64")
+        if T.cast(I[y, x], "float64") > t:
+            out[y, x] = 255
+
+
+@T.prim_func
+def box_blur_running(I: T.Buffer((200, 300), "float32"), out: T.Buffer((200, 300), "float32")):
+    for i, j in T.grid(200, 300):
+        out[i, j] = 0.0
+    for y in T.serial(200):
+        s = T.alloc_buffer((), "float32")
+        s[()] = 0.0
+        for x in T.serial(4):
+            s[()] = s[()] + I[y, x]
+        for x in T.serial(300):
+            if x + 4 < 300:
+                s[()] = s[()] + I[y, x + 4]
+            if x - 4 - 1 >= 0:
+                s[()] = s[()] - I[y, x - 4 - 1]
+            out[y, x] = s[()] / 9.0
+
+
+@T.prim_func
+def daub4_level(x: T.Buffer((16384,), "float32"), out: T.Buffer((16384,), "float32")):
+    table = T.alloc_buffer((4,), "float64")
+    table[0] = 0.4829629131445341
+    table[1] = 0.8365163037378079
+    table[2] = 0.2241438680420134
+    table[3] = -0.1294095225512604
+    for i in T.serial(16384):
+        out[i] = 0.0
+    for i in T.serial(8192):
+        lo = T.alloc_buffer((), "float32")
+        hi = T.alloc_buffer((), "float32")
+        sg = T.alloc_buffer((), "int32")
+        lo[()] = 0.0
+        hi[()] = 0.0
+        sg[()] = 1
+        for k in T.serial(4):
+            lo[()] = lo[()] + T.cast(table[k], "float32") * x[(2 * i + k) % 16384]
+            hi[()] = hi[()] + T.cast(T.cast(sg[()], "float64") * table[3 - k], "float32") * x[(2 * i + k) % 16384]
+            sg[()] = -sg[()]
+        out[i] = lo[()]
+        out[8192 + i] = hi[()]
+
+
+@T.prim_func
+def stft_mag(x: T.Buffer((2048,), "float32"), win: T.Buffer((64,), "float32"), out: T.Buffer((63, 33), "float32")):
+    for i, j in T.grid(63, 33):
+        out[i, j] = 0.0
+    for t, f in T.grid(63, 33):
+        re = T.alloc_buffer((), "float32")
+        im = T.alloc_buffer((), "float32")
+        re[()] = 0.0
+        im[()] = 0.0
+        for k in T.serial(64):
+            a = -6.283185307179586 * T.cast(f, "float64") * T.cast(k, "float64") / 64.0
+            v = x[t * 32 + k] * win[k]
+            re[()] = re[()] + v * T.cast(T.cos(a), "float32")
+            im[()] = im[()] + v * T.cast(T.sin(a), "float32")
+        out[t, f] = T.sqrt(re[()] * re[()] + im[()] * im[()])
+
+
+@T.prim_func
+def mann_whitney(
+    x: T.Buffer((400,), "float32"),
+    y: T.Buffer((300,), "float32"),
+    result_2: T.Buffer((), "float64"),
+    result_3: T.Buffer((), "float64"),
+):
+    u = T.alloc_buffer((), "float64")
+    u[()] = 0.0
+    for i, j in T.grid(400, 300):
+        if x[i] > y[j]:
+            u[()] = u[()] + 1.0
+        elif x[i] == y[j]:
+            u[()] = u[()] + 0.5
+    result = u[()]
+    result_1 = (u[()] - 60000.0) / 2647.6404589747453
+    result_2[()] = result
+    result_3[()] = result_1
+
+
+@T.prim_func
+def mutual_information(a: T.Buffer((4000,), "int32"), b: T.Buffer((4000,), "int32"), result: T.Buffer((), "float32")):
+    mi = T.alloc_buffer((), "float32")
+    J = T.alloc_buffer((16, 12), "float32")
+    for i, j in T.grid(16, 12):
+        J[i, j] = 0.0
+    for i in T.serial(4000):
+        J[T.if_then_else(a[i] < 0, a[i] + 16, a[i]), T.if_then_else(b[i] < 0, b[i] + 12, b[i])] = (
+            J[T.if_then_else(a[i] < 0, a[i] + 16, a[i]), T.if_then_else(b[i] < 0, b[i] + 12, b[i])] + 1.0
+        )
+    pa = T.alloc_buffer((16,), "float32")
+    for i in T.serial(16):
+        pa[i] = 0.0
+    pb = T.alloc_buffer((12,), "float32")
+    for i in T.serial(12):
+        pb[i] = 0.0
+    for i, j in T.grid(16, 12):
+        J[i, j] = J[i, j] / 4000.0
+        pa[i] = pa[i] + J[i, j]
+        pb[j] = pb[j] + J[i, j]
+    mi[()] = 0.0
+    for i, j in T.grid(16, 12):
+        if J[i, j] > 0.0:
+            mi[()] = mi[()] + J[i, j] * T.cast(T.log(T.cast(J[i, j] / (pa[i] * pb[j]), "float64")), "float32")
+    result[()] = mi[()]
+
+
+@T.prim_func
+def loess(
+    x: T.Buffer((500,), "float32"),
+    y: T.Buffer((500,), "float32"),
+    q: T.Buffer((200,), "float32"),
+    bw: T.float32,
+    out: T.Buffer((200,), "float32"),
+):
+    for i in T.serial(200):
+        out[i] = 0.0
+    for i in T.serial(200):
+        s0 = T.alloc_buffer((), "float32")
+        s1 = T.alloc_buffer((), "float32")
+        s2 = T.alloc_buffer((), "float32")
+        t0 = T.alloc_buffer((), "float32")
+        t1 = T.alloc_buffer((), "float32")
+        s0[()] = 0.0
+        s1[()] = 0.0
+        s2[()] = 0.0
+        t0[()] = 0.0
+        t1[()] = 0.0
+        for j in T.serial(500):
+            d = x[j] - q[i]
+            u = T.abs(d) / bw
+            if u < 1.0:
+                c = 1.0 - u * u * u
+                w = c * c * c
+                s0[()] = s0[()] + w
+                s1[()] = s1[()] + w * d
+                s2[()] = s2[()] + w * d * d
+                t0[()] = t0[()] + w * y[j]
+                t1[()] = t1[()] + w * d * y[j]
+        den = s0[()] * s2[()] - s1[()] * s1[()]
+        if den != 0.0:
+            out[i] = (s2[()] * t0[()] - s1[()] * t1[()]) / den
+
+
+@T.prim_func
+def distance_correlation(
+    x: T.Buffer((250,), "float32"), y: T.Buffer((250,), "float32"), result: T.Buffer((), "float32")
+):
+    ga = T.alloc_buffer((), "float32")
+    gb = T.alloc_buffer((), "float32")
+    dxy = T.alloc_buffer((), "float32")
+    dxx = T.alloc_buffer((), "float32")
+    dyy = T.alloc_buffer((), "float32")
+    A = T.alloc_buffer((250, 250), "float32")
+    for i, j in T.grid(250, 250):
+        A[i, j] = 0.0
+    B = T.alloc_buffer((250, 250), "float32")
+    for i, j in T.grid(250, 250):
+        B[i, j] = 0.0
+    for i, j in T.grid(250, 250):
+        A[i, j] = T.abs(x[i] - x[j])
+        B[i, j] = T.abs(y[i] - y[j])
+    ra = T.alloc_buffer((250,), "float32")
+    for i in T.serial(250):
+        ra[i] = 0.0
+    rb = T.alloc_buffer((250,), "float32")
+    for i in T.serial(250):
+        rb[i] = 0.0
+    ga[()] = 0.0
+    gb[()] = 0.0
+    for i in T.serial(250):
+        for j in T.serial(250):
+            ra[i] = ra[i] + A[i, j] / 250.0
+            rb[i] = rb[i] + B[i, j] / 250.0
+        ga[()] = ga[()] + ra[i] / 250.0
+        gb[()] = gb[()] + rb[i] / 250.0
+    dxy[()] = 0.0
+    dxx[()] = 0.0
+    dyy[()] = 0.0
+    for i, j in T.grid(250, 250):
+        a = A[i, j] - ra[i] - ra[j] + ga[()]
+        b = B[i, j] - rb[i] - rb[j] + gb[()]
+        dxy[()] = dxy[()] + a * b
+        dxx[()] = dxx[()] + a * a
+        dyy[()] = dyy[()] + b * b
+    result[()] = dxy[()] / T.sqrt(dxx[()] * dyy[()])
+
+
+@T.prim_func
+def explicit_fd_put(K: T.float32, r: T.float32, sigma: T.float32, T_: T.float32, V: T.Buffer((81,), "float32")):
+    S = T.alloc_buffer((81,), "float32")
+    for i in T.serial(81):
+        S[i] = 0.0
+    for i in T.serial(81):
+        V[i] = 0.0
+    W = T.alloc_buffer((81,), "float32")
+    for i in T.serial(81):
+        W[i] = 0.0
+    dt = T_ / 400.0
+    for i in T.serial(81):
+        S[i] = 2.0 * K * T.cast(i, "float32") / 80.0
+        V[i] = T.max(K - S[i], 0.0)
+    for t in T.serial(400):
+        for i in T.serial(1, 80):
+            a = 0.5 * dt * (sigma * sigma * T.cast(i, "float32") * T.cast(i, "float32") - r * T.cast(i, "float32"))
+            b = 1.0 - dt * (sigma * sigma * T.cast(i, "float32") * T.cast(i, "float32") + r)
+            c = 0.5 * dt * (sigma * sigma * T.cast(i, "float32") * T.cast(i, "float32") + r * T.cast(i, "float32"))
+            W[i] = a * V[i - 1] + b * V[i] + c * V[i + 1]
+        W[0] = K
+        W[80] = 0.0
+        for i in T.serial(81):
+            V[i] = T.max(W[i], K - S[i])
+
+
+@T.prim_func
+def max_profit_k(prices: T.Buffer((1000,), "float32"), result: T.Buffer((), "float32")):
+    dp = T.alloc_buffer((5, 1000), "float32")
+    for i, j in T.grid(5, 1000):
+        dp[i, j] = 0.0
+    for k in T.serial(1, 5):
+        best = T.alloc_buffer((), "float32")
+        best[()] = -prices[0]
+        for d in T.serial(1, 1000):
+            dp[k, d] = T.max(dp[k, d - 1], prices[d] + best[()])
+            best[()] = T.max(best[()], dp[k - 1, d] - prices[d])
+    result[()] = dp[4, 999]
+
+
+@T.prim_func
+def potts_sweep(
+    S: T.Buffer((64, 96), "int32"),
+    U: T.Buffer((2, 64, 96), "float32"),
+    Q: T.Buffer((2, 64, 96), "int32"),
+    beta: T.float32,
+    T_: T.Buffer((64, 96), "int32"),
+):
+    for i, j in T.grid(64, 96):
+        T_[i, j] = S[i, j]
+    for par, i, j in T.grid(2, 64, 96):
+        if (i + j) % 2 == par:
+            same = T.alloc_buffer((), "int64")
+            want = T.alloc_buffer((), "int64")
+            new = Q[par, i, j]
+            same[()] = 0
+            want[()] = 0
+            for d in T.serial(4):
+                ii = (T.cast(i, "int64") + T.cast(d == 0, "int64") - T.cast(d == 1, "int64")) % 64
+                jj = (T.cast(j, "int64") + T.cast(d == 2, "int64") - T.cast(d == 3, "int64")) % 96
+                if T_[ii, jj] == T_[i, j]:
+                    same[()] = same[()] + 1
+                if T_[ii, jj] == new:
+                    want[()] = want[()] + 1
+            if U[par, i, j] < T.exp(beta * T.cast(want[()] - same[()], "float32")):
+                T_[i, j] = new
+
+
+@T.prim_func
+def pic_push(
+    x: T.Buffer((4000,), "float32"),
+    v: T.Buffer((4000,), "float32"),
+    E: T.Buffer((64,), "float32"),
+    dt: T.float32,
+    dx: T.float32,
+    rho: T.Buffer((64,), "float32"),
+    xn: T.Buffer((4000,), "float32"),
+    vn: T.Buffer((4000,), "float32"),
+):
+    for i in T.serial(64):
+        rho[i] = 0.0
+    for i in T.serial(4000):
+        xn[i] = 0.0
+    for i in T.serial(4000):
+        vn[i] = 0.0
+    for p in T.serial(4000):
+        y = T.alloc_buffer((), "float32")
+        g = x[p] / dx
+        w = g - T.cast(T.cast(g, "int64"), "float32")
+        e = (1.0 - w) * E[T.cast(g, "int64") % 64] + w * E[(T.cast(g, "int64") + 1) % 64]
+        vn[p] = v[p] + dt * e
+        y[()] = x[p] + dt * vn[p]
+        L = 64.0 * dx
+        if y[()] < 0.0:
+            y[()] = y[()] + L
+        if y[()] >= L:
+            y[()] = y[()] - L
+        xn[p] = y[()]
+        g2 = y[()] / dx
+        w2 = g2 - T.cast(T.cast(g2, "int64"), "float32")
+        rho[T.cast(g2, "int64") % 64] = rho[T.cast(g2, "int64") % 64] + (1.0 - w2)
+        rho[(T.cast(g2, "int64") + 1) % 64] = rho[(T.cast(g2, "int64") + 1) % 64] + w2
+
+
+@T.prim_func
+def fdtd_tm_pml(
+    Ez: T.Buffer((80, 100), "float32"),
+    Hx: T.Buffer((80, 100), "float32"),
+    Hy: T.Buffer((80, 100), "float32"),
+    sig: T.Buffer((80, 100), "float32"),
+    e: T.Buffer((80, 100), "float32"),
+):
+    for i, j in T.grid(80, 100):
+        e[i, j] = Ez[i, j]
+    a = T.alloc_buffer((80, 100), "float32")
+    for i, j in T.grid(80, 100):
+        a[i, j] = Hx[i, j]
+    b = T.alloc_buffer((80, 100), "float32")
+    for i, j in T.grid(80, 100):
+        b[i, j] = Hy[i, j]
+    for t in T.serial(10):
+        for i, j in T.grid(80, 99):
+            a[i, j] = a[i, j] - 0.5 * (e[i, j + 1] - e[i, j])
+        for i, j in T.grid(79, 100):
+            b[i, j] = b[i, j] + 0.5 * (e[i + 1, j] - e[i, j])
+        for i in T.serial(1, 79):
+            for j in T.serial(1, 99):
+                c = (1.0 - sig[i, j] / 2.0) / (1.0 + sig[i, j] / 2.0)
+                e[i, j] = c * e[i, j] + 0.5 / (1.0 + sig[i, j] / 2.0) * (b[i, j] - b[i - 1, j] - a[i, j] + a[i, j - 1])
+        e[40, 50] = e[40, 50] + T.sin(0.3 * T.cast(t, "float32"))
+
+
+@T.prim_func
+def grid_sample(
+    I: T.Buffer((8, 40, 48), "float32"), G: T.Buffer((40, 48, 2), "float32"), out: T.Buffer((8, 40, 48), "float32")
+):
+    for i, j, k in T.grid(8, 40, 48):
+        out[i, j, k] = 0.0
+    for y, x in T.grid(40, 48):
+        ix = (G[y, x, 0] + 1.0) * 0.5 * 47.0
+        iy = (G[y, x, 1] + 1.0) * 0.5 * 39.0
+        for dy, dx in T.grid(2, 2):
+            if (
+                0 <= T.cast(T.floor(iy), "int64") + T.cast(dy, "int64")
+                and T.cast(T.floor(iy), "int64") + T.cast(dy, "int64") < 40
+                and (
+                    0 <= T.cast(T.floor(ix), "int64") + T.cast(dx, "int64")
+                    and T.cast(T.floor(ix), "int64") + T.cast(dx, "int64") < 48
+                )
+            ):
+                wt = (1.0 - T.abs(ix - T.cast(T.cast(T.floor(ix), "int64") + T.cast(dx, "int64"), "float32"))) * (
+                    1.0 - T.abs(iy - T.cast(T.cast(T.floor(iy), "int64") + T.cast(dy, "int64"), "float32"))
+                )
+                for k in T.serial(8):
+                    out[k, y, x] = (
+                        out[k, y, x]
+                        + wt
+                        * I[
+                            k,
+                            T.if_then_else(
+                                T.cast(T.floor(iy), "int64") + T.cast(dy, "int64") < 0,
+                                T.cast(T.floor(iy), "int64") + T.cast(dy, "int64") + 40,
+                                T.cast(T.floor(iy), "int64") + T.cast(dy, "int64"),
+                            ),
+                            T.if_then_else(
+                                T.cast(T.floor(ix), "int64") + T.cast(dx, "int64") < 0,
+                                T.cast(T.floor(ix), "int64") + T.cast(dx, "int64") + 48,
+                                T.cast(T.floor(ix), "int64") + T.cast(dx, "int64"),
+                            ),
+                        ]
+                    )
+
+
+@T.prim_func
+def moe_dispatch(
+    X: T.Buffer((512, 32), "float32"),
+    logits: T.Buffer((512, 8), "float32"),
+    buf: T.Buffer((8, 72, 32), "float32"),
+    slot: T.Buffer((512,), "int32"),
+):
+    for i, j, k in T.grid(8, 72, 32):
+        buf[i, j, k] = 0.0
+    cnt = T.alloc_buffer((8,), "int32")
+    for i in T.serial(8):
+        cnt[i] = 0
+    for i in T.serial(512):
+        slot[i] = 0
+    for i in T.serial(512):
+        b = T.alloc_buffer((), "int32")
+        b[()] = 0
+        for k in T.serial(1, 8):
+            if logits[i, k] > logits[i, b[()]]:
+                b[()] = k
+        slot[i] = -1
+        if cnt[b[()]] < 72:
+            slot[i] = b[()] * 72 + cnt[b[()]]
+            for c in T.serial(32):
+                buf[b[()], T.if_then_else(cnt[b[()]] < 0, cnt[b[()]] + 72, cnt[b[()]]), c] = X[i, c]
+            cnt[b[()]] = cnt[b[()]] + 1
+
+
+@T.prim_func
+def lstm_peephole(
+    X: T.Buffer((60, 24), "float32"),
+    W: T.Buffer((128, 24), "float32"),
+    U: T.Buffer((128, 32), "float32"),
+    p: T.Buffer((3, 32), "float32"),
+    b: T.Buffer((128,), "float32"),
+    hs: T.Buffer((60, 32), "float32"),
+):
+    for i, j in T.grid(60, 32):
+        hs[i, j] = 0.0
+    c = T.alloc_buffer((32,), "float32")
+    for i in T.serial(32):
+        c[i] = 0.0
+    hp = T.alloc_buffer((32,), "float32")
+    for i in T.serial(32):
+        hp[i] = 0.0
+    z = T.alloc_buffer((128,), "float32")
+    for i in T.serial(128):
+        z[i] = 0.0
+    for t in T.serial(60):
+        for k in T.serial(128):
+            s = T.alloc_buffer((), "float32")
+            s[()] = b[k]
+            for q in T.serial(24):
+                s[()] = s[()] + W[k, q] * X[t, q]
+            for q in T.serial(32):
+                s[()] = s[()] + U[k, q] * hp[q]
+            z[k] = s[()]
+        for k in T.serial(32):
+            i = 1.0 / (1.0 + T.exp(-(z[k] + p[0, k] * c[k])))
+            f = 1.0 / (1.0 + T.exp(-(z[32 + k] + p[1, k] * c[k])))
+            c[k] = f * c[k] + i * T.tanh(z[64 + k])
+            o = 1.0 / (1.0 + T.exp(-(z[96 + k] + p[2, k] * c[k])))
+            hp[k] = o * T.tanh(c[k])
+            hs[t, k] = hp[k]
+
+
+@T.prim_func
+def spatial_pyramid(X: T.Buffer((32, 32, 48), "float32"), out: T.Buffer((32, 21), "float32")):
+    for i, j in T.grid(32, 21):
+        out[i, j] = 0.0
+    for k in T.serial(32):
+        p = T.alloc_buffer((), "int64")
+        p[()] = 0
+        for lv in T.serial(3):
+            for a, b in T.grid(1 << lv, 1 << lv):
+                m = T.alloc_buffer((), "float32")
+                m[()] = -1e30
+                for y in T.serial(a * 32 // (1 << lv), (a + 1) * 32 // (1 << lv)):
+                    for x in T.serial(b * 48 // (1 << lv), (b + 1) * 48 // (1 << lv)):
+                        m[()] = T.max(m[()], X[k, y, x])
+                out[k, p[()]] = m[()]
+                p[()] = p[()] + 1
+
+
+@T.prim_func
+def hopfield(W: T.Buffer((96, 96), "float32"), S: T.Buffer((16, 96), "float32"), s_1: T.Buffer((16, 96), "float32")):
+    s = T.alloc_buffer((16, 96), "float32")
+    for i, j in T.grid(16, 96):
+        s[i, j] = S[i, j]
+    for i, j in T.grid(16, 96):
+        s_1[i, j] = s[i, j]
+    for t in T.serial(5):
+        new = T.alloc_buffer((16, 96), "float32")
+        for i, j in T.grid(16, 96):
+            new[i, j] = 0.0
+        for k, i in T.grid(16, 96):
+            h = T.alloc_buffer((), "float32")
+            h[()] = 0.0
+            for j in T.serial(96):
+                if i != j:
+                    h[()] = h[()] + W[i, j] * s_1[k, j]
+            new[k, i] = T.cast(T.if_then_else(h[()] >= 0.0, T.int32(1), T.int32(-1)), "float32")
+        for i, j in T.grid(16, 96):
+            s_1[i, j] = new[i, j]
+
+
+@T.prim_func
+def palindromic_subsequence(s: T.Buffer((160,), "int32"), result: T.Buffer((), "int32")):
+    L = T.alloc_buffer((160, 160), "int32")
+    for i, j in T.grid(160, 160):
+        L[i, j] = 0
+    for i in T.serial(160):
+        L[159 - i, 159 - i] = 1
+        for j in T.serial(159 - i + 1, 160):
+            if s[159 - i] == s[j]:
+                L[159 - i, j] = T.if_then_else(j > 159 - i + 1, L[159 - i + 1, j - 1], 0) + 2
+            else:
+                L[159 - i, j] = T.max(L[159 - i + 1, j], L[159 - i, j - 1])
+    result[()] = L[0, 159]
+
+
+@T.prim_func
+def burst_balloons(a: T.Buffer((60,), "int32"), result: T.Buffer((), "int32")):
+    v = T.alloc_buffer((62,), "int32")
+    for i in T.serial(62):
+        v[i] = 1
+    for i in T.serial(60):
+        v[i + 1] = a[i]
+    dp = T.alloc_buffer((62, 62), "int32")
+    for i, j in T.grid(62, 62):
+        dp[i, j] = 0
+    for ln in T.serial(2, 62):
+        for l in T.serial(62 - ln):
+            best = T.alloc_buffer((), "int32")
+            best[()] = 0
+            for k in T.serial(l + 1, l + ln):
+                best[()] = T.max(best[()], dp[l, k] + dp[k, l + ln] + v[l] * v[k] * v[l + ln])
+            dp[l, l + ln] = best[()]
+    result[()] = dp[0, 61]
+
+
+@T.prim_func
+def max_rectangle_sum(A: T.Buffer((40, 48), "float32"), result: T.Buffer((), "float32")):
+    best = T.alloc_buffer((), "float32")
+    best[()] = A[0, 0]
+    for top in T.serial(40):
+        col = T.alloc_buffer((48,), "float32")
+        for i in T.serial(48):
+            col[i] = 0.0
+        for bot in T.serial(top, 40):
+            cur = T.alloc_buffer((), "float32")
+            cur[()] = -1e30
+            for j in T.serial(48):
+                col[j] = col[j] + A[bot, j]
+                cur[()] = T.max(cur[()], 0.0) + col[j]
+                best[()] = T.max(best[()], cur[()])
+    result[()] = best[()]
+
+
+@T.prim_func
+def csr_sssp(
+    indptr: T.Buffer((301,), "int32"),
+    idx: T.Buffer((1197,), "int32"),
+    w: T.Buffer((1197,), "float32"),
+    src: T.int64,
+    d_1: T.Buffer((300,), "float32"),
+):
+    T.assume(src >= 0)
+    T.assume(src <= 299)
+    d = T.alloc_buffer((300,), "float32")
+    for i in T.serial(300):
+        d[i] = 1000000000.0
+    d[src] = 0.0
+    for i in T.serial(300):
+        d_1[i] = d[i]
+    for s in T.serial(8):
+        e = T.alloc_buffer((300,), "float32")
+        for i in T.serial(300):
+            e[i] = d_1[i]
+        for u in T.serial(300):
+            bound = indptr[u]
+            bound_1 = indptr[u + 1]
+            for p in T.serial(T.cast(bound, "int64"), T.cast(bound_1, "int64")):
+                v = idx[T.if_then_else(p < 0, p + 1197, p)]
+                if d_1[u] + w[T.if_then_else(p < 0, p + 1197, p)] < e[T.if_then_else(v < 0, v + 300, v)]:
+                    e[T.if_then_else(v < 0, v + 300, v)] = d_1[u] + w[T.if_then_else(p < 0, p + 1197, p)]
+        for i in T.serial(300):
+            d_1[i] = e[i]
+
+
+@T.prim_func
+def modularity(
+    A: T.Buffer((200, 200), "float32"), c: T.Buffer((200,), "int32"), k: T.int64, result: T.Buffer((), "float32")
+):
+    m2 = T.alloc_buffer((), "float32")
+    q = T.alloc_buffer((), "float32")
+    deg = T.alloc_buffer((200,), "float32")
+    for i in T.serial(200):
+        deg[i] = 0.0
+    m2[()] = 0.0
+    for i in T.serial(200):
+        for j in T.serial(200):
+            deg[i] = deg[i] + A[i, j]
+        m2[()] = m2[()] + deg[i]
+    q[()] = 0.0
+    for i, j in T.grid(200, 200):
+        if c[i] == c[j]:
+            q[()] = q[()] + (A[i, j] - deg[i] * deg[j] / m2[()])
+    result[()] = q[()] / m2[()]
+
+
+@T.prim_func
+def ell_spmm(
+    cols: T.Buffer((300, 8), "int32"),
+    vals: T.Buffer((300, 8), "float32"),
+    X: T.Buffer((300, 32), "float32"),
+    Y: T.Buffer((300, 32), "float32"),
+):
+    for i, j in T.grid(300, 32):
+        Y[i, j] = 0.0
+    for i, p in T.grid(300, 8):
+        if cols[i, p] >= 0:
+            for j in T.serial(32):
+                Y[i, j] = Y[i, j] + vals[i, p] * X[T.if_then_else(cols[i, p] < 0, cols[i, p] + 300, cols[i, p]), j]
+
+
+@T.prim_func
+def crc32_rows(rows: T.Buffer((256, 64), "uint8"), out: T.Buffer((256,), "uint32")):
+    c = T.alloc_buffer((), "uint32")
+    table = T.alloc_buffer((256,), "uint32")
+    for i in T.serial(256):
+        table[i] = 0
+    for i in T.serial(256):
+        c[()] = T.cast(i, "uint32")
+        for k in T.serial(8):
+            if c[()] & 1 != 0:
+                c[()] = 3988292384 ^ c[()] >> 1
+            else:
+                c[()] = c[()] >> 1
+        table[i] = c[()]
+    for i in T.serial(256):
+        out[i] = 0
+    for r in T.serial(256):
+        c[()] = 4294967295
+        for j in T.serial(64):
+            c[()] = table[(c[()] ^ T.cast(rows[r, j], "uint32")) & 255] ^ c[()] >> 8
+        out[r] = c[()] ^ 4294967295
+
+
+@T.prim_func
+def word_lengths_histogram(text: T.Buffer((8000,), "uint8"), hist: T.Buffer((16,), "int32")):
+    cur = T.alloc_buffer((), "int64")
+    for i in T.serial(16):
+        hist[i] = 0
+    cur[()] = 0
+    for i in T.serial(8000):
+        if text[i] != 32:
+            cur[()] = cur[()] + 1
+        else:
+            if cur[()] > 0:
+                hist[T.min(cur[()], 15)] = hist[T.min(cur[()], 15)] + 1
+            cur[()] = 0
+    if cur[()] > 0:
+        hist[T.min(cur[()], 15)] = hist[T.min(cur[()], 15)] + 1
+
+
+@T.prim_func
+def manacher_odd(s: T.Buffer((1000,), "uint8"), rad: T.Buffer((1000,), "int32")):
+    for i in T.serial(1000):
+        rad[i] = 0
+    for c in T.serial(1000):
+        k = T.alloc_buffer((), "int64")
+        stopped = T.alloc_buffer((), "bool")
+        k[()] = 0
+        stopped[()] = False
+        for step in T.serial(T.cast(1000 - (T.cast(c, "int64") + 0 + 1), "int32")):
+            if not stopped[()]:
+                if not (
+                    T.cast(c, "int64") - k[()] - 1 >= 0
+                    and T.cast(c, "int64") + k[()] + 1 < 1000
+                    and s[
+                        T.if_then_else(
+                            T.cast(c, "int64") - k[()] - 1 < 0,
+                            T.cast(c, "int64") - k[()] - 1 + 1000,
+                            T.cast(c, "int64") - k[()] - 1,
+                        )
+                    ]
+                    == s[T.cast(c, "int64") + k[()] + 1]
+                ):
+                    stopped[()] = True
+                else:
+                    k[()] = k[()] + 1
+        rad[c] = T.cast(k[()], "int32")
+
+
+@T.prim_func
+def minesweeper_counts(M: T.Buffer((150, 200), "bool"), out: T.Buffer((150, 200), "int32")):
+    for i, j in T.grid(150, 200):
+        out[i, j] = 0
+    for y, x in T.grid(150, 200):
+        if M[y, x]:
+            out[y, x] = -1
+        else:
+            c = T.alloc_buffer((), "int64")
+            c[()] = 0
+            for dy in T.serial(-1, 2):
+                for dx in T.serial(-1, 2):
+                    if dy == 0 and dx == 0:
+                        pass
+                    elif 0 <= y + dy and y + dy < 150 and (0 <= x + dx and x + dx < 200) and M[y + dy, x + dx]:
+                        c[()] = c[()] + 1
+            out[y, x] = T.cast(c[()], "int32")
+
+
+@T.prim_func
+def flood_sweeps(wall: T.Buffer((40, 48), "bool"), sy: T.int64, sx: T.int64, m: T.Buffer((40, 48), "bool")):
+    T.assume(sy >= 0)
+    T.assume(sy <= 39)
+    T.assume(sx >= 0)
+    T.assume(sx <= 47)
+    for i, j in T.grid(40, 48):
+        m[i, j] = False
+    m[sy, sx] = True
+    for s in T.serial(4):
+        for y, x in T.grid(40, 48):
+            if not wall[y, x]:
+                if y > 0 and m[y - 1, x]:
+                    m[y, x] = True
+                if x > 0 and m[y, x - 1]:
+                    m[y, x] = True
+        for i, i_1 in T.grid(40, 48):
+            if not wall[39 - i, 47 - i_1]:
+                if 39 - i + 1 < 40 and m[39 - i + 1, 47 - i_1]:
+                    m[39 - i, 47 - i_1] = True
+                if 47 - i_1 + 1 < 48 and m[39 - i, 47 - i_1 + 1]:
+                    m[39 - i, 47 - i_1] = True
+
+
+@T.prim_func
+def tetris_clear(B: T.Buffer((200, 40), "int32"), out: T.Buffer((200, 40), "int32"), result_1: T.Buffer((), "int64")):
+    dst = T.alloc_buffer((), "int64")
+    cleared = T.alloc_buffer((), "int64")
+    for i, j in T.grid(200, 40):
+        out[i, j] = 0
+    dst[()] = 199
+    cleared[()] = 0
+    for i in T.serial(200):
+        full = T.alloc_buffer((), "bool")
+        full[()] = True
+        for x in T.serial(40):
+            if B[199 - i, x] == 0:
+                full[()] = False
+        if full[()]:
+            cleared[()] = cleared[()] + 1
+        else:
+            for x in T.serial(40):
+                out[T.if_then_else(dst[()] < 0, dst[()] + 200, dst[()]), x] = B[199 - i, x]
+            dst[()] = dst[()] - 1
+    result = cleared[()]
+    result_1[()] = result
+
+
+@T.prim_func
+def permutation_test(
+    x: T.Buffer((40,), "float32"),
+    y: T.Buffer((50,), "float32"),
+    perms: T.Buffer((200, 90), "int32"),
+    result: T.Buffer((), "float64"),
+):
+    hits = T.alloc_buffer((), "int64")
+    z = T.alloc_buffer((90,), "float32")
+    for i in T.serial(90):
+        z[i] = 0.0
+    for i in T.serial(40):
+        z[i] = x[i]
+    for i in T.serial(50):
+        z[40 + i] = y[i]
+    mean = T.alloc_buffer((), "float32")
+    mean[()] = 0.0
+    for i in T.serial(40):
+        mean[()] = mean[()] + x[i]
+    mean_1 = T.alloc_buffer((), "float32")
+    mean_1[()] = 0.0
+    for i in T.serial(50):
+        mean_1[()] = mean_1[()] + y[i]
+    obs = T.abs(mean[()] / 40.0 - mean_1[()] / 50.0)
+    hits[()] = 0
+    for p in T.serial(200):
+        a = T.alloc_buffer((), "float32")
+        b = T.alloc_buffer((), "float32")
+        a[()] = 0.0
+        b[()] = 0.0
+        for i in T.serial(90):
+            if i < 40:
+                a[()] = a[()] + z[T.if_then_else(perms[p, i] < 0, perms[p, i] + 90, perms[p, i])]
+            else:
+                b[()] = b[()] + z[T.if_then_else(perms[p, i] < 0, perms[p, i] + 90, perms[p, i])]
+        if T.abs(a[()] / 40.0 - b[()] / 50.0) >= obs:
+            hits[()] = hits[()] + 1
+    result[()] = T.cast(hits[()], "float64") / 200.0
+
+
+@T.prim_func
+def theil_sen(x: T.Buffer((70,), "float32"), y: T.Buffer((70,), "float32"), result: T.Buffer((), "float32")):
+    k = T.alloc_buffer((), "int64")
+    s = T.alloc_buffer((2415,), "float32")
+    for i in T.serial(2415):
+        s[i] = 0.0
+    k[()] = 0
+    for i in T.serial(69):
+        for j in T.serial(i + 1, 70):
+            s[k[()]] = (y[j] - y[i]) / (x[j] - x[i])
+            k[()] = k[()] + 1
+    found = T.alloc_buffer((2415,), "float32")
+    for i in T.serial(2415):
+        found[i] = s[i]
+    for i in T.serial(2414):
+        for j in T.serial(i + 1, 2415):
+            if found[i] > found[j]:
+                least = found[j]
+                found[j] = found[i]
+                found[i] = least
+    result[()] = found[1207]
+
+
+@T.prim_func
+def ljung_box(x: T.Buffer((3000,), "float32"), result: T.Buffer((), "float32")):
+    mu = T.alloc_buffer((), "float32")
+    c0 = T.alloc_buffer((), "float32")
+    q = T.alloc_buffer((), "float32")
+    mu[()] = 0.0
+    for i in T.serial(3000):
+        mu[()] = mu[()] + x[i] / 3000.0
+    c0[()] = 0.0
+    for i in T.serial(3000):
+        c0[()] = c0[()] + (x[i] - mu[()]) * (x[i] - mu[()])
+    q[()] = 0.0
+    for k in T.serial(1, 21):
+        c = T.alloc_buffer((), "float32")
+        c[()] = 0.0
+        for i in T.serial(k, 3000):
+            c[()] = c[()] + (x[i] - mu[()]) * (x[i - k] - mu[()])
+        r = c[()] / c0[()]
+        q[()] = q[()] + r * r / T.cast(3000 - k, "float32")
+    result[()] = 9006000.0 * q[()]

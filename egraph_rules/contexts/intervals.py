@@ -49,6 +49,9 @@ def decided(cond: Expr, domain: isl.Set) -> bool | None:
             return None
 
 
+_WIDEST = 64  # bits of what is shifted
+
+
 def is_value_of(expr: Expr, dtype: DType) -> Expr:
     """The condition that an integer is a value of an integer dtype."""
     least, most = (const(max(expr.dtype.min, min(v, expr.dtype.max)), expr.dtype) for v in (dtype.min, dtype.max))
@@ -83,6 +86,10 @@ def _operation(expr: Expr, domain: isl.Set) -> Range | None:
         case Binary(op="floordiv", lhs=a, rhs=Const(value=int() as by)) if by > 0:
             low, high = bounds(a, domain)
             return low // by, high // by
+        case Binary(op="shl", lhs=a, rhs=b) if expr.dtype.is_signed:
+            (low, high), (least, most) = bounds(a, domain), bounds(b, domain)
+            ends = [x << s for x in (low, high) for s in (least, most)] if least >= 0 and most < _WIDEST else []
+            return (min(ends), max(ends)) if ends else None
         case Cast(dtype=dtype, operand=a) if a.dtype is DType.BOOL or a.dtype.is_integer:
             low, high = (0, 1) if a.dtype is DType.BOOL else bounds(a, domain)
             return (low, high) if dtype.min <= low and high <= dtype.max else None
