@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.contexts.facts import along
 from ir.analysis.conditions import conjunction
+from ir.analysis.contents import Regions
 from ir.analysis.effects import meeting
 from ir.floats import Floats
 from ir.fold import folded
@@ -162,7 +163,10 @@ def _gap(loop: For, here: Here) -> Sequence[Bounds] | None:
     because="an iteration of which nobody sees anything may be left out",
 )
 def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Leave out iterations at both ends that write only what may hold anything afterwards."""
+    """Leave out iterations at both ends that write only what may hold anything afterwards.
+
+    Those at the end of which nothing is seen after the loop go together: they are read by each other alone.
+    """
     if not isinstance(stmt, For) or stmt.kind == "vectorized":
         return
     if any(isinstance(s, (Assume, Assert, Evaluate)) for s in walk(stmt.body)):
@@ -176,8 +180,14 @@ def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
     def seen() -> isl.Set:
         scope = {v.name for v in (*here.scope, stmt.var, *(v for e in all_exprs(stmt) for v in free_vars(e)))}
-        found = inside.domain.intersect(domain.may).intersect(meeting(written, inside.live))
-        return pb.forget(found, pb.variables(found) - scope)
+        trips = inside.domain.intersect(domain.may)
+
+        def storing(live: Regions) -> isl.Set:
+            found = trips.intersect(meeting(written, live))
+            return pb.forget(found, pb.variables(found) - scope)
+
+        found, after = storing(inside.live), here.live
+        return found if written.keys() - after.keys() else found.intersect(pb.up_to(storing(after), stmt.var.name))
 
     yield from _shortened(stmt, here, seen)
 
