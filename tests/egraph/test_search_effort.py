@@ -587,3 +587,21 @@ def f(X: T.Buffer((40,), "int32"), Y: T.Buffer((1,), "int32")):
     assert [s.extent.value for s in loops if isinstance(s.extent, Const)][-1] == trips
     x = np.random.default_rng(0).integers(-50, 50, 40).astype(np.int32)
     assert interpret(result.best, x)[0] == interpret(func, x)[0]
+
+
+@pytest.mark.parametrize(("padded", "looked"), [("j >= 6", 0), ("i >= 6", 1)])
+def test_places_are_told_apart_along_axes_where_contents_differ(padded: str, looked: int) -> None:
+    func = parse(f"""
+@T.prim_func
+def f(A: T.Buffer((8, 8), "int32"), B: T.Buffer((8, 8), "int32"), s: T.int32):
+    T.assume(0 <= s and s < 8)
+    for i, j in T.grid(8, 8):
+        T.assume(not ({padded}) or A[i, j] == 0)
+    for i, j in T.grid(8, 8):
+        B[i, j] = A[(i + s) % 8, j] + 1
+""").funcs[0]
+    result = optimize(func)
+    assert min(result.report.matches["padding.index_by_cases"], 1) == looked
+    a = np.arange(64, dtype=np.int32).reshape(8, 8) + 1
+    (a[:, 6:] if looked == 0 else a[6:])[...] = 0
+    np.testing.assert_array_equal(interpret(result.best, a, s=3)[0], interpret(func, a, s=3)[0])
