@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.contexts.facts import along
 from ir.analysis.conditions import conjunction
-from ir.analysis.contents import constants
+from ir.analysis.contents import Regions, constants
 from ir.analysis.effects import meeting
 from ir.floats import Floats
 from ir.fold import folded
@@ -165,7 +165,10 @@ def _gap(loop: For, here: Here) -> Sequence[Bounds] | None:
     because="an iteration of which nobody sees anything may be left out",
 )
 def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Leave out iterations at both ends that write only what may hold anything afterwards."""
+    """Leave out iterations at both ends that write only what may hold anything afterwards.
+
+    Those at the end of which nothing is seen after the loop go together: they are read by each other alone.
+    """
     if not isinstance(stmt, For) or stmt.kind == "vectorized":
         return
     if any(isinstance(s, (Assume, Assert, Evaluate)) for s in walk(stmt.body)):
@@ -179,22 +182,16 @@ def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
     def seen() -> isl.Set:
         scope = {v.name for v in (*here.scope, stmt.var, *(v for e in all_exprs(stmt) for v in free_vars(e)))}
-        found = inside.domain.intersect(domain.may).intersect(meeting(written, inside.live))
-        return pb.forget(found, pb.variables(found) - scope)
+        trips = inside.domain.intersect(domain.may)
 
-    again = any(isinstance(e, Load) and e.buffer in written for e in all_exprs(stmt.body))
-    yield from (new for new in _shortened(stmt, here, seen) if not again or _leaves_out_some(stmt, new))
+        def storing(live: Regions) -> isl.Set:
+            found = trips.intersect(meeting(written, live))
+            return pb.forget(found, pb.variables(found) - scope)
 
+        found, after = storing(inside.live), here.live
+        return found if written.keys() - after.keys() else found.intersect(pb.up_to(storing(after), stmt.var.name))
 
-def _leaves_out_some(loop: For, new: Stmt) -> bool:
-    """Whether a loop is left without a sixteenth of its iterations, of those that read what others of them store.
-
-    What nobody looks at any more without the last of these is often the one before, and so on: as in a sort by exchange
-    of which one element is asked for.
-    """
-    counts = folded(loop.extent), folded(new.extent if isinstance(new, For) else const(0, loop.extent.dtype))
-    before, after = (int(c.value) if isinstance(c, Const) else None for c in counts)
-    return before is None or after is None or 16 * (before - after) >= before
+    yield from _shortened(stmt, here, seen)
 
 
 @rewrite(

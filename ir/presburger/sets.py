@@ -543,6 +543,12 @@ def all_along(region: isl.Set, axis: int) -> isl.Set:
     return region.project_out(_SET, axis, 1).insert_dims(_SET, axis, 1)
 
 
+def up_to(region: isl.Set, name: str) -> isl.Set:
+    """Where a variable is no greater than it may be in a region that is like the place but for it."""
+    greater = rename(region, {name: "greater"})
+    return forget(greater.intersect(symbol(name).le_set(symbol("greater"))), ("greater",))
+
+
 def pinned(domain: isl.Set) -> dict[str, int]:
     """The parameters that have one value in all of a params set, and which."""
     hull, param = isl.Set.from_basic_set(domain.affine_hull()), isl.dim_type.param

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import cast
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -17,12 +18,13 @@ from egraph_rules.contexts.facts import Priority
 from egraph_rules.contexts.spoiling import of_use
 from egraph_rules.cost.whole import ranked
 from egraph_rules.engine.phases import Budget
+from egraph_rules.rules.loops import needed_iterations
 from egraph_rules.search.encode import Expander
-from ir import PrimFunc, parse, to_script
+from ir import PrimFunc, interpret, parse, to_script
 from ir.analysis.contents import Contents
 from ir.analysis.effects import EffectAnalysis, LoopSets, steady_buffers, stored_places
 from ir.dtypes import DType
-from ir.nodes import Alloc, Binary, Buffer, Expr, For, If, Seq, Stmt, Var, const
+from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Seq, Stmt, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import all_exprs, walk, walk_expr
 
@@ -556,3 +558,50 @@ def test_many_conditions_that_no_iteration_changes_do_not_double_the_loops() -> 
 
 def test_whoever_asks_for_it_hoists_however_many_conditions() -> None:
     assert isinstance(transforms.hoist_expression()(_guarded_sums(4, merged=True)).body, If)
+
+
+@pytest.mark.parametrize(
+    ("body", "read", "trips"),
+    [
+        ("for j in range(i + 1, 40):\n            if A[i] > A[j]:\n                swap", "A[0]", 1),
+        ("for j in range(i + 1, 40):\n            if A[i] > A[j]:\n                swap", "A[19]", 20),
+        ("for j in range(40):\n            if j > i:\n                A[j] = (A[j] - A[i] * 3) % 7", "A[9] + A[4]", 9),
+        ("for j in range(40):\n            A[j] = (A[j] + A[(j + 1) % 40]) % 7", "A[0]", 39),
+    ],
+)
+def test_iterations_that_are_read_by_later_ones_alone_go_together(body: str, read: str, trips: int) -> None:
+    swap = "t = A[j]\n                A[j] = A[i]\n                A[i] = t"
+    func = parse(f"""
+@T.prim_func
+def f(X: T.Buffer((40,), "int32"), Y: T.Buffer((1,), "int32")):
+    A = T.alloc_buffer((40,), "int32")
+    for i in range(40):
+        A[i] = X[i] % 7
+    for i in range(39):
+        {body.replace("swap", swap)}
+    Y[0] = {read}
+""").funcs[0]
+    result = optimize(func, rules=[needed_iterations])
+    assert result.report.matches["loops.needed_iterations"] < 10
+    loops = [s for s in walk(result.best.body) if isinstance(s, For) and isinstance(s.body, (For, Seq))]
+    assert [s.extent.value for s in loops if isinstance(s.extent, Const)][-1] == trips
+    x = np.random.default_rng(0).integers(-50, 50, 40).astype(np.int32)
+    assert interpret(result.best, x)[0] == interpret(func, x)[0]
+
+
+@pytest.mark.parametrize(("padded", "looked"), [("j >= 6", 0), ("i >= 6", 1)])
+def test_places_are_told_apart_along_axes_where_contents_differ(padded: str, looked: int) -> None:
+    func = parse(f"""
+@T.prim_func
+def f(A: T.Buffer((8, 8), "int32"), B: T.Buffer((8, 8), "int32"), s: T.int32):
+    T.assume(0 <= s and s < 8)
+    for i, j in T.grid(8, 8):
+        T.assume(not ({padded}) or A[i, j] == 0)
+    for i, j in T.grid(8, 8):
+        B[i, j] = A[(i + s) % 8, j] + 1
+""").funcs[0]
+    result = optimize(func)
+    assert min(result.report.matches["padding.index_by_cases"], 1) == looked
+    a = np.arange(64, dtype=np.int32).reshape(8, 8) + 1
+    (a[:, 6:] if looked == 0 else a[6:])[...] = 0
+    np.testing.assert_array_equal(interpret(result.best, a, s=3)[0], interpret(func, a, s=3)[0])

@@ -99,7 +99,10 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None) -> Any:
 
 
 def _quantile(a: Any, q: Any) -> Any:
-    flat = sort(np.ravel(a))
+    return _of_sorted(sort(np.ravel(a)), q)
+
+
+def _of_sorted(flat: Any, q: Any) -> Any:
     n = len(flat)
     place = q * (n - 1)
     low = int(place)
@@ -140,7 +143,12 @@ def median(a: Any, axis: Any = None) -> Any:
 
 def _quantiles(a: Any, qs: Any, axis: Any) -> Any:
     wide = np.asarray(a, np.float64)
-    return np.stack(tuple(_quantile_along(wide, q, axis) for q in qs))
+    rows = sort(np.ravel(wide))[None, :] if axis is None else sort(_rows(wide, axis))
+    found = np.empty((len(qs), len(rows)))
+    for k in range(len(qs)):
+        for i in range(len(rows)):
+            found[k, i] = _of_sorted(rows[i], qs[k])
+    return np.reshape(found, (len(qs), *(() if axis is None else _without(a.shape, axis))))
 
 
 def _quantile_along(a: Any, q: Any, axis: Any) -> Any:
