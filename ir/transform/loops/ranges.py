@@ -3,7 +3,7 @@ over which range a loop goes that has some iterations only."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import islpy as isl
 
@@ -15,10 +15,11 @@ from ir.presburger.facts import proven, range_of
 from ir.printing.printer import to_script
 from ir.program.calls import of_dtype
 from ir.program.edit import plus, refuse
-from ir.traverse import buffers_written, loads, substitute, walk_expr
+from ir.traverse import buffers_written, free_vars, loads, substitute, walk_expr
 
 Bounds = tuple[Expr, Expr]  # a start and an extent
 
+ROOM = 64  # times as large as sizes are taken to be, is what their dtype holds
 MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save
 
 
@@ -115,14 +116,28 @@ def bounds_of(
 ) -> Bounds | None:
     """Bounds of a loop as expressions; None where a part of one is known to leave its dtype for some numbers.
 
-    Sizes are taken to leave room, as those do that a program counts to.
+    Sizes of which nothing is known are taken to leave room, as those do that a program counts to.
     """
     first, count = (of_dtype(readback.expression(f.coalesce(), scope, known), var.dtype) for f in (start, extent))
+    roomy = _with_room(known, free_vars(first, count))
     for part in (p for e in (first, count) for p in walk_expr(e) if isinstance(p, (Binary, Unary))):
-        low, high = range_of(part, known)
+        low, high = range_of(part, roomy)
         if (low is not None and low < part.dtype.min) or (high is not None and high > part.dtype.max):
             return None
     return first, count
+
+
+def _with_room(known: isl.Set, sizes: Iterable[Var]) -> isl.Set:
+    """What is known, and that sizes which may have any value are far from the limits of their dtypes."""
+    for var in (v for v in sizes if v.dtype.is_integer):
+        symbol, (low, high) = pb.symbol(var.name), range_of(var, known)
+        room = known
+        if high is None or high >= var.dtype.max:
+            room = room.intersect(symbol.le_set(pb.number(var.dtype.max // ROOM)))
+        if low is None or low <= var.dtype.min:
+            room = room.intersect(symbol.ge_set(pb.number(var.dtype.min // ROOM)))
+        known = known if room.is_empty() else room
+    return known
 
 
 def least_range(loop: For, useful: isl.Set, scope: Mapping[str, Expr], known: isl.Set) -> Bounds | None:
