@@ -9,12 +9,12 @@ from ir.nodes import Var
 from ir.presburger import sets as pb
 from ir.transform.loops.ranges import bounds_of
 
-I, J, N = (Var(name, DType.INT32) for name in "ijn")
+ROW, COLUMN, SIZE = (Var(name, DType.INT32) for name in "ijn")
 
 
 @pytest.mark.parametrize(("first", "fits"), [(0, True), (-(2**31), False)])
 def test_a_size_leaves_room_only_for_what_is_far_from_the_limits(first: int, fits: bool) -> None:
-    known = pb.condition((first <= I) & (first + 4 >= I)).must
+    known = pb.condition((first <= ROW) & (first + 4 >= ROW)).must
     extent = pb.symbol("n").sub(pb.symbol("i")).sub(pb.number(7))
-    found = bounds_of(pb.number(0), extent, J, {"i": I, "n": N}, known)
+    found = bounds_of(pb.number(0), extent, COLUMN, {"i": ROW, "n": SIZE}, known)
     assert (found is not None) is fits

@@ -278,6 +278,14 @@ def dictionaries_that_text_names_items_of(a: Any) -> Any:
     return found["mean"], found["twice"], sum(v.sum() for v in found.values()), "shift" in options, options["shift"]
 
 
+@program(lambda r: (r.random(7),))
+def dictionaries_of_several_names(a: Any) -> Any:
+    found = {"total": 1.0}
+    both = [found, found]
+    found["total"] = a.sum()
+    return both[0]["total"], found["total"]
+
+
 @program(lambda r: (r.integers(-5, 9, 8),))
 def parameters_that_become_lists(v: Any) -> Any:
     total = v.sum()
@@ -417,7 +425,20 @@ def raised_with_values(x: Any) -> Any:
     return x
 
 
+def named_twice_and_filled(x: Any) -> Any:
+    found = {"x": 1.0}
+    other = found
+    found["twice"] = x[0]
+    return other
+
+
+def told_to_raise(x: Any) -> Any:
+    with np.errstate(divide="raise"):
+        return 1 / x
+
+
 REFUSED = (
+    (named_twice_and_filled, "all of its keys"), (told_to_raise, "with np.errstate"),
     (of_an_object, "make Opaque a data class"), (stored_to_an_item, "dataclasses.replace\\(layer, rate=...\\)"),
     (raised_with_values, "ValueError: no mode fast of {len\\(x\\)}"),
     (of_no_item, "its items are x, y"), (with_too_few, "y must be given"), (in_heap_order, "heap\\[0\\]"),

@@ -82,7 +82,8 @@ def _with_names_of_lists(node: ast.FunctionDef) -> ast.FunctionDef:
 def _with_whole_dictionaries(node: ast.FunctionDef) -> ast.FunctionDef:
     """A function that makes dictionaries anew in place of stores to what text names: `d = {**d, "k": v}`.
 
-    Those are names of one dictionary each, which nothing but statements of the function itself stores to.
+    Those are names of one dictionary each, which nothing but statements of the function itself stores to, and which has
+    no other name meanwhile: that would name what it was.
     """
     parts = [*ast.walk(node)]
     stores = [n.value for n in parts if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)]
@@ -90,6 +91,7 @@ def _with_whole_dictionaries(node: ast.FunctionDef) -> ast.FunctionDef:
     bound = Counter(n.id for n in parts if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     here = Counter(found[0] for stmt in node.body if (found := _stored(stmt)) is not None)
     names = {name for name, count in here.items() if count == everywhere[name] and bound[name] == 1}
+    names = {name for name in names if not _is_shared(name, node.body)}
     body, empty = list[ast.stmt](), set[str]()
     for stmt in node.body:
         match stmt:
@@ -110,6 +112,16 @@ def _with_whole_dictionaries(node: ast.FunctionDef) -> ast.FunctionDef:
     return node
 
 
+def _is_shared(name: str, body: Sequence[ast.stmt]) -> bool:
+    """Whether statements up to the last that stores to a dictionary do more with it than to look into it."""
+    last = max(k for k, stmt in enumerate(body) if (found := _stored(stmt)) is not None and found[0] == name)
+    parts = [n for stmt in body[: last + 1] for n in ast.walk(stmt)]
+    looked = [n.value for n in parts if isinstance(n, ast.Subscript | ast.Attribute)]
+    looked += [other for n in parts if isinstance(n, ast.Compare) for other in n.comparators]
+    read = (n for n in parts if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
+    return not all(any(n is one for one in looked) for n in read)
+
+
 def _stored(stmt: ast.stmt) -> tuple[str, ast.expr, ast.expr] | None:
     """The name of a dictionary, the text, and what is stored there, of a statement that does so."""
     match stmt:
@@ -120,6 +132,11 @@ def _stored(stmt: ast.stmt) -> tuple[str, ast.expr, ast.expr] | None:
             return name, key, at_place(ast.BinOp(now, op, stmt.value), stmt)
         case _:
             return None
+
+
+def _raises(call: ast.Call) -> bool:
+    """Whether NumPy is told to do more than to report."""
+    return any(not isinstance(k.value, ast.Constant) or k.value.value in ("raise", "call") for k in call.keywords)
 
 
 def _heaps(node: ast.FunctionDef, called: Callable[[ast.Call], object], source: Source) -> set[str]:
@@ -234,7 +251,7 @@ class _Shorthand(ast.NodeTransformer):
     def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
         """What only says how NumPy reports stands around nothing."""
         calls = [item.context_expr for item in node.items if item.optional_vars is None]
-        plain = [c for c in calls if isinstance(c, ast.Call) and self.called(c) in _REPORTS]
+        plain = [c for c in calls if isinstance(c, ast.Call) and self.called(c) in _REPORTS and not _raises(c)]
         self.generic_visit(node)
         return node.body if len(plain) == len(node.items) else node
 
