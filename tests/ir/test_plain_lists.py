@@ -42,6 +42,13 @@ def edit_distance(a, b):
     return prev[m]
 
 
+@program(F)
+def stable_partition(x):
+    low = [v for v in x if v < 0.5]
+    high = [v for v in x if not v < 0.5]
+    return np.array(low + high), len(low)
+
+
 @program(lambda r: (r.integers(1, 9, (4, 3)),))
 def cheapest_path(cost):
     n, m = cost.shape

@@ -287,7 +287,7 @@ def _test(cond: Expr) -> tuple[Load, str, int | Var] | None:
             return cond, "eq", 1
         case Unary(op="not", operand=Load() as load) if load.buffer.shape:
             return load, "eq", 0
-        case Unary(op="not", operand=Binary(op=op) as other) if op in COMPARE_OPS:
+        case Unary(op="not", operand=Binary(op=op) as other) if op in COMPARE_OPS and not other.lhs.dtype.is_float:
             return _test(negate(other))
         case Binary(op=op, lhs=a, rhs=b) if op in COMPARE_OPS:
             for x, y, relation in ((a, b, op), (b, a, MIRRORED[op])):
