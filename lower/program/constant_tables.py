@@ -53,54 +53,12 @@ def once(table):
         return jax.jit(table)()
 '''
 LEAST, MOST = 128, 1 << 16  # elements of a table: what compiling it is worth, and what an executable should carry
-_DEAR = frozenset(
-    [
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log1p",
-        "log2",
-        "log10",
-        "sin",
-        "cos",
-        "tan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "arcsin",
-        "arccos",
-        "arctan",
-        "arctan2",
-        "arcsinh",
-        "arccosh",
-        "arctanh",
-        "asin",
-        "acos",
-        "atan",
-        "atan2",
-        "asinh",
-        "acosh",
-        "atanh",
-        "power",
-        "pow",
-        "float_power",
-        "cbrt",
-        "sqrt",
-        "rsqrt",
-        "erf",
-        "erfc",
-        "erf_inv",
-        "lgamma",
-        "gammaln",
-        "digamma",
-        "logistic",
-        "sigmoid",
-        "sinc",
-        "hypot",
-        "logaddexp",
-    ]
-)  # functions that take longer than to read what they give
+_DEAR = frozenset((  # functions that take longer than to read what they give
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin",
+    "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "arctanh", "asin", "acos", "atan", "atan2", "asinh", "acosh",
+    "atanh", "power", "pow", "float_power", "cbrt", "sqrt", "rsqrt", "erf", "erfc", "erf_inv", "lgamma", "gammaln",
+    "digamma", "logistic", "sigmoid", "sinc", "hypot", "logaddexp",
+))  # fmt: skip
 
 
 class _Constant(Struct, frozen=True):
