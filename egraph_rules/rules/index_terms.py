@@ -222,7 +222,7 @@ class _Mover(Struct):
     def _sum(self, expr: Expr, here: Here, *, expand: bool) -> Expr:
         found = [
             (sign, self._product(self._factors(term, here)))
-            for sign, term in _terms(expr, positive=True, expand=expand)
+            for sign, term in signed_terms(expr, positive=True, expand=expand)
         ]
         constants = [(sign, t) for sign, t in found if isinstance(t, Const)]
         rest = [(sign, t) for sign, t in found if not isinstance(t, Const)]
@@ -264,17 +264,17 @@ def _name(var: Var | None) -> str | None:
     return None if var is None else var.name
 
 
-def _terms(expr: Expr, *, positive: bool, expand: bool) -> Iterator[tuple[bool, Expr]]:
+def signed_terms(expr: Expr, *, positive: bool = True, expand: bool = False) -> Iterator[tuple[bool, Expr]]:
     """The terms of a sum, with whether each is added; with `expand` products of sums are written out."""
     match expr:
         case Binary(op="add" | "sub" as op, lhs=a, rhs=b):
-            yield from _terms(a, positive=positive, expand=expand)
-            yield from _terms(b, positive=positive == (op == "add"), expand=expand)
+            yield from signed_terms(a, positive=positive, expand=expand)
+            yield from signed_terms(b, positive=positive == (op == "add"), expand=expand)
         case Unary(op="neg", operand=a):
-            yield from _terms(a, positive=not positive, expand=expand)
+            yield from signed_terms(a, positive=not positive, expand=expand)
         case Binary(op="mul", lhs=a, rhs=b) if expand and expr.dtype.is_integer:
-            left = list(_terms(a, positive=True, expand=True))
-            right = list(_terms(b, positive=True, expand=True))
+            left = list(signed_terms(a, positive=True, expand=True))
+            right = list(signed_terms(b, positive=True, expand=True))
             if len(left) * len(right) > _MAX_TERMS:
                 yield positive, expr
                 return

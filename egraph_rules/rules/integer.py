@@ -11,10 +11,12 @@ from msgspec.structs import replace
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.authoring.rule import INTEGER, SIGNED, Number, Rule, Term, defined, rule
 from egraph_rules.contexts.intervals import bounds
+from egraph_rules.rules.index_terms import signed_terms
 from ir.naming import unused
 from ir.nodes import Alloc, Binary, Buffer, Cast, Const, Expr, For, If, Let, Load, Seq, Stmt, Store, const, seq
 from ir.presburger import sets as pb
 from ir.program.calls import names_mentioned
+from ir.program.edit import loops_around, path_to
 from ir.traverse import (
     all_exprs,
     all_same,
@@ -160,18 +162,18 @@ def remainder_of_sum(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 
 class _Step(Struct, frozen=True):
-    """`A[f] = (A[g] + e - ...) % m`: `own` is the load of `A[g]`, `last` what it is in the sum, and `terms` are what is
-    added, or taken away."""
+    """`A[f] = (A[g] + e - ...) % m`: `own` is the load of `A[g]`, `last` what it is in the sum, and `terms` are the
+    others, each with whether it is added."""
 
     store: Store
     own: Load
     last: Expr
-    terms: tuple[tuple[Expr, bool], ...]
+    terms: tuple[tuple[bool, Expr], ...]
     modulus: Expr
 
     def after(self, total: Expr) -> Expr:
         """A total after the step, which need not be a remainder."""
-        for term, added in self.terms:
+        for added, term in self.terms:
             total = Binary("add" if added else "sub", total, Binary("floormod", term, self.modulus))
         return total
 
@@ -186,45 +188,27 @@ def _step(store: Store) -> _Step | None:
     value = store.value.operand if isinstance(store.value, Cast) else store.value
     match value:
         case Binary(op="floormod", lhs=total, rhs=modulus) if total.dtype.is_signed and not has_loads(modulus):
-            terms = [*_terms(total)]
+            terms = [*signed_terms(total)]
         case _:
             return None
-    for k, (last, added) in enumerate(terms):
+    for k, (added, last) in enumerate(terms):
         own = last.operand if isinstance(last, Cast) else last
         rest = (*terms[:k], *terms[k + 1 :])
         if isinstance(own, Load) and own.buffer == store.buffer and added and rest:
-            return None if any(has_load(e, own) for e, _ in rest) else _Step(store, own, last, rest, modulus)
+            return None if any(has_load(e, own) for _, e in rest) else _Step(store, own, last, rest, modulus)
     return None
-
-
-def _terms(expr: Expr, added: bool = True) -> Iterator[tuple[Expr, bool]]:
-    """The terms of a sum, and whether each is added."""
-    match expr:
-        case Binary(op="add" | "sub" as op, lhs=a, rhs=b):
-            yield from _terms(a, added)
-            yield from _terms(b, added is (op == "add"))
-        case _:
-            yield expr, added
 
 
 def _fits(loop: For, step: _Step, here: Here) -> bool:
     """Whether a sum of as many remainders as the loop adds up, and what it starts from, is a number of their dtype."""
-    if any(free_vars(step.modulus) & {*bound_var(s)} for s in walk(loop)):
+    path = path_to(loop, lambda s: s is step.store)
+    if path is None or any(free_vars(step.modulus) & {*bound_var(s)} for s in walk(loop)):
         return False
     low, high = bounds(step.modulus, here.domain)
-    loops = [*_around(loop, step.store)]
+    loops = loops_around(path)
     steps = prod(max(bounds(o.extent, pb.within_loops(here.domain, loops[:k]))[1], 0) for k, o in enumerate(loops))
     largest = (steps * len(step.terms) + 1) * (high - 1)
     return low > 0 and largest <= step.modulus.dtype.max and high - 1 <= step.own.dtype.max
-
-
-def _around(stmt: Stmt, store: Store) -> Iterator[For]:
-    """The loops of a statement around a store in it."""
-    if isinstance(stmt, For):
-        yield stmt
-    for part in stmt_children(stmt):
-        if any(s is store for s in stores_in(part)):
-            yield from _around(part, store)
 
 
 def _in_place(loop: For, step: _Step, here: Here) -> Stmt | None:
