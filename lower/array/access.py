@@ -114,6 +114,7 @@ class Accessor:
         # What to pad each buffer by for all accesses, by its source and mode, and how often it is read.
         self.widths: dict[tuple[JaxExpr, str], Pads] = {}
         self.reads: dict[tuple[JaxExpr, str], int] = {}
+        self.taps = frozenset[Var]()  # axes whose positions are going to be written one by one
         self.alone: set[JaxExpr] = set()  # buffers of which each read is padded by itself, by their code
         self.fill: JaxExpr | None = None  # what stands outside of buffers, where that is not zero
         self.named: Callable[[str, JaxExpr, int, Sequence[float]], JaxExpr] = lambda name, code, reads, extents: code
@@ -312,7 +313,7 @@ class Accessor:
         """What a dimension is padded by, without what a view that moves never reads of it.
 
         In a loop, XLA copies a buffer that it reads and stores to unless it sees that both are at the same places."""
-        if not g.axes or not g.size.is_const or self.is_static(g.start):
+        if not g.axes or not g.size.is_const or self._is_number(g.start):
             return pad
         before, after = self.bounds.at_least(g.start), self.bounds.at_most(g.start + g.span - g.size)
         low, high = pad[0] or -max(before or 0, 0), pad[1] or min(after or 0, 0)
@@ -431,6 +432,10 @@ class Accessor:
 
     def _cheap(self, pad: tuple[int, int], g: Group) -> bool:
         return sum(pad) <= 64 or (g.size.is_const and sum(pad) <= MAX_PADDING * g.size.const)
+
+    def _is_number(self, start: Linear) -> bool:
+        """Whether a place is known while tracing: that of a tap is, once its positions are written one by one."""
+        return start.vars() <= self.bounds.static | self.taps and not start.has_loads()
 
     def is_static(self, form: Linear) -> bool:
         """Whether a form is a Python number while tracing."""

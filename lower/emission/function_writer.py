@@ -80,6 +80,7 @@ from lower.program.nodes import (
 from lower.program.passes import (
     CONSTANT_TABLES,
     DEAD_CODE,
+    JOINT_PADDING,
     KEPT_SLICES,
     MASKED_STORES,
     NARROWING,
@@ -162,7 +163,8 @@ class FunctionWriter:
         for buffer in results:
             scope.current(buffer)
         scope.add(Return(Tuple(tuple(map(self._handed_back, results)))))
-        body = DEAD_CODE.run(KEPT_SLICES.run(NARROWING.run(OUTER_PADDING.run(MASKED_STORES.run(scope.body())))))
+        body = OUTER_PADDING.run(MASKED_STORES.run(scope.body()))
+        body = DEAD_CODE.run(KEPT_SLICES.run(NARROWING.run(JOINT_PADDING.run(body))))
         if self.target.name == CPU.name:
             body = DEAD_CODE.run(CONSTANT_TABLES.run(body, self.names.fresh))
         return Piece(

@@ -9,10 +9,12 @@ from typing import Literal as OneOf
 from msgspec import Struct
 from msgspec.structs import replace
 
+from egraph_rules.cost import operations
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var, const
 from ir.traverse import all_same, free_vars, has_loads, loads
+from lower.analysis.deciding import cheaper
 from lower.analysis.linear_forms import Linear, number
 from lower.analysis.updates import BITWISE
 from lower.array.access import find_view, indexed, without_trailing
@@ -41,6 +43,8 @@ _METHODS: dict[UpdateOp | OneOf["set"], str] = {
     "and": "min",
     "or": "max",
 }
+
+Rows = tuple[list[JaxExpr], tuple[Axis, ...], int]
 
 
 class Place(Struct, frozen=True):
@@ -506,9 +510,14 @@ class StoreWriter(ValueWriter):
         if op == "sub":
             value = self._negated(value)
         over = union(self.job.axes, axes, value.axes)
-        rows = self._rows(shape, indices, mask)
+        rows, order = self._rows(shape, indices, mask), range(len(shape))
+        apart = (index, over, 0) if rows is None else rows
+        columns = None if op in BITWISE else self._columns(shape, indices, mask, apart)
+        if columns is not None:
+            rows, order = columns
+            base = method(base, "transpose", *order)
         if rows is not None:
-            index, over = rows
+            index, over, _ = rows
             axes = over
             value = ordered(value.code, value.axes, [a for a in over if a in value.axes])
         code = aligned(value, over).code
@@ -530,6 +539,8 @@ class StoreWriter(ValueWriter):
         elif op is not None:
             how = _METHODS[op]
         stored = updated(base, tuple(index), how, code, **drop)
+        if [*order] != sorted(order):
+            stored = method(stored, "transpose", *map(order.index, range(len(order))))
         self.scope.assign(self.name, stored if self.shape else method(stored, "reshape", ()))
         self._note("element" if not over else f"scatter over {axis_names(over)}")
 
@@ -587,10 +598,9 @@ class StoreWriter(ValueWriter):
         found = reduction(op, value, mask, *rest)
         return found, None if mask is None else reduction("or", mask, None, over, DType.BOOL, *rest[2:])
 
-    def _rows(
-        self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
-    ) -> tuple[list[JaxExpr], tuple[Axis, ...]] | None:
-        """Index list of a store of rows, or of neighbours in them, at places that are data, and its axes; else None.
+    def _rows(self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None) -> Rows | None:
+        """Index list of a store of rows, or of neighbours in them, at places that are data, its axes, and how many of
+        these rows have; else None.
 
         One index for each row takes a fraction of what one for each element does.
         """
@@ -609,7 +619,27 @@ class StoreWriter(ValueWriter):
         index, axes = self.accessor.scatter_index(shape[:first], indices[:first], mask)
         over = (*axes, *whole)
         apart = len({a.var for a in over}) == len(over) and {a.var for a in over} == {a.var for a in self.job.axes}
-        return ([*index, *without_trailing(marks)], over) if apart else None
+        return ([*index, *without_trailing(marks)], over, len(whole)) if apart else None
+
+    def _columns(
+        self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None, rows: Rows
+    ) -> tuple[Rows, Sequence[int]] | None:
+        """As `_rows`, of the buffer with its dimensions in an order in which all are last that data say nothing of,
+        and that order. It is worth it where many elements are stored next to those that are transposed for it.
+        """
+        order = sorted(range(len(shape)), key=lambda d: not has_loads(indices[d]))
+        if order == sorted(order):
+            return None
+        found = self._rows([shape[d] for d in order], [indices[d] for d in order], mask)
+        if found is None or found[2] <= rows[2]:
+            return None
+        (_, over, count), (_, along, more) = rows, found
+        counts = (shape, *([a.extent for a in axes] for axes in (over, over[: len(over) - count], along[:-more])))
+        elements, stored, before, after = (
+            prod(float(n.about(self.target.default_extent)) for n in extents) for extents in counts
+        )
+        transposed = operations.moved(self.target, 2 * elements + stored) + after * self.target.store_by_data
+        return (found, order) if cheaper("rows stored", transposed, before * self.target.store_by_data) else None
 
     def _lies_in_row(self, g: Group) -> bool:
         """Whether an axis takes neighbours of a dimension, forward and none outside of it."""

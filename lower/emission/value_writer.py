@@ -151,6 +151,7 @@ class ValueWriter:
     def _survey(self, chosen: Sequence[Axis]) -> None:
         """How far accesses of this statement leave each buffer, so that it is padded once for all."""
         self.again = self._read_again(chosen)
+        self.accessor.taps = frozenset(a.var for a in chosen)
         for load in dict.fromkeys(load for e in self.job.exprs() for load in loads(e)):
             times = prod(a.extent.const for a in chosen if a.var in free_vars(load))
             shape = buffer_shape(load.buffer, self.bounds)

@@ -19,7 +19,7 @@ from lower.program.kept_slices import with_kept_slices
 from lower.program.masked_stores import as_one_choice
 from lower.program.narrowing import narrowed
 from lower.program.nodes import JaxStmt
-from lower.program.outer_padding import padded_outside
+from lower.program.padding import padded_once, padded_outside
 from lower.program.registers import Handed, Step, in_registers
 from lower.program.rerolling import folded
 from lower.program.shared_planes import sharing_planes
@@ -88,6 +88,13 @@ NARROWING = ArrayPass(
     "when all is written: what nobody looks at is known then",
     narrowed,
 )
+JOINT_PADDING = ArrayPass(
+    "joint padding",
+    "the body of a function",
+    "x = kept(pad(a, (0, 1))); y = kept(pad(a, (2, 0)))  =  w = kept(pad(a, (2, 1))); x = w[2:]; y = w[:-1]",
+    "when all is written: what statements pad an array by is known then",
+    padded_once,
+)
 KEPT_SLICES = ArrayPass(
     "kept slices",
     "the body of a function",
@@ -117,8 +124,8 @@ WINDOW_STARTS = ArrayPass(
     in_one_dtype,
 )
 ARRAY_PASSES = (
-    ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, NARROWING, KEPT_SLICES,
-    DEAD_CODE, CONSTANT_TABLES, WINDOW_STARTS,
+    ADJACENT_ROWS, REGISTERS, SHARED_PLANES, REROLLING, MASKED_STORES, OUTER_PADDING, JOINT_PADDING, NARROWING,
+    KEPT_SLICES, DEAD_CODE, CONSTANT_TABLES, WINDOW_STARTS,
 )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ DECISIONS: dict[str, Form] = {  # which form a decision is about; its first way 
 }  # fmt: skip
 OTHERS = (  # decisions about single values, which are no forms of their own
     "padded copy", "stage kept", "padded copy kept", "reads behind a barrier", "in floats", "blocks of a product",
-    "products term by term",
+    "products term by term", "rows stored",
 )  # fmt: skip
 _WAYS = ("strips", "common loop", "scan", "ranges", "convolution")  # of which none leaves things as they are
 

@@ -18,7 +18,7 @@ from lower.program.dead_code import without_dead_code
 from lower.program.masked_stores import as_one_choice
 from lower.program.narrowing import narrowed
 from lower.program.nodes import Function, JaxStmt, Name, Return, Tuple
-from lower.program.outer_padding import padded_outside
+from lower.program.padding import padded_once, padded_outside
 from lower.program.print_jax import print_jax
 from lower.program.registers import Step, in_registers
 from lower.program.rerolling import folded
@@ -140,6 +140,40 @@ def test_a_choice_that_is_nested_itself_keeps_all_of_its_values() -> None:
 )
 def test_choices_of_padded_operands_are_padded(line: str, found: str | None) -> None:
     assert print_jax(padded_outside(statements(line))) == [found or line]
+
+
+X_AND_Y = "x = kept(jnp.pad(a, ((0, 1), (0, 0))))\n{}y = kept(jnp.pad(a, ((2, 0), (0, 3))))\n"
+JOINT = "x = kept(jnp.pad(a, ((2, 1), (0, 3))))"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("z = x[1:] + y[:9, 3:]", "z = x[3:, :-3] + x[:9, 3:]"),
+        ("z = x[1:7:2, 4] + y[0, 4]", "z = x[3:9:2, 4] + x[0, 4]"),
+        ("z = x[i, ::-1] + y[1, 3:]", "z = x[2:, :-3][i, ::-1] + x[1, 3:]"),
+        ("def f(k):\n    return x[k] + y[-2:, 3:]", "def f(k):\n    return x[2:, :-3][k] + x[:-1][-2:, 3:]"),
+    ],
+)
+def test_copies_of_an_array_that_are_padded_on_other_sides_are_one(line: str, found: str) -> None:
+    assert "\n".join(print_jax(padded_once(statements(X_AND_Y.format("") + line)))) == f"{JOINT}\n{found}"
+    a = np.arange(90.0).reshape(9, 10)
+    given = {"a": a, "jnp": np, "kept": lambda x: x, "i": 3}
+    results = []
+    for text in (X_AND_Y.format("") + line, f"{JOINT}\n{found}"):
+        namespace = dict(given)
+        exec(text, namespace)
+        results.append(namespace["f"](5) if "f" in namespace else namespace["z"])
+    assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["a = a + 1\n", "x = x + 1\n", "for k in r:\n    a = a * 2\n"],
+)
+def test_copies_of_what_is_another_array_meanwhile_are_two(between: str) -> None:
+    text = X_AND_Y.format(between) + "z = x[1:] + y[:9, 3:]"
+    assert "\n".join(print_jax(padded_once(statements(text)))) == text
 
 
 @pytest.mark.parametrize(

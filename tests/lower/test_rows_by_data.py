@@ -49,3 +49,31 @@ ELEMENTS = {
 @pytest.mark.parametrize("body", ELEMENTS.values(), ids=ELEMENTS.keys())
 def test_elements_stay_right(body: str) -> None:
     assert "def f(" in source(body)
+
+
+WIDE = 'S: T.Buffer((90,), "int32"), X: T.Buffer((8, 90), "int32"), Y: T.Buffer((8, 5), "int32"), Z: T.Buffer((8, 5, 3), "int32")'
+COLUMNS = {
+    "added": "for i, q in T.grid(8, 90):\n    Y[i, S[q]] = Y[i, S[q]] + X[i, q]",
+    "subtracted, the other way round": "for q, i in T.grid(90, 8):\n    Y[i, S[q]] = Y[i, S[q]] - 2 * X[i, q]",
+    "some of them": "for i, q in T.grid(8, 90):\n    if X[0, q] > 0:\n        Y[i, S[q]] = T.max(Y[i, S[q]], X[i, q])",
+    "amid others": "for i, q, m in T.grid(8, 90, 3):\n    Z[i, S[q], m] = Z[i, S[q], m] + X[i, q] * m",
+    "of a part": "for i, q in T.grid(7, 90):\n    Y[i + 1, S[q]] = Y[i + 1, S[q]] + X[i, q]",
+}
+
+
+@pytest.mark.parametrize("body", COLUMNS.values(), ids=COLUMNS.keys())
+def test_columns_are_rows_of_the_transposed_array(body: str) -> None:
+    text = unwrapped(agreeing_source(read(WIDE, body), S=np.random.default_rng(5).integers(0, 5, 90)))
+    assert "transpose" in text or ".T" in text
+
+
+FEW = {
+    "some of each column": "for i, q in T.grid(8, 90):\n    if X[i, q] > 0:\n        Y[i, S[q]] = Y[i, S[q]] + X[i, q]",
+    "few": "for i, q in T.grid(8, 2):\n    X[i, S[q]] = X[i, S[q]] + Y[i, q]",
+}
+
+
+@pytest.mark.parametrize("body", FEW.values(), ids=FEW.keys())
+def test_columns_that_are_not_worth_it_stay_elements(body: str) -> None:
+    text = unwrapped(agreeing_source(read(WIDE, body), S=np.random.default_rng(5).integers(0, 5, 90)))
+    assert "transpose" not in text

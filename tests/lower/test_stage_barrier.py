@@ -86,3 +86,30 @@ def test_prices_count_what_is_not_kept_once_for_each_slice(monkeypatch: pytest.M
 
     monkeypatch.setattr("lower.emission.value_writer.is_kept", never)
     assert program_price(stages(200_000, value)) > kept
+
+
+LEAVING = """
+@T.prim_func
+def leaving(
+    A: T.Buffer((60, 50), "float32"), back: T.Buffer((60, 50), "float32"), ahead: T.Buffer((60, 50), "float32")
+):
+    for i, j in T.grid(60, 50):
+        back[i, j] = A[i, j]
+        for t in range(1, 5):
+            if j - t >= 0:
+                back[i, j] = T.max(back[i, j], (A[i, j - t] - A[i, j]) / T.cast(t, "float32"))
+    for i, j in T.grid(60, 50):
+        ahead[i, j] = A[i, j]
+        for t in range(1, 8):
+            if j + t < 50:
+                ahead[i, j] = T.max(ahead[i, j], (A[i, j + t] - A[i, j]) / T.cast(t, "float32"))
+"""
+
+
+def test_reads_that_leave_an_array_on_several_sides_pad_it_once():
+    func = parse(LEAVING).funcs[0]
+    kernel = compile(func)
+    assert kernel.source.count("jnp.pad(") == 1 and "kept(jnp.pad(A, ((0, 0), (4, 7))))" in kernel.source
+    a = np.random.default_rng(1).normal(size=(60, 50)).astype(np.float32)
+    for found, want in zip(kernel(a), interpret(func, a), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-6)
