@@ -288,8 +288,9 @@ class Values:
             return self.of(facts, then if truth else other)
         if self._trail.length > _CASES:  # of a recurrence, each element would be asked about in all cases of others
             return None
-        found = [self.of(self._contexts.assume(facts, cond, t), arm) for t, arm in ((True, then), (False, other))]
-        return found[0] if found[0] is not None and found[1] is not None and found[0].same(found[1]) else None
+        first = self.of(self._contexts.assume(facts, cond, True), then)
+        second = None if first is None else self.of(self._contexts.assume(facts, cond, False), other)
+        return first if first is not None and second is not None and first.same(second) else None
 
     def _value_of_logic(self, facts: int, op: str, left: Expr, right: Expr) -> Value | None:
         """The right operand is evaluated only where the left one does not decide."""

@@ -334,7 +334,7 @@ class Atoms:
             inside = here.domain.intersect(self._fit(old))
             return inside.is_subset(self._fit(new))
 
-        return pb.within_budget(question, False, _OPERATIONS)
+        return here.once(("in range", old, new), lambda: pb.within_budget(question, False, _OPERATIONS))
 
     def _fit(self, expr: Expr) -> isl.Set:
         holds = pb.always()

@@ -32,6 +32,7 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Const,
     Expr,
     For,
     If,
@@ -44,6 +45,7 @@ from ir.nodes import (
     Unary,
     Undef,
     Var,
+    const,
     seq,
 )
 from ir.presburger import readback
@@ -58,6 +60,7 @@ from ir.traverse import (
     children,
     conjuncts_of,
     free_vars,
+    has_choices,
     has_kind,
     has_loads,
     map_expr,
@@ -76,7 +79,7 @@ _PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in t
 
 
 MAX_CHOICES = 3  # of buffers that may stay or go, where guards make it a question: all combinations are searched
-MAX_AGAIN = 4  # operations that many readers may do again in place of reading what was stored
+MAX_AGAIN = 1  # operations that many readers may do again in place of reading what was stored
 MAX_PIECES = 3  # of an array that elements of one place are told by; each costs a condition wherever it is read
 
 
@@ -114,8 +117,8 @@ class _Users(Struct):
     within: tuple[Buffer, ...]  # locals of single parts
     loaded: Counter[Buffer]  # how often, as written
     dear: set[Buffer]  # what is stored there takes much to compute again
+    bare: frozenset[Buffer]  # what has neither padding nor a choice in it
     chooses: bool  # whether there are guards, which a buffer with padding might do without
-    _pays: dict[Buffer, bool] = field(default_factory=dict[Buffer, bool])
 
     @staticmethod
     def of(inner: Stmt) -> _Users:
@@ -125,19 +128,19 @@ class _Users(Struct):
             defaultdict(list),
             tuple(s.buffer for s in walk(inner) if isinstance(s, Alloc)),
             Counter(e.buffer for e in all_exprs(inner) if isinstance(e, Load)),
-            {s.buffer for s in stores if node_count(s.value) > MAX_AGAIN},
+            {s.buffer for s in stores if _operations(s.value) > MAX_AGAIN},
+            _without_padding(inner, Counter(s.buffer for s in stores)),
             has_kind(inner, If) or any(isinstance(e, Select) for e in all_exprs(inner)),
         )
-        for part in flat(inner) if isinstance(inner, Seq) else (inner,):
+        for part in _pieces(inner):
             for buffer in buffers_accessed(part).union(s.buffer for s in walk(part) if isinstance(s, Alloc)):
                 users.parts[buffer].append(part)
         return users
 
     def may_go(self, buffer: Buffer, here: Here) -> bool:
         """Whether what a buffer holds may be an expression that costs less than the buffer."""
-        if buffer not in self._pays:
-            self._pays[buffer] = self._may_pay(buffer)
-        return self._pays[buffer] and not self._sums_up(buffer, here)
+        key = "may pay", buffer, *map(here.contexts.identity, self.parts[buffer])
+        return bool(here.contexts.ask(key, lambda: self._may_pay(buffer), False)) and not self._sums_up(buffer, here)
 
     def _may_pay(self, buffer: Buffer) -> bool:
         """Whether the price falls if each load computes what the one store leaves; of several nothing is said."""
@@ -224,6 +227,47 @@ def _bare(stmt: Stmt) -> Stmt:
     return map_stmt(stmt, lambda e: map_expr(e, chosen))
 
 
+def _pieces(stmt: Stmt) -> Iterator[Stmt]:
+    """The statements that run one after the other, those around which buffers are allocated as well."""
+    match stmt:
+        case Seq():
+            for part in flat(stmt):
+                yield from _pieces(part)
+        case Alloc(body=body):
+            yield from _pieces(body)
+        case _:
+            yield stmt
+
+
+def _operations(expr: Expr) -> int:
+    """How many operations a value takes, but for those on indices."""
+    if isinstance(expr, Load | Var | Const):
+        return 0
+    return 1 + sum(map(_operations, children(expr)))
+
+
+def _without_padding(stmt: Stmt, stores: Counter[Buffer], around: tuple[For, ...] = ()) -> frozenset[Buffer]:
+    """Buffers all of whose elements one store fills, without a choice: they have nothing in them that a guard of a
+    reader might do without."""
+    match stmt:
+        case For(body=body):
+            return _without_padding(body, stores, (*around, stmt))
+        case Seq() | Alloc() | Block():
+            return frozenset[Buffer]().union(*(_without_padding(s, stores, around) for s in stmt_children(stmt)))
+        case Store(buffer=buffer, indices=indices, value=value) if stores[buffer] == 1 and not has_choices(value):
+            loops = {loop.var: loop for loop in around}
+            whole = len(set(indices)) == len(indices) and all(
+                isinstance(i, Var)
+                and i in loops
+                and loops[i].start.same(const(0, i.dtype))
+                and loops[i].extent.same(extent)
+                for i, extent in zip(indices, buffer.shape, strict=True)
+            )
+            return frozenset((buffer,) if whole else ())
+        case _:
+            return frozenset()
+
+
 def _users(stmt: Alloc, here: Here) -> _Users:
     """The users of locals in what is inside of a chain of them, looked for once for all of the chain."""
     inner: Stmt = stmt
@@ -286,7 +330,7 @@ def _all_at_once(stmt: Alloc, users: _Users, here: Here) -> Stmt | None:
     last few are left for later.
     """
     local = [*_chain(stmt), *users.within]
-    asked = local[:-MAX_CHOICES] if users.chooses else local
+    asked = [*local[:-MAX_CHOICES], *(b for b in local if b in users.bare)] if users.chooses else local
     buffers = {buffer for buffer in asked if users.loaded[buffer] < 2 or buffer not in users.dear}
     buffers = {b for b in buffers if users.may_go(b, here)}
     while len(buffers) > 1:

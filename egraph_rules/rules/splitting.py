@@ -105,11 +105,11 @@ def by_period(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     Steps in turn, such as sweeps over the red and the black places or over two copies of a state, have no condition and
     no index left that asks whose turn it is.
     """
-    if not isinstance(stmt, For) or stmt.kind != "serial" or not _is_of_steps(stmt, here):
+    period = next(_periods(stmt), None) if isinstance(stmt, For) and stmt.kind == "serial" else None
+    if not isinstance(stmt, For) or period is None or not _is_of_steps(stmt, here):
         return
     first, count = here.constant(stmt.start), here.constant(stmt.extent)
-    period = next(_periods(stmt), None)
-    if first is None or count is None or period is None or count % period or count <= period:
+    if first is None or count is None or count % period or count <= period:
         return
     dtype = stmt.var.dtype
     places = (plus(Binary("mul", stmt.var, const(period, dtype)), const(first + r, dtype)) for r in range(period))

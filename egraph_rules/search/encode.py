@@ -385,6 +385,13 @@ class Expander(Struct, dict=True):
         self.tables["f_else"].append((facts, number, no))
         return yes, no
 
+    def _split_in_name(self, facts: int, cond: Expr) -> tuple[int, int]:
+        """Say of what stands under a condition, which tells nothing of it, just what is said outside."""
+        number = self.numbering.expr(cond)
+        self.tables["f_then"].append((facts, number, facts))
+        self.tables["f_else"].append((facts, number, facts))
+        return facts, facts
+
     def _expand_store(self, facts: int, number: int, store: Store) -> None:
         self._exprs(facts, *store.indices, store.value)
         old = self.contexts.contents(facts, store.buffer, store.indices)
@@ -495,7 +502,10 @@ class Expander(Struct, dict=True):
 
     def _expand_select(self, facts: int, cond: Expr, then: Expr, other: Expr) -> None:
         self.expand_expr(facts, cond)
-        arms = self._split(facts, cond)
+        if _compares_floats(cond) and _is_arithmetic(then) and _is_arithmetic(other):
+            arms = self._split_in_name(facts, cond)
+        else:
+            arms = self._split(facts, cond)
         for inside, arm in zip(arms, (then, other), strict=True):
             self.expand_expr(inside, arm)
         if IMPOSSIBLE in arms:
@@ -508,6 +518,28 @@ class Expander(Struct, dict=True):
                     self._expand_pinned_expr(inside, part)
                 if has_loads(arm):  # it may be taken for both, and what is known of elements is more there
                     self.expand_expr(facts, arm)
+
+
+def _compares_floats(cond: Expr) -> bool:
+    """Whether a condition is a comparison of floats that are made of floats."""
+    compared = isinstance(cond, Binary) and cond.lhs.dtype.is_float
+    return compared and all(_is_arithmetic(e) for e in (cond.lhs, cond.rhs))
+
+
+def _is_arithmetic(expr: Expr) -> bool:
+    """Whether an expression is made of elements that are floats, and numbers, by sums and products: comparisons of
+    floats say nothing of what it is, of where its elements are, or of whether it can be worked out."""
+    match expr:
+        case Load(indices=indices):
+            return expr.dtype.is_float and not any(map(has_loads, indices))
+        case Binary(op="add" | "sub" | "mul", lhs=a, rhs=b):
+            return _is_arithmetic(a) and _is_arithmetic(b)
+        case Unary(op="neg", operand=a):
+            return _is_arithmetic(a)
+        case Const():
+            return expr.dtype.is_float
+        case _:
+            return False
 
 
 def _selections(expr: Expr) -> int:

@@ -277,6 +277,18 @@ def hist(x):
     return h, e
 
 
+@program(lambda r: (r.random(30), r.random(30), 5))
+def weighted_hist(x, w, n):
+    return np.histogram(x, n, weights=w)[0] / np.histogram(x, n)[0], np.histogram(x, n, (0.0, 1.0), True, w)[0]
+
+
+@program(lambda r: (r.random((3, 2, 4)), 3, 8))
+def rows_of_a_size_that_is_given(x, n, m):
+    rows = np.ndarray((n, m), dtype=x.dtype)
+    rows[:] = np.reshape(x, (n, m)) * 2
+    return rows, x.reshape(n * 2, 4)
+
+
 @program(lambda r: (r.random(7), r.random(3)))
 def convs(x, k):
     return np.convolve(x, k, mode="same"), np.convolve(x, k, "valid"), np.correlate(x, k, "full"), np.correlate(x, k)

@@ -103,6 +103,8 @@ def reshaped(read: Evaluator, array: Array, shape: tuple[Number, ...], node: ast
         ParseError: the shape has another number of elements, or that is not known.
     """
     shape = _without_gap(read, array, shape, node)
+    for extent in shape:
+        read.needs_value(extent)
     if not same(size_of(read, shape, node), size_of(read, array.shape, node)):
         message = f"an array of shape {shown_shape(array.shape)} has no shape {shown_shape(shape)}"
         raise read.error("shape", message, node)

@@ -179,24 +179,24 @@ def bincount(x: Any, weights: Any = None, *, minlength: Any) -> Any:
     return counts
 
 
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = False) -> Any:
-    flat = np.ravel(a)
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = False, weights: Any = None) -> Any:
+    flat, weights = np.ravel(a), None if weights is None else np.ravel(weights)
     if np.ndim(bins) > 0:
-        return _histogram(flat, np.asarray(bins), density)
+        return _histogram(flat, np.asarray(bins), density, weights)
     if range is not None:
-        return _histogram(flat, np.linspace(range[0], range[1], bins + 1), density)
+        return _histogram(flat, np.linspace(range[0], range[1], bins + 1), density, weights)
     low, high = flat.min() * 1.0, flat.max() * 1.0
     wide = 0.0 if low < high else 0.5
-    return _histogram(flat, np.linspace(low - wide, high + wide, bins + 1), density)
+    return _histogram(flat, np.linspace(low - wide, high + wide, bins + 1), density, weights)
 
 
-def _histogram(flat: Any, edges: Any, density: Any) -> Any:
+def _histogram(flat: Any, edges: Any, density: Any, weights: Any) -> Any:
     bins = len(edges) - 1
-    counts = np.zeros(bins, np.int64)
+    counts = np.zeros(bins, np.int64 if weights is None else weights.dtype)
     for k in range(bins):
         for i in range(len(flat)):
             if edges[k] <= flat[i] and (flat[i] < edges[k + 1] or (k == bins - 1 and flat[i] == edges[bins])):
-                counts[k] += 1
+                counts[k] += 1 if weights is None else weights[i]
     return counts / np.diff(edges) / np.sum(counts) if density else counts, edges
 
 

@@ -44,7 +44,8 @@ def filled(read: Evaluator, name: str, function: object, node: ast.Call) -> Arra
         shape = tuple(read.as_number(v, args[0]) for v in items)
         for extent in shape:
             read.needs_value(extent)
-    value: Number = (library.FILLED_LIKE if like else library.FILLED).get(name) or 0
+    known = (library.FILLED_LIKE if like else library.FILLED)[name]
+    value: Number = 0 if known is None else known
     if full:
         given = keyword(node, "fill_value") or (args[1] if len(args) > 1 else None)
         if given is None:
@@ -53,7 +54,7 @@ def filled(read: Evaluator, name: str, function: object, node: ast.Call) -> Arra
         dtype = _default(read, value) if dtype is None else dtype
     kind = DType.FLOAT64 if dtype is None else dtype
     filling = read.numbers.convert(value, kind, node)
-    return Elementwise(shape, lambda _: filling, undefined="empty" in name)
+    return Elementwise(shape, lambda _: filling, undefined=known is None and not full)
 
 
 def made(read: Evaluator, name: str, function: object, node: ast.Call) -> Array:

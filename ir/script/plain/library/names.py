@@ -68,7 +68,7 @@ BINARY: dict[str, BinaryOp] = {
     "np.less_equal": "le", "np.equal": "eq", "np.not_equal": "ne",
 }  # fmt: skip
 MADE = ("np.arange", "np.linspace", "np.eye", "np.identity")
-FILLED = {"np.zeros": 0, "np.ones": 1, "np.empty": None, "np.full": None}
+FILLED = {"np.zeros": 0, "np.ones": 1, "np.empty": None, "np.ndarray": None, "np.full": None}
 FILLED_LIKE = {"np.zeros_like": 0, "np.ones_like": 1, "np.empty_like": None, "np.full_like": None}
 _PYTHON: dict[type, DType] = {int: DType.INT64, float: DType.FLOAT64, bool: DType.BOOL, complex: DType.COMPLEX128}
 SUMS = (
