@@ -13,7 +13,8 @@ from profiles import some
 
 BY_NAME = {p.name: p for p in PAIRS}
 LATE = {  # refuted in seconds, after many programs
-    "assert_later", "assume_once", "forward_across", "fuse_whatever_the_bounds", "interchange_writes",
+    "assert_later", "assume_once", "bits_of_what_is_stored", "forward_across", "fuse_whatever_the_bounds",
+    "interchange_writes",
     "merge_complements", "merge_maxima", "merge_sums", "merge_sums_of_own", "overwritten_under_guard", "peel_last",
     "select_to_product", "statement_into_arms", "sum_backwards",
 }  # fmt: skip

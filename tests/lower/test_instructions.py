@@ -511,6 +511,7 @@ def test_what_is_kept_on_disk_is_of_one_text(call: bool, tmp_path: Path, monkeyp
         assert f'jax="{jax}"' in to_script(loopsat.optimize(func, whole=None).best) or not call
 
 
+@pytest.mark.fuzz
 def test_tiles_that_do_not_divide_a_loop_go_beyond_it_where_nobody_reads(tile: PrimFunc) -> None:
     body = "for i, j, k in T.grid(8, 11, 6):\n        C[i, j] = C[i, j] + A[i, k] * B[k, j]"
     func = parse(PRODUCT.replace("BODY", body))["f"]
@@ -538,6 +539,7 @@ def main(A: T.Buffer((14, 10), "float32"), W: T.Buffer((10, 11), "float32"), O: 
 """
 
 
+@pytest.mark.fuzz
 def test_a_local_buffer_is_kept_where_tiles_are_made_of_it(tile: PrimFunc) -> None:
     func = without_calls(parse(CHAIN)["main"])
     best = optimize(func).best
