@@ -186,6 +186,8 @@ def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
             return True
         case ast.Call(func=ast.Attribute(attr="tolist"), args=[], keywords=[]):
             return True
+        case ast.Call(func=ast.Attribute()) if _by_columns(node):
+            return True
         case ast.Call():
             return any(called(node) is one for one in (*_LOOPS, *_HEAPS, deque, functools.reduce, math.fsum))
         case _:
@@ -375,6 +377,21 @@ class _Shorthand(ast.NodeTransformer):
             ) if self.called(call) is bin:
                 whole = ast.Call(ast.Name("int", ast.Load()), [number], [])
                 return at_place(ast.Call(ast.Attribute(whole, "bit_count", ast.Load()), [], []), node)
+            case ast.Call(func=ast.Attribute(value=array, attr="flatten" | "ravel" | "reshape" as attr)) if (
+                _by_columns(node) and self.called(node) is None
+            ):
+                names: dict[str, str | ast.expr] = {"A": array, "SHAPE": ast.Tuple(node.args, ast.Load())}
+                whole = len(node.args) == 1 and not isinstance(node.args[0], ast.Tuple)
+                if len(node.args) == 1 and not whole:
+                    names["SHAPE"] = node.args[0]
+                text = (
+                    f"A.T.{attr}()"
+                    if attr != "reshape"
+                    else "A.T.reshape(SHAPE)"
+                    if whole
+                    else "A.T.reshape(SHAPE[::-1]).T"
+                )
+                return Filled(names).expression(text, node)
             case _:
                 pass
         return node
@@ -532,6 +549,17 @@ def _flat(parts: list[ast.comprehension]) -> list[ast.comprehension]:
         else:
             found.append(part)
     return found
+
+
+def _by_columns(node: ast.Call) -> bool:
+    """Whether a method of an array takes its elements in the order of columns."""
+    match node:
+        case ast.Call(keywords=[ast.keyword(arg="order", value=ast.Constant(value="F"))]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="flatten" | "ravel"), args=[ast.Constant(value="F")], keywords=[]):
+            return True
+        case _:
+            return False
 
 
 def _given(target: ast.expr, items: Sequence[ast.expr], node: ast.AST) -> ast.comprehension:
