@@ -616,12 +616,10 @@ def by_two_names(x):
     return len(s)
 
 
-def nest_that_is_left(x):
+def nest_of_unknown_depth(x):
     t = 0.0
-    for i, j in itertools.product(range(3), range(3)):
-        if x[i] > x[j]:
-            break
-        t += x[i]
+    for p in itertools.product(range(2), repeat=len(x)):
+        t += x[p[0]]
     return t
 
 
@@ -651,7 +649,7 @@ def changed_in_its_loop(x):
 REFUSED = [
     (changed_in_its_loop, "that changes in it"),
     (by_two_names, "s.copy()"),
-    (nest_that_is_left, "write one loop for each"), (handed_on, "tested by `in`"), (keys_by_text, "np.frombuffer(text"),
+    (nest_of_unknown_depth, "write one loop for each"), (handed_on, "tested by `in`"), (keys_by_text, "np.frombuffer(text"),
 ]  # fmt: skip
 
 

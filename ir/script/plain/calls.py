@@ -324,6 +324,8 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
             if not isinstance(value, Named) or not isinstance(value.value, str) or len(value.value) != 1:
                 raise read.error("arguments", "ord takes a text of one character", node, 'write it, as in ord("a")')
             return ord(value.value)
+        case "isinstance":
+            return records.is_instance(read, node)
         case "tuple" | "list":
             return _items_of(read, only(read, node, name), node)
         case "min" | "max":

@@ -14,10 +14,10 @@ from ir.script.plain import hints
 from ir.script.plain.frames import Frame, Value, outer_name
 from ir.script.plain.library import names as library
 from ir.script.plain.loops.exits import structured
-from ir.script.plain.program import Reading, identity_of
+from ir.script.plain.program import NeedsValue, Program, Reading, identity_of
 from ir.script.plain.promotion import Numbers
 from ir.script.plain.syntax.absent import with_truths
-from ir.script.plain.syntax.branches import with_branches
+from ir.script.plain.syntax.branches import with_branches, with_loop
 from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counted import apart
 from ir.script.plain.syntax.counters import with_counters
@@ -31,6 +31,9 @@ from ir.script.plain.syntax.shorthand import without_shorthand
 from ir.script.reading import definition_of
 from ir.script.scope import Source
 
+MAX_CALLS = 20  # helpers within helpers, and a function within itself
+_MAX_REPEATED = 1000  # calls of functions by themselves, all together
+_MAX_DECIDED = 6  # calls of functions by themselves, one in another, that data decide about
 _FIRST = Reading()
 
 
@@ -63,10 +66,36 @@ class Inner(Struct, frozen=True, eq=False):
 Function = FunctionType | Inner
 
 
+class Callers(Struct):
+    """The functions that are being put in place, one in another."""
+
+    functions: tuple[Function, ...]
+    began: int = 0  # under how many conditions that data decide the last of them is called
+    decided: int = 0  # how many are called by themselves, under such conditions of their own
+
+    def within(self, function: Function, program: Program, home: FunctionType) -> Callers | None:
+        """What is put in place where the last one calls a function; None if there is no end of that.
+
+        Raises:
+            Recount: calls of a function by itself may be steps of a loop.
+            NeedsValue: integers that callers give may tell where they end.
+        """
+        repeated = function in self.functions
+        program.repeated += repeated
+        decided = self.decided + (repeated and program.decisions() > self.began)
+        if len(self.functions) <= MAX_CALLS and program.repeated <= _MAX_REPEATED and decided <= _MAX_DECIDED:
+            return Callers((*self.functions, function), decided=decided)
+        program.learned.loop(_within(function.name, home) if isinstance(function, Inner) else identity_of(function))
+        if program.given:
+            raise NeedsValue(program.given)
+        return None
+
+
 @lru_cache(maxsize=256)
 def _read(function: FunctionType, reading: Reading = _FIRST) -> _Read:
     node, source = definition_of(function, "loopsat.jit")
     source = replace(source, contains=hints.CONTAINS)
+    node = with_loop(node) if identity_of(function) in reading.looped else node
     return _reading(node, source, lambda name: _outer(function, name), reading, identity_of(function))
 
 
@@ -137,8 +166,13 @@ def inner_function(
     optional = [*args.posonlyargs, *args.args][::-1]
     given = [*zip(optional, args.defaults[::-1], strict=False), *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
     defaults = {a.arg: default(value) for a, value in given if value is not None}
+    definition = with_loop(definition) if _within(definition.name, function) in reading.looped else definition
     read = _reading(definition, source, lambda name: _outer(function, name), reading)
     return Inner(definition.name, read, defaults, enclosing)
+
+
+def _within(name: str, home: FunctionType) -> str:
+    return f"{name} in {identity_of(home)}"
 
 
 def named(function: Function) -> str:

@@ -42,13 +42,13 @@ FUNCTIONS = {
     "dict": EXPRESSIONS[ast.Dict],
     "set": "give it a name of its own first, as in seen = set(A)",
     **dict.fromkeys(("Counter", "defaultdict"), EXPRESSIONS[ast.Dict]),
-    "isinstance": "write one function for each kind",
+    "vectorize": "write a loop that calls the function for each element, and stores what it gives",
     **dict.fromkeys(("ndindex", "product"), "write one loop for each dimension"),
     "combinations": "write one loop for each item, as in `for i in range(n): for j in range(i + 1, n):`",
     "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",
     **dict.fromkeys(("str", "repr", "format", "join", "split", "strip"), EXPRESSIONS[ast.JoinedStr]),
     **dict.fromkeys(("float_power", "nextafter"), "write it as a plain Python function, which is put in place"),
-    **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "qr", "lstsq", "pinv"), "factorize before the call"),
+    **dict.fromkeys(("eig", "eigh", "eigvals", "eigvalsh", "svd", "lstsq", "pinv"), "factorize before the call"),
     "rand": "draw before the call, and pass the numbers as an array",
 }
 

@@ -124,6 +124,7 @@ class Reading(Struct, frozen=True):
     grown: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that get more items in loops
     rows: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of rows that loops run over, and change
     branched: frozenset[str] = frozenset()  # functions whose choices are branches
+    looped: frozenset[str] = frozenset()  # functions whose last calls of themselves are steps of a loop
 
 
 class Learned(Struct):
@@ -158,6 +159,16 @@ class Learned(Struct):
         """
         if function not in self.reading.branched:
             self.reading = replace(self.reading, branched=self.reading.branched | {function})
+            raise Recount
+
+    def loop(self, function: str) -> None:
+        """Have a function that calls itself last read as a loop.
+
+        Raises:
+            Recount: it is not so far.
+        """
+        if function not in self.reading.looped:
+            self.reading = replace(self.reading, looped=self.reading.looped | {function})
             raise Recount
 
     def carry(self, key: Key, name: str) -> None:
@@ -246,6 +257,7 @@ class Program(Struct):
     sharing: Sharing = field(default_factory=Sharing)
     stored: dict[Buffer, list[Expr]] = field(default_factory=lambda: dict[Buffer, list[Expr]]())  # all values so far
     heads: int = 0  # of loops so far
+    repeated: int = 0  # calls so far of functions by themselves
     loops: Loops = ()  # around the list that is open
     facts: list[isl.Set] = field(default_factory=lambda: list[isl.Set]())
     grants: list[Grant] = field(default_factory=lambda: list[Grant]())
@@ -309,6 +321,10 @@ class Program(Struct):
         self.lines, self.taken, self.loops = outer, taken, loops
         self.depth -= 1
         del self.facts[facts:], self.grants[grants:], self.sharing.renewed[renewed:]
+
+    def decisions(self) -> int:
+        """Under how many conditions that data decide the current place is."""
+        return self.branches + len(self.conditions)
 
     @property
     def conditional(self) -> bool:

@@ -19,7 +19,7 @@ from ir.script.plain.calls import arguments_of, call, chosen_by, put_in_place
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Growing, Maybe, Named, Value, in_both, shown
-from ir.script.plain.functions import Function, frame_of, inner_function
+from ir.script.plain.functions import MAX_CALLS, Callers, Function, frame_of, inner_function
 from ir.script.plain.functions import named as name_of
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arguments import keyword
@@ -62,8 +62,6 @@ from ir.script.plain.tuples import (
 from ir.script.scope import Source
 from ir.traverse import has_loads, walk
 
-MAX_CALLS = 20  # helpers within helpers
-
 
 def _changing(extent: Number) -> bool:
     """Whether later stores may change an extent."""
@@ -83,7 +81,7 @@ class Body(Struct, dict=True):
     frame: Frame
     program: Program
     sizes: frozenset[Var]
-    callers: tuple[Function, ...] = ()
+    callers: Callers
     born: int = 0  # how many buffers there were before the call
     level: int = 0  # the depth at which names may be given other arrays: of the function, or of the body of a loop
     carriers: dict[tuple[Key, str], View] = field(default_factory=lambda: dict[tuple[Key, str], View]())
@@ -110,7 +108,7 @@ class Body(Struct, dict=True):
         """Write the statements of a function; what it returns."""
         last = body[-1] if body and isinstance(body[-1], ast.Return) else None
         self.frame.bindings.update(arguments)
-        self.frame.given = tuple(arguments.values()) if self.callers else ()
+        self.frame.given = tuple(arguments.values()) if len(self.callers.functions) > 1 else ()
         self.level = self.program.depth
         self.open_cells(body, arguments)
         self.statements(body[:-1] if last is not None else body)
@@ -144,16 +142,18 @@ class Body(Struct, dict=True):
         self, function: Function, args: Sequence[Value], named: Mapping[str, Value], node: ast.Call, *, alone: bool
     ) -> Value:
         """Put a function that is called in place."""
-        if function in self.callers or len(self.callers) > MAX_CALLS:
-            hint = "write a loop instead"
-            raise self.read.error("recursion", f"{name_of(function)} calls itself", node, hint)
+        callers = self.callers.within(function, self.program, self.home)
+        if callers is None:
+            what = f"{name_of(function)} calls itself, and data or more than {MAX_CALLS} steps decide where that ends"
+            raise self.read.error("recursion", what, node, "write a loop, with a list of what is still to do")
         path = (*self.frame.path, node.lineno * 1000 + node.col_offset)
         opened = frame_of(function, path, self.frame.numbers.exact, self.program.learned.reading, self.home)
         given = arguments_of(self.read, function, opened, args, named, node)
         short = len(opened.body) == 1 and isinstance(opened.body[0], ast.Return)
-        inner = Body(opened.frame, self.program, self.sizes, (*self.callers, function), len(self.program.sharing.born))
+        inner = Body(opened.frame, self.program, self.sizes, callers, len(self.program.sharing.born))
 
         def run() -> Value:
+            callers.began = self.program.decisions()
             bound = dict(zip(opened.params, given, strict=True))
             if not short or not self.program.conditional:
                 bound = {p: self.settled(p, v, node, copy=not short) for p, v in bound.items()}

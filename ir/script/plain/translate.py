@@ -22,7 +22,7 @@ from ir.script.plain import hints
 from ir.script.plain.arrays import MOST_ITEMS, Elementwise, Selection, View, whole
 from ir.script.plain.complex_parts import with_parts
 from ir.script.plain.frames import Maybe, Named, Value
-from ir.script.plain.functions import frame_of
+from ir.script.plain.functions import Callers, frame_of
 from ir.script.plain.library.dictionaries import Dictionary, dictionary_of, item_of_key
 from ir.script.plain.library.ragged import Ragged
 from ir.script.plain.library.records import is_kind
@@ -126,7 +126,7 @@ def _once(
     for size in sizes:
         program.taken |= {size}
         program.used.add(size)
-    body = Body(frame, program, frozenset(sizes.values()), (function,))
+    body = Body(frame, program, frozenset(sizes.values()), Callers((function,)))
     parameters: list[Var | Buffer] = []
     arguments: dict[str, Value] = {}
     place = nodes[0]

@@ -354,6 +354,27 @@ def round_to_multiple(x: Any, unit: Any) -> Any:
     return below + unit if twice > unit or (twice == unit and times % 2 == 1) else below
 
 
+_TAIL = (  # of exp(x * x) * erfc(x) / t where t = 2 / (2 + x), by powers of 2 * t - 1: least squares, to 3e-15
+    -1.3170890159654396e-09, 6.799472044921581e-09, 3.292722539913598e-09, -5.249011318939763e-08,
+    4.3529791977657766e-08, 1.5195400033804393e-07, -3.360676101331065e-07, 1.3052043455479282e-08,
+    1.038369307223456e-06, -1.8331803853217158e-06, -5.81460721518593e-07, 8.066289395292549e-06,
+    -1.0841898552206362e-05, -1.7076433702125883e-05, 7.223405155850215e-05, -1.718528071957261e-05,
+    -0.0003315365859736948, 0.00041864797243540576, 0.0015453060189639907, -0.0032395925295789028,
+    -0.010755330944492792, 0.01822111575330867, 0.13973604627802327, 0.3435803422069057, 0.5107913526210122,
+)  # fmt: skip
+
+
+def erfc(x: Any) -> Any:
+    size = abs(float(x))
+    t = 2.0 / (2.0 + size)
+    found = _TAIL[0]
+    for factor in _TAIL[1:]:
+        found = found * (2.0 * t - 1.0) + factor
+    short = np.float64(np.float32(min(size, 30.0)))  # whose square is exact
+    found *= t * math.exp(-short * short) * math.exp((short - size) * (short + size))
+    return found if x >= 0 else 2.0 - found
+
+
 def list_index(items: Any, item: Any) -> Any:
     place = len(items)
     for k in range(len(items) - 1, -1, -1):
@@ -372,7 +393,7 @@ def list_count(items: Any, item: Any) -> Any:
 
 
 OF_MATH: dict[str, Callable[..., Any]] = {
-    **{f"math.{f.__name__}": f for f in (gcd, lcm, factorial, comb, perm, isqrt, dist, ldexp)},
+    **{f"math.{f.__name__}": f for f in (gcd, lcm, factorial, comb, perm, isqrt, dist, ldexp, erfc)},
     **{f"math.{name}": _as_python(f) for name, f in (
         ("cbrt", cbrt), ("asinh", arcsinh), ("acosh", arccosh), ("atanh", arctanh),
     )},

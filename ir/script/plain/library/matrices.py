@@ -1,4 +1,4 @@
-"""`np.linalg` of one matrix as plain functions: Cholesky's factor, and elimination with row exchanges.
+"""`np.linalg` of one matrix as plain functions: Cholesky's factor, elimination with row exchanges, and reflections.
 
 A matrix that is singular is an error with `checks=True`; of one that is not positive definite there is no factor.
 """
@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from ir.script.plain.library.names import unsupported
+
+_Factors: Any = type(np.linalg.qr(np.eye(1)))  # NumPy's named tuple
 
 
 def cholesky(a: Any) -> Any:
@@ -81,6 +83,40 @@ def matrix_power(a: Any, n: Any) -> Any:
     return found
 
 
+def qr(a: Any, mode: Any = "reduced") -> Any:
+    """Householder's reflections, with LAPACK's signs."""
+    n, m = a.shape if a.ndim == 2 else unsupported("many matrices at once: write a loop over them")
+    kept = (
+        min(n, m) if mode == "reduced" else n if mode == "complete" else unsupported("the mode is reduced or complete")
+    )
+    rows, turned = a * 1.0, np.eye(n, dtype=(a * 1.0).dtype)
+    normal = np.zeros_like(rows[:, 0])
+    for k in range(min(n - 1, m)):
+        size = rows[k, k] * 0
+        for i in range(k + 1, n):
+            size += rows[i, k] * rows[i, k]
+        if size > 0:
+            for i in range(k + 1, n):
+                normal[i] = rows[i, k]
+            length = np.sqrt(rows[k, k] * rows[k, k] + size)
+            normal[k] = rows[k, k] + (length if rows[k, k] >= 0 else -length)
+            size += normal[k] * normal[k]
+            _reflect(rows, normal, 2 / size, k)
+            _reflect(turned.T, normal, 2 / size, k)
+    return _Factors(turned[:, :kept], np.triu(rows[:kept]))
+
+
+def _reflect(rows: Any, normal: Any, by: Any, k: Any) -> None:
+    """Reflect all columns at the plane with a normal, which has the items from k on."""
+    for j in range(rows.shape[1]):
+        along = rows[0, j] * 0
+        for i in range(k, len(rows)):
+            along += normal[i] * rows[i, j]
+        along *= by
+        for i in range(k, len(rows)):
+            rows[i, j] -= along * normal[i]
+
+
 def _solved(a: Any, b: Any) -> Any:
     n = len(a)
     rows = np.concatenate((a * 1.0, b * 1.0), axis=1)
@@ -103,5 +139,5 @@ def _solved(a: Any, b: Any) -> Any:
 
 
 MATRICES: dict[str, Callable[..., Any]] = {
-    f"np.linalg.{f.__name__}": f for f in (cholesky, det, solve, inv, matrix_power)
+    f"np.linalg.{f.__name__}": f for f in (cholesky, det, solve, inv, matrix_power, qr)
 }

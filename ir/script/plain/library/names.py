@@ -81,7 +81,7 @@ OTHERS = (
     "np.where", "np.copy", "np.square", "np.logical_not", "np.invert", "np.bitwise_not", "np.bitwise_count",
     "loopsat.prange", "loopsat.assume", "loopsat.bound", "loopsat.unsupported", "np.asarray", "np.array",
     "np.frombuffer", "np.ndim", "np.shape", "np.size", "np.meshgrid", "np.finfo", "np.iinfo", "tuple", "list", "ord",
-    "complex",
+    "complex", "isinstance",
 )  # fmt: skip
 ITERABLES = ("enumerate", "zip", "reversed", "np.ndindex", "np.ndenumerate")
 NAMES = (

@@ -7,11 +7,16 @@ from collections.abc import Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ir.dtypes import DType
 from ir.errors import suggest
-from ir.script.plain.arrays import View
-from ir.script.plain.frames import Value, shown
-from ir.script.plain.library.arguments import ABSENT
-from ir.script.plain.tuples import kind_of, of_kind
+from ir.nodes import Expr
+from ir.script.plain.arrays import Elementwise, Selection, View
+from ir.script.plain.frames import Maybe, Named, Value, shown
+from ir.script.plain.library.arguments import ABSENT, arguments
+from ir.script.plain.promotion import Weak
+from ir.script.plain.tuples import Record, kind_of, of_kind, stands_for_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -39,6 +44,45 @@ def _fields(kind: type[Any]) -> list[Any]:
 
 def _is_absent(default: object) -> bool:
     return type(default).__name__ == "_MISSING_TYPE"
+
+
+def is_instance(read: Evaluator, node: ast.Call) -> bool:
+    """What `isinstance` says of a value.
+
+    Raises:
+        ParseError: it is not known of one of the program.
+    """
+    value, classes = (read.value(v) for v in arguments(read, node, "isinstance", 2, 2))
+    named = classes if isinstance(classes, tuple) else (classes,)
+    kinds = tuple(k.value for k in named if isinstance(k, Named) and isinstance(k.value, type))
+    found = _kind_of(read, value)
+    if found is None or len(kinds) < len(named):
+        message = f"whether `{shown(node)}` is not known when the program is made"
+        raise read.error("unsupported", message, node, "write one function for each kind")
+    return issubclass(found, kinds)
+
+
+def _kind_of(read: Evaluator, value: Value) -> type | None:
+    """The class of a value in Python; None if it is not known."""
+    match value:
+        case bool() | int() | float():
+            return type(value)
+        case Record():
+            return value.kind
+        case Weak(expr=expr):
+            return float if expr.dtype.is_float else int
+        case Expr():
+            return None if value.dtype is DType.BOOL else value.dtype.numpy.type
+        case View() if value.shape:
+            return list if stands_for_list(read, value) else np.ndarray
+        case Selection():
+            return np.ndarray
+        case Elementwise() if value.shape:
+            return np.ndarray
+        case Named(value=known) if not isinstance(known, Maybe):
+            return type(known)
+        case _:
+            return None
 
 
 def is_replace(value: object) -> bool:

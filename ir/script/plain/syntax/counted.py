@@ -24,6 +24,19 @@ class Lists(Struct, frozen=True):
     copies: set[str]  # names of those that are counted which only ever stand for others
 
 
+def selects(node: ast.ListComp) -> bool:
+    """Whether data, or a loop around, say how many items of a loop are in a list."""
+    around: set[str] = set()
+    for part in node.generators:
+        ranges = (
+            isinstance(part.iter, ast.Call) and isinstance(part.iter.func, ast.Name) and part.iter.func.id == "range"
+        )
+        if part.ifs or (ranges and around & names_of(part.iter)):
+            return True
+        around |= names_of(part.target)
+    return False
+
+
 def lists_of(node: ast.FunctionDef, wanted: Collection[str], grown: Collection[str]) -> Lists:
     """The lists of a function; those are counted that are `wanted`, or get shorter or start anew, and their aliases.
 
@@ -113,7 +126,7 @@ def _changes(node: ast.FunctionDef, group: Collection[str], names: dict[str, lis
     asked = any(isinstance(t, ast.Name) and t.id in group for t in tests)
     values = [v for name in group for v in names[name]]
     made = len(values) > len(group) or any(not isinstance(v, ast.List) for v in values)
-    some = any(isinstance(v, ast.ListComp) and any(g.ifs for g in v.generators) for v in values)
+    some = any(isinstance(v, ast.ListComp) and selects(v) for v in values)
     return (bool(methods) and (asked or made)) or some or bool(methods - {"append", "extend"})
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from ir.naming import fresh
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of
+from ir.script.plain.syntax.counted import selects
 from ir.script.plain.syntax.counters import late_nodes
 from ir.script.plain.syntax.filled import Filled, Put
 from ir.script.plain.syntax.kinds import Meaning
@@ -27,7 +28,11 @@ from ir.script.plain.syntax.lists import is_list
 from ir.script.scope import Source
 
 _HEAPS = (heapq.heappush, heapq.heappop, heapq.heapify)
-_LOOPS = (itertools.product, itertools.combinations, itertools.pairwise)
+_LOOPS = (
+    itertools.product, itertools.combinations, itertools.combinations_with_replacement, itertools.permutations,
+    itertools.pairwise,
+)  # fmt: skip
+_MOST_CHOSEN = 8  # items of a combination or permutation, which are as many loops
 _REPORTS = (np.errstate, np.printoptions)  # around statements, which mean the same without
 
 
@@ -169,7 +174,7 @@ def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
     match node:
         case ast.Raise() | ast.Delete() | ast.AnnAssign(target=ast.Name()) | ast.With():
             return True
-        case ast.ListComp(generators=parts) if any(part.ifs for part in parts):
+        case ast.ListComp() if selects(node):
             return True
         case ast.comprehension(iter=ast.GeneratorExp()) | ast.For(iter=ast.GeneratorExp()):
             return True
@@ -180,6 +185,8 @@ def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
         case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="bin")), attr="count")):
             return True
         case ast.Call(func=ast.Attribute(attr="tolist"), args=[], keywords=[]):
+            return True
+        case ast.Call(func=ast.Attribute()) if _by_columns(node):
             return True
         case ast.Call():
             return any(called(node) is one for one in (*_LOOPS, *_HEAPS, deque, functools.reduce, math.fsum))
@@ -283,7 +290,7 @@ class _Shorthand(ast.NodeTransformer):
             if isinstance(call, ast.Call) and call not in late and _takes_arrays(self.called(call))
             for arg in call.args
         ]
-        lists = [n for n in (*whole, *given) if isinstance(n, ast.ListComp) and any(g.ifs for g in n.generators)]
+        lists = [n for n in (*whole, *given) if isinstance(n, ast.ListComp) and selects(n)]
         if any(isinstance(n, ast.NamedExpr) or getattr(n, "attr", "") == "pop" for n in ast.walk(node)):
             return []  # whose order counts
         found: list[ast.stmt] = []
@@ -370,6 +377,21 @@ class _Shorthand(ast.NodeTransformer):
             ) if self.called(call) is bin:
                 whole = ast.Call(ast.Name("int", ast.Load()), [number], [])
                 return at_place(ast.Call(ast.Attribute(whole, "bit_count", ast.Load()), [], []), node)
+            case ast.Call(func=ast.Attribute(value=array, attr="flatten" | "ravel" | "reshape" as attr)) if (
+                _by_columns(node) and self.called(node) is None
+            ):
+                names: dict[str, str | ast.expr] = {"A": array, "SHAPE": ast.Tuple(node.args, ast.Load())}
+                whole = len(node.args) == 1 and not isinstance(node.args[0], ast.Tuple)
+                if len(node.args) == 1 and not whole:
+                    names["SHAPE"] = node.args[0]
+                text = (
+                    f"A.T.{attr}()"
+                    if attr != "reshape"
+                    else "A.T.reshape(SHAPE)"
+                    if whole
+                    else "A.T.reshape(SHAPE[::-1]).T"
+                )
+                return Filled(names).expression(text, node)
             case _:
                 pass
         return node
@@ -377,12 +399,17 @@ class _Shorthand(ast.NodeTransformer):
     # Loops of `itertools` --------------------------------------------------------------------------------------------
 
     def visit_For(self, node: ast.For) -> ast.stmt:
-        """A loop; one over products or combinations is a nest, where nothing leaves it."""
+        """A loop; one over products, combinations or permutations is a nest, of which all loops are left at once."""
         heads = self._heads(node.target, node.iter)
-        if heads is not None and not node.orelse and not _breaks(node.body) and not _changes(node.body, heads[1:]):
-            for target, over in reversed(heads[1:]):
-                node.body = [at_place(ast.For(target, over, node.body, []), node)]
-            node.target, node.iter = heads[0]
+        if heads is not None and not _changes(node.body, [(h.target, h.iter) for h in heads[1:]]):
+            breaks = _breaks(node.body)
+            for head in reversed(heads[1:]):
+                ended: list[ast.stmt] = [ast.Continue()] if breaks else []
+                inner: list[ast.stmt] = [ast.For(head.target, head.iter, node.body, ended), *[ast.Break()] * breaks]
+                node.body = [at_place(one, node) for one in inner]
+                if head.ifs:
+                    node.body = [at_place(ast.If(head.ifs[0], node.body, []), node)]
+            node.target, node.iter = heads[0].target, heads[0].iter
         self.generic_visit(node)
         return self._nested(node)
 
@@ -416,34 +443,81 @@ class _Shorthand(ast.NodeTransformer):
     def _generators(self, parts: list[ast.comprehension]) -> list[ast.comprehension]:
         found: list[ast.comprehension] = []
         for part in parts:
-            heads = self._heads(part.target, part.iter) or [(part.target, part.iter)]
-            found += [ast.comprehension(target, over, [], 0) for target, over in heads]
+            heads = self._heads(part.target, part.iter) or [ast.comprehension(part.target, part.iter, [], 0)]
+            for before, head in itertools.pairwise(heads):
+                before.ifs, head.ifs = head.ifs, []
+            found += heads
             found[-1].ifs = part.ifs
         return found
 
-    def _heads(self, target: ast.expr, over: ast.expr) -> list[tuple[ast.expr, ast.expr]] | None:
-        """The targets and iterables of the nest that a loop is; None for other loops."""
-        if not isinstance(over, ast.Call) or not isinstance(target, ast.Tuple):
+    def _heads(self, target: ast.expr, over: ast.expr) -> list[ast.comprehension] | None:
+        """The loops of the nest that a loop is, each with what must hold before it; None for other loops."""
+        if not isinstance(over, ast.Call):
             return None
         match self.called(over), over.args, over.keywords:
             case itertools.product, items, []:
                 heads = [*items]
             case itertools.product, [items], [ast.keyword(arg="repeat", value=ast.Constant(value=int() as times))]:
                 heads = [copy.deepcopy(items) for _ in range(times)]
-            case itertools.combinations, [ast.Call(func=ast.Name(id="range"), args=[count]) as items, _], []:
-                heads: list[ast.expr] = [items]
-                for one in target.elts[:-1]:
-                    after = ast.BinOp(copy.deepcopy(one), ast.Add(), ast.Constant(1))
-                    for name in (n for n in ast.walk(after) if isinstance(n, ast.Name)):
-                        name.ctx = ast.Load()
-                    heads.append(at_place(ast.Call(items.func, [after, copy.deepcopy(count)], []), over))
-                chosen = over.args[1]
-                if not (isinstance(chosen, ast.Constant) and chosen.value == len(heads)):
-                    return None
+            case (
+                itertools.combinations | itertools.combinations_with_replacement | itertools.permutations
+            ) as chosen, ([items, *count]), []:
+                return self._places(chosen, items, count[0] if count else None, target)
             case _:
                 return None
-        plain = all(isinstance(t, ast.Name) for t in target.elts)
-        return [*zip(target.elts, heads, strict=True)] if plain and len(heads) == len(target.elts) else None
+        if not 0 < len(heads) <= _MOST_CHOSEN:
+            return None
+        plain = isinstance(target, ast.Tuple) and all(isinstance(t, ast.Name) for t in target.elts)
+        if isinstance(target, ast.Tuple) and plain and len(target.elts) == len(heads):
+            return [ast.comprehension(t, one, [], 0) for t, one in zip(target.elts, heads, strict=True)]
+        names = [fresh("item", self.taken) for _ in heads]
+        found = [
+            ast.comprehension(at_place(ast.Name(name, ast.Store()), over), one, [], 0)
+            for name, one in zip(names, heads, strict=True)
+        ]
+        return [*found, _given(target, [ast.Name(n, ast.Load()) for n in names], over)]
+
+    def _places(
+        self, chosen: object, items: ast.expr, count: ast.expr | None, target: ast.expr
+    ) -> list[ast.comprehension] | None:
+        """Loops over places of items, each after that of the loop around, or another than those of all around; then
+        the names are given.
+        """
+        first, size = _range_of(items) if isinstance(items, ast.Call) and self.called(items) is range else (None, None)
+        match count or size or items, target:
+            case ast.Constant(value=int() as number), _:
+                pass
+            case ast.BinOp(ast.Constant(value=int() as stop), ast.Sub(), ast.Constant(value=int() as start)), _:
+                number = stop - start
+            case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), _):
+                number = len(parts)
+            case _, ast.Tuple(elts=parts):
+                number = len(parts)
+            case _:
+                return None
+        if not 0 < number <= _MOST_CHOSEN or not (size or isinstance(items, (ast.Name, ast.Tuple, ast.List))):
+            return None
+        names = [t.id for t in target.elts if isinstance(t, ast.Name)] if isinstance(target, ast.Tuple) else []
+        direct = size is not None and first is None and len(names) == number and chosen is not itertools.permutations
+        names = names if direct else [fresh("at", self.taken) for _ in range(number)]
+        size = size or ast.Call(ast.Name("len", ast.Load()), [items], [])
+        repeated = chosen is itertools.combinations_with_replacement
+        start = "LAST, " if repeated else "LAST + 1, " if chosen is itertools.combinations else ""
+        heads: list[ast.comprehension] = []
+        for k, name in enumerate(names):
+            place: dict[str, str | ast.expr] = {"SIZE": size, "LAST": names[k - 1], "AT": name}
+            over = Filled(place).expression(f"range({start if k else ''}SIZE)", items)
+            heads.append(ast.comprehension(at_place(ast.Name(name, ast.Store()), target), over, [], 0))
+        inner: list[ast.expr] = [ast.Name(n, ast.Load()) for n in names]
+        if not direct:
+            text = "ITEMS[AT]" if not isinstance(items, ast.Call) else "AT" if first is None else "FIRST + AT"
+            places = [{"ITEMS": items, "FIRST": first or items, "AT": at} for at in inner]
+            heads.append(_given(target, [Filled({**place}).expression(text, items) for place in places], items))
+        if chosen is itertools.permutations:
+            for k in range(2, number + 1):
+                others = " and ".join(f"AT != {name}" for name in names[: k - 1])
+                heads[k].ifs = [Filled({"AT": names[k - 1]}).expression(others, items)]
+        return heads
 
     def _mapped(self, node: ast.Call, function: ast.expr, items: list[ast.expr]) -> ast.expr:
         """`map(f, x, y)`: `(f(a, b) for a, b in zip(x, y))`."""
@@ -475,6 +549,33 @@ def _flat(parts: list[ast.comprehension]) -> list[ast.comprehension]:
         else:
             found.append(part)
     return found
+
+
+def _by_columns(node: ast.Call) -> bool:
+    """Whether a method of an array takes its elements in the order of columns."""
+    match node:
+        case ast.Call(keywords=[ast.keyword(arg="order", value=ast.Constant(value="F"))]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="flatten" | "ravel"), args=[ast.Constant(value="F")], keywords=[]):
+            return True
+        case _:
+            return False
+
+
+def _given(target: ast.expr, items: Sequence[ast.expr], node: ast.AST) -> ast.comprehension:
+    """A loop that gives a name to a tuple."""
+    return ast.comprehension(target, at_place(ast.Tuple([ast.Tuple([*items], ast.Load())], ast.Load()), node), [], 0)
+
+
+def _range_of(items: ast.Call) -> tuple[ast.expr | None, ast.expr | None]:
+    """Where a range starts, if that is said, and how many numbers are in it; None for one with steps."""
+    match items.args:
+        case [count]:
+            return None, count
+        case [first, stop]:
+            return first, ast.BinOp(stop, ast.Sub(), first)
+        case _:
+            return None, None
 
 
 def _takes_arrays(function: object) -> bool:
