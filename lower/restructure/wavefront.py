@@ -397,7 +397,7 @@ class _Skewer:
         shift = number(0)
         for load in s.operands():
             rows = self.base.get(load.buffer)
-            if rows is not None:
+            if rows:  # none of an element alone
                 across = combined(rows, [linear(substitute_expr(i, self.values)) for i in load.indices])[0]
                 p, q = across.terms.get(loop.var, 0), across.terms.get(self.along.var, 0)
                 if abs(p) == 1 and q:

@@ -1,4 +1,4 @@
-"""Functions of `math` and `np.linalg` that are loops and polynomials, elements by columns, and what things are."""
+"""Functions of `math` and `np.linalg`, elements by columns, parts up to places from the end, and what things are."""
 
 from __future__ import annotations
 
@@ -49,6 +49,34 @@ def by_columns(a):
     )
 
 
+def lags(x):
+    out = np.zeros((5, 2))
+    for k in range(1, 5):
+        out[k, 0] = np.sum(x[k:] * x[:-k])
+        out[k, 1] = np.mean((x[k:] - x[:-k]) ** 2)
+    return out
+
+
+def divided_differences(x):
+    n = 5
+    c = x[:n].copy()
+    t = np.arange(n) * 1.5
+    for j in range(1, n):
+        c[j:] = (c[j:] - c[j - 1 : -1]) / (t[j:] - t[:-j])
+    return c
+
+
+def sorted_found(x):
+    found = []
+    for v in x:
+        if v > 0:
+            found.append(v)
+    found.sort()
+    least = found[0]
+    found.sort(reverse=True)
+    return least, found[0], found[1]
+
+
 def kinds(x):
     found = 0
     for k, is_it in enumerate(
@@ -70,7 +98,17 @@ def kinds(x):
 
 
 @pytest.mark.parametrize(
-    ("function", "args"), [(factors, (A,)), (triangular, (A,)), (fitted, (A,)), (by_columns, (WHOLE,)), (kinds, (X,))]
+    ("function", "args"),
+    [
+        (factors, (A,)),
+        (triangular, (A,)),
+        (fitted, (A,)),
+        (by_columns, (WHOLE,)),
+        (kinds, (X,)),
+        (lags, (X,)),
+        (divided_differences, (X,)),
+        (sorted_found, (X,)),
+    ],
 )
 def test_what_numpy_gives(function: Any, args: tuple[Any, ...]) -> None:
     assert_same(run(function, args), function(*args))

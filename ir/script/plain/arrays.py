@@ -168,6 +168,9 @@ class Slicing(Struct):
         if isinstance(bound, int) and bound < 0:
             found = self.numbers.binary("add", extent, bound, node)
             return found if self.at_most(0, found) else self.numbers.binary("max", found, 0, node)
+        if not isinstance(bound, int) and self.at_most(bound, -1):
+            found = self._difference(extent, self.numbers.unary("neg", bound, node), node)
+            return found if self.at_most(0, found) else self.numbers.binary("max", found, 0, node)
         if not self.at_most(0, bound):
             from_end = self.numbers.binary("max", self.numbers.binary("add", bound, extent, node), 0, node)
             bound = self.numbers.select(self.numbers.binary("lt", bound, 0, node), from_end, bound, node)

@@ -15,14 +15,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.dtypes import DType
-from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, const
+from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, Var, const
+from ir.script.plain import hints
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, is_number, same, whole
 from ir.script.plain.comparisons import ordered_tuples
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Cell, Comprehension, Value, shown
 from ir.script.plain.loops.iterables import Items, Iterables
 from ir.script.plain.program import Again, CellType, Key, Stands, kept_in
-from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.lists import Listed, depth, is_list
 from ir.script.plain.tuples import (
@@ -34,7 +35,7 @@ from ir.script.plain.tuples import (
     of_tuple,
     stands_for_list,
 )
-from ir.traverse import can_fault, stmt_exprs, walk
+from ir.traverse import can_fault, free_vars, stmt_exprs, walk
 
 _Place = tuple[Number, Number]  # of an item of one `for`: which one, counted from zero, and how many there are
 _Body = Callable[[Sequence[_Place]], None]
@@ -304,11 +305,22 @@ class Comprehensions(Struct, frozen=True):
         key = self.key("items", node) if stands is None else stands.key
         shapes: list[tuple[Number, ...]] = []
         kinds: list[type] = []  # of items that are records
+        inner: set[Var] = set()  # variables of its loops
+
+        def shown_by(places: Sequence[_Place]) -> None:
+            inner.update(free_vars(*(expr for at, _ in places if (expr := expr_of(at)) is not None)))
+            shapes.append(self._shape(node, places, key, stands, kinds))
+
         with program.nested():  # what this writes goes nowhere: it shows what the items are
-            self._over(node.generators, (), lambda places: shapes.append(self._shape(node, places, key, stands, kinds)))
+            self._over(node.generators, (), shown_by)
         if not shapes or any(len(s) != len(shapes[0]) or not all(map(same, s, shapes[0])) for s in shapes):
             what = "is empty" if not shapes else "has items of different shapes"
             raise self.read.error("shape", f"`{shown(node)}` {what}", node, "make an array with np.empty(...)")
+        extents = [expr for n in shapes[0] if (expr := expr_of(n)) is not None]
+        if inner & free_vars(*extents):
+            if stands is not None:
+                program.learned.apart(self.read.frame.identity(), stands.key[1].removeprefix("list "))
+            raise self.read.error("shape", f"`{shown(node)}` has items of different lengths", node, hints.SIZED)
         dtype = kept_in(program.learned.cells[key])
         buffer = self.arrays.allocate("items", shapes[0], dtype, node)
         if kinds:

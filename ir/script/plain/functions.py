@@ -123,7 +123,8 @@ def _reading(
     node = with_named_rows(node, {name for function, name in reading.rows if function == named})
     node = with_read_keys(node, source, outer)
     node = with_places(node, source, outer)
-    node, linked = with_linked_lists(node, source)
+    uneven = {name for function, name in reading.uneven if function == named}
+    node, linked = with_linked_lists(node, source, uneven)
     node, lists, different = with_lists(node, source, outer)
     grown = {name for function, name in reading.grown if function == named}
     node = with_counters(node, source, reading.counted | lists | linked, grown, different)

@@ -123,6 +123,7 @@ class Reading(Struct, frozen=True):
     arrays: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that arrays must stand for
     grown: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists that get more items in loops
     rows: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of rows that loops run over, and change
+    uneven: frozenset[tuple[str, str]] = frozenset()  # a function, and its names of lists of lists of different lengths
     branched: frozenset[str] = frozenset()  # functions whose choices are branches
     looped: frozenset[str] = frozenset()  # functions whose last calls of themselves are steps of a loop
 
@@ -159,6 +160,16 @@ class Learned(Struct):
         """
         if function not in self.reading.branched:
             self.reading = replace(self.reading, branched=self.reading.branched | {function})
+            raise Recount
+
+    def apart(self, function: str, name: str) -> None:
+        """Have the lists in a list read as lists of different lengths.
+
+        Raises:
+            Recount: they are not so far.
+        """
+        if (function, name) not in self.reading.uneven:
+            self.reading = replace(self.reading, uneven=self.reading.uneven | {(function, name)})
             raise Recount
 
     def loop(self, function: str) -> None:

@@ -26,7 +26,7 @@ from ir.script.plain.library.arguments import keyword
 from ir.script.plain.library.bodies import IN_PLACE
 from ir.script.plain.library.complexes import IMAG, REAL
 from ir.script.plain.library.dictionaries import dictionary_of, stored_at
-from ir.script.plain.library.ordered import ordered
+from ir.script.plain.library.ordered import in_order
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike, given_name, rows_first
 from ir.script.plain.loops.counting import Counted
@@ -585,7 +585,7 @@ class Body(Struct, dict=True):
         args = [*self.read.items(node.args, self.read.value)]
         named = {k.arg or "**": self.read.value(k.value) for k in node.keywords}
         if method.attr == "sort" and of_list:
-            value = ordered(self.read, ast.Call(ast.Name("sorted"), [method.value], node.keywords), node)
+            value = in_order(self.read, target, method.value, node)
         elif method.attr == "sort":
             value = put_in_place(self.read, "np.sort", [target, *args], named, node)
         elif method.attr == "reverse":

@@ -6,6 +6,8 @@ import ast
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ir.nodes import Expr
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, is_number
 from ir.script.plain.frames import Value
@@ -45,6 +47,12 @@ def ordered(read: Evaluator, call: ast.Call, node: ast.Call) -> Value:
     found = Elementwise(items.shape, element)
     kind = items_kind(read, items) or (tuple if of_tuples else None)
     return read.caller.as_list([found], node, 1 + of_tuples, kind)
+
+
+def in_order(read: Evaluator, items: View, given: ast.expr, node: ast.Call) -> Array:
+    """What `x.sort(key=f, reverse=True)` makes of a list: as many items as there are, also where data say how many."""
+    found = _array(ordered(read, ast.Call(ast.Name("sorted"), [given], node.keywords), node))
+    return replace(found, shape=items.shape)
 
 
 def _order(read: Evaluator, ranks: Array, falls: bool, node: ast.Call) -> Value:

@@ -96,9 +96,11 @@ def append(body: Body, growing: Growing, node: ast.expr, size: Number | None = N
     array = item if isinstance(item, (View, Elementwise)) and item.shape else None
     shape = tuple(n for n in array.shape if isinstance(n, int)) if array is not None else ()
     if array is not None and len(shape) < len(array.shape):
+        learned.apart(body.frame.identity(), growing.key[1].removeprefix("list "))
         raise body.read.error("shape", "the length of an item depends on loops or data", node, hints.SIZED)
     if growing.buffer is None or known.shape != shape:
         if known.shape not in (None, shape):
+            learned.apart(body.frame.identity(), growing.key[1].removeprefix("list "))
             raise body.read.error("shape", "items of the list have different shapes", node, hints.SIZED)
         first = body.read.element(array, tuple(0 for _ in shape), node) if array is not None else item
         learned.assign(growing.key, body.read.as_number(first, node), body.frame.numbers, node)

@@ -15,12 +15,14 @@ from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import all_names, names_of, times_assigned
 from ir.script.plain.syntax.counters import late_parts
 from ir.script.plain.syntax.filled import Filled, Put, filled_in
+from ir.script.plain.syntax.rows import with_rows_apart
 from ir.script.plain.syntax.walking import Conditions, Statements
 from ir.script.scope import Source
 
-_LISTS = ("sorted", "list", "tuple")
-_TOTALS = ("sum", "min", "max", "any", "all", *_LISTS)  # of all items of a list
-_HINT = "items are appended to {name}[k], which is looped over, counted by len and asked by `in`"
+_FOLDS = ("sum", "min", "max", "any", "all")
+_LISTS = ("sorted", "list", "tuple", "np.array", "np.sort", "np.median", "np.mean", "np.sum", "np.max", "np.min")
+_TOTALS = (*_FOLDS, "sorted", "list", "tuple")  # of all items of a list
+_HINT = "items are appended to {name}[k], which is looped over, counted by len, copied by list and asked by `in`"
 
 
 class _Linked(Struct, frozen=True):
@@ -38,6 +40,7 @@ class _Linked(Struct, frozen=True):
     counted: bool  # whether `sizes` are
     adds: str  # what gives one of the lists an item: "append", or "add" where they are sets
     grows: bool  # whether there come to be more lists
+    in_a_row: bool  # whether the items of a list follow each other, since the last list alone gets items
 
     def places(self) -> dict[str, str | ast.expr]:
         """What stands in texts for them."""
@@ -45,12 +48,17 @@ class _Linked(Struct, frozen=True):
                 "OWNERS": self.owners}  # fmt: skip
 
 
-def with_linked_lists(node: ast.FunctionDef, source: Source) -> tuple[ast.FunctionDef, set[str]]:
+def with_linked_lists(
+    node: ast.FunctionDef, source: Source, uneven: Collection[str] = ()
+) -> tuple[ast.FunctionDef, set[str]]:
     """A function with linked lists for its lists of lists that grow, and the names of the lists that these are made of.
+
+    Of `uneven` names it is known that lists have different lengths.
 
     Raises:
         ParseError: something else is done with one.
     """
+    node = with_rows_apart(node, uneven)
     if not (candidates := _names(node)):
         return node, set()
     node = copy.deepcopy(node)
@@ -67,7 +75,18 @@ def with_linked_lists(node: ast.FunctionDef, source: Source) -> tuple[ast.Functi
         (count, adds, grows), (searched, counted) = names[name], _asked(node, name)
         items = tuple(fresh(f"{name}_items", taken) for _ in range(max(count or 1, 1)))
         found[name] = _Linked(
-            first, last, sizes, following, owners, items, bool(count), searched or adds == "add", counted, adds, grows
+            first,
+            last,
+            sizes,
+            following,
+            owners,
+            items,
+            bool(count),
+            searched or adds == "add",
+            counted,
+            adds,
+            grows,
+            _in_a_row(node, name),
         )
     lists = _Lists(found, source, taken)
     node.body = lists.statements(node.body)
@@ -128,9 +147,27 @@ def _with_rows(node: ast.FunctionDef, names: set[str]) -> None:
                 part.value = at_place(ast.Call(ast.Name("list", ast.Load()), [part.value], []), part.value)
             continue
         for part, _, at in given_by:
-            part.targets, part.value = [at_place(ast.Name(place, ast.Store()), part)], at
+            part.targets, part.value = [at_place(ast.Name(place, ast.Store()), part)], _from_start(at, name)
         found = ast.Subscript(ast.Name(name, ast.Load()), ast.Name(place, ast.Load()), ast.Load())
         node.body = [Filled({row: found}).visit(stmt) for stmt in node.body]
+
+
+def _from_start(at: ast.expr, name: str) -> ast.expr:
+    """A place in a list that may become longer, where it counts from its end."""
+    if not isinstance(at, ast.UnaryOp) or not isinstance(at.op, ast.USub):
+        return at
+    return Filled({"ROWS": name, "BACK": at.operand}).expression("len(ROWS) - BACK", at)
+
+
+def _in_a_row(node: ast.FunctionDef, name: str) -> bool:
+    """Whether only the last of the lists in a list gets items."""
+    return all(
+        ast.unparse(n.value.slice) == "-1"
+        for n in ast.walk(node)
+        if isinstance(n, ast.Attribute)
+        and isinstance(n.value, ast.Subscript)
+        and getattr(n.value.value, "id", "") == name
+    )
 
 
 def _looked_up(node: ast.FunctionDef, row: str) -> bool:
@@ -157,6 +194,7 @@ def _asked(node: ast.FunctionDef, name: str) -> tuple[bool, bool]:
     searched = {n.iter for n in ast.walk(node) if isinstance(n, ast.comprehension)}
     searched |= {c for n in ast.walk(node) if isinstance(n, ast.Compare) for c in n.comparators}
     searched |= {a for n in ast.walk(node) if isinstance(n, ast.Call) and _of_all(n) for a in n.args}
+    searched |= {n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in _FOLDS}
     return bool(rows & searched), bool(rows - looped - appended - searched - looked_up)
 
 
@@ -239,6 +277,12 @@ class _Lists(Statements, Conditions):
                 value=ast.Call(func=ast.Name(id="list"), args=[ast.Subscript() as item]) as call,
             ) if self._row(item):
                 return self._copied(call, copied)
+            case ast.Return(value=ast.Subscript() as item) if self._row(item):
+                node.value = self._as_list(item)
+                return self.statement(node)
+            case ast.Return(value=ast.Tuple(elts=items) as whole) if any(map(self._row, items)):
+                whole.elts = [self._as_list(i) if self._row(i) else i for i in items]
+                return self.statement(node)
             case ast.For(iter=ast.Subscript(value=ast.Name(id=name), slice=at)) if name in self.found:
                 return self._looped(node, name, at)
             case ast.For():
@@ -252,6 +296,9 @@ class _Lists(Statements, Conditions):
                 return [*before, self.visit(node)]
         node.body, node.orelse = self.statements(node.body), self.statements(node.orelse)
         return [*before, node]
+
+    def _as_list(self, item: ast.expr) -> ast.expr:
+        return at_place(ast.Call(ast.Name("list", ast.Load()), [item], []), item)
 
     def _copied(self, call: ast.Call, name: str) -> list[ast.stmt]:
         """Statements that give a name to a list of the items of a list."""
@@ -274,7 +321,7 @@ class _Lists(Statements, Conditions):
             copied = fresh(f"{row[0]}_list", self.taken)
             found += self._copied(one, copied)
             one.args[0] = at_place(ast.Name(copied, ast.Load()), one)
-            if ast.unparse(one.func) != "sorted":
+            if ast.unparse(one.func) in ("list", "tuple"):
                 Put(one, one.args[0]).visit(node)
         for one in [n for n in ast.walk(part) if n not in late]:
             row = self._row(one)
@@ -411,6 +458,10 @@ class _Lists(Statements, Conditions):
             case ast.Call(func=ast.Name(id="len"), args=[item]) if (row := self._row(item)) is not None:
                 sizes = ast.Name(self.found[row[0]].sizes, ast.Load())
                 return at_place(ast.Subscript(sizes, self.visit(row[1]), ast.Load()), node)
+            case ast.Call(func=ast.Attribute(value=item, attr=attr), args=[], keywords=[]) if attr in _FOLDS and (
+                self._row(item) is not None
+            ):
+                return self.visit(at_place(ast.Call(ast.Name(attr, ast.Load()), [item], []), node))
             case ast.Call(args=[item, *_]) if _of_all(node) and (row := self._row(item)) is not None:
                 node.args[0] = at_place(self._each(item, row[0]), item)
                 return self.generic_visit(node)
@@ -427,15 +478,25 @@ class _Lists(Statements, Conditions):
         return ast.GeneratorExp(item, [ast.comprehension(target, over, [], 0)])
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """`name[at][0]` and `name[at][-1]`."""
+        """`name[at][0]` and `name[at][-1]`, and any item of lists of which each has its items in a row."""
         row, index = self._row(node.value), ast.unparse(node.slice)
-        if row is None or index not in ("0", "-1") or not isinstance(node.ctx, ast.Load):
+        if row is None or isinstance(node.slice, ast.Slice):
             return self.generic_visit(node)
-        linked = self.found[row[0]]
-        place = f"NATURAL({linked.first if index == '0' else linked.last}[AT])"
+        linked, stored = self.found[row[0]], not isinstance(node.ctx, ast.Load)
+        if index in ("0", "-1"):
+            place = f"NATURAL({linked.first if index == '0' else linked.last}[AT])"
+        elif linked.in_a_row:
+            place = f"NATURAL({linked.first}[AT] + (K) if K >= 0 else {linked.last}[AT] + 1 + (K))"
+        else:
+            return self.generic_visit(node)
+        if stored and linked.tuples:
+            return self.generic_visit(node)
         parts = [f"{item}[{place}]" for item in linked.items]
         text = f"({', '.join(parts)},)" if linked.tuples else parts[0]
-        return Filled({"AT": self.visit(row[1])}).expression(text, node)
+        found = Filled({"AT": self.visit(row[1]), "K": self.visit(node.slice)}).expression(text, node)
+        if isinstance(found, ast.Subscript):
+            found.ctx = node.ctx
+        return found
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         """`x in name[at]`: whether any item is that."""
