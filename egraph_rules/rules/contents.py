@@ -19,9 +19,17 @@ from msgspec.structs import replace
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.contexts.repeated import Repeated
-from egraph_rules.cost.prices import Prices, accumulates
+from egraph_rules.cost.prices import accumulates
 from egraph_rules.cost.target import CPU
 from egraph_rules.cost.whole import FUSED
+from egraph_rules.cost.worked_out_again import (
+    PRICES,
+    dearest_choice,
+    hands_on,
+    may_be_cheaper,
+    of_open_extents,
+    operations_on_values,
+)
 from egraph_rules.rules.affine import without_quotients
 from egraph_rules.rules.lets import Names
 from ir.analysis import contents as held
@@ -32,7 +40,6 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
-    Const,
     Expr,
     For,
     If,
@@ -75,9 +82,6 @@ from ir.traverse import (
     with_children,
 )
 
-_PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in the end is for extraction to say
-
-
 MAX_CHOICES = 3  # of buffers that may stay or go, where guards make it a question: all combinations are searched
 MAX_AGAIN = 1  # operations that many readers may do again in place of reading what was stored
 MAX_PIECES = 3  # of an array that elements of one place are told by; each costs a condition wherever it is read
@@ -105,8 +109,8 @@ def forwarded(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     new = _all_at_once(stmt, users, here) if several else None
     if new is None and users.may_go(stmt.buffer, here):
         new = _without({stmt.buffer}, stmt, here)
-    in_turn = new is not None and any(_hands_on(part, stmt.buffer) for part in users.parts[stmt.buffer])
-    if new is not None and _may_be_cheaper(new, stmt, in_turn=in_turn):
+    in_turn = new is not None and any(hands_on(part, stmt.buffer) for part in users.parts[stmt.buffer])
+    if new is not None and may_be_cheaper(new, stmt, in_turn=in_turn):
         yield new
 
 
@@ -128,7 +132,7 @@ class _Users(Struct):
             defaultdict(list),
             tuple(s.buffer for s in walk(inner) if isinstance(s, Alloc)),
             Counter(e.buffer for e in all_exprs(inner) if isinstance(e, Load)),
-            {s.buffer for s in stores if _operations(s.value) > MAX_AGAIN},
+            {s.buffer for s in stores if operations_on_values(s.value) > MAX_AGAIN},
             _without_padding(inner, Counter(s.buffer for s in stores)),
             has_kind(inner, If) or any(isinstance(e, Select) for e in all_exprs(inner)),
         )
@@ -148,9 +152,9 @@ class _Users(Struct):
         stores = [s for part in parts for s in stores_in(part) if s.buffer == buffer]
         if not stores or any(buffer in reads(s.value) for s in stores):
             return True
-        dearest = max((replace(s, value=_chosen(s.value)) for s in stores), key=lambda s: _PRICES.expr(s.value))
+        dearest = max((replace(s, value=dearest_choice(s.value)) for s in stores), key=lambda s: PRICES.expr(s.value))
         if len(stores) > 1:  # where the part of another one is read, nothing is read beyond what this one reads
-            dearest = replace(dearest, value=map_expr(dearest.value, _of_open_extents))
+            dearest = replace(dearest, value=map_expr(dearest.value, of_open_extents))
 
         def told(e: Expr) -> Expr:
             if not (isinstance(e, Load) and e.buffer == buffer):
@@ -163,8 +167,8 @@ class _Users(Struct):
             return map_expr(expr, told)
 
         without = (map_stmt(part, computed, partial(_unstored, {buffer})) for part in parts)
-        most = FUSED if any(_hands_on(part, buffer) for part in parts) else 1.0
-        return sum(map(_PRICES.program, without)) < most * sum(map(_PRICES.program, parts)) + CPU.kernel
+        most = FUSED if any(hands_on(part, buffer) for part in parts) else 1.0
+        return sum(map(PRICES.program, without)) < most * sum(map(PRICES.program, parts)) + CPU.kernel
 
     def _sums_up(self, buffer: Buffer, here: Here) -> bool:
         """Whether elements are sums over a loop, of floats: what they hold is then no expression."""
@@ -184,49 +188,6 @@ def _undone(mapped: Collection[Var], expr: Expr) -> Expr:
             return expr
 
 
-def _of_open_extents(expr: Expr) -> Expr:
-    """A load as if its buffer had elements at all places."""
-    if not isinstance(expr, Load):
-        return expr
-    shape = tuple(Var("<open>", extent.dtype) for extent in expr.buffer.shape)
-    return replace(expr, buffer=replace(expr.buffer, shape=shape))
-
-
-def _chosen(value: Expr) -> Expr:
-    """The dearest of the values that conditions choose from: where it is read, the choice may be made."""
-    while isinstance(value, Select):
-        value = max(value.then, value.other, key=_PRICES.expr)
-    return value
-
-
-def _hands_on(stmt: Stmt, buffer: Buffer, around: tuple[Var, ...] = ()) -> bool:
-    """Whether iterations of a loop store where others do: without the buffer they may not have to run in turn."""
-    match stmt:
-        case Store(indices=indices):
-            return stmt.buffer == buffer and not {*around} <= {*indices}
-        case For(var=var, body=body):
-            return _hands_on(body, buffer, (*around, var))
-        case _:
-            return any(_hands_on(part, buffer, around) for part in stmt_children(stmt))
-
-
-def _may_be_cheaper(new: Stmt, stmt: Stmt, *, in_turn: bool) -> bool:
-    """Whether a price as a whole may find one statement cheaper than another one: it is but for the conditions of
-    choices, and with them not much dearer. Where iterations ran `in_turn`, that is what it may gain."""
-    if _PRICES.program(new) >= FUSED * _PRICES.program(stmt):
-        return False
-    return in_turn or _PRICES.program(_bare(new)) < _PRICES.program(_bare(stmt))
-
-
-def _bare(stmt: Stmt) -> Stmt:
-    """A statement without the conditions of its choices, which may become padding that is made once, or masks."""
-
-    def chosen(expr: Expr) -> Expr:
-        return map_expr(_chosen(expr), _of_open_extents) if isinstance(expr, Select) else expr
-
-    return map_stmt(stmt, lambda e: map_expr(e, chosen))
-
-
 def _pieces(stmt: Stmt) -> Iterator[Stmt]:
     """The statements that run one after the other, those around which buffers are allocated as well."""
     match stmt:
@@ -237,13 +198,6 @@ def _pieces(stmt: Stmt) -> Iterator[Stmt]:
             yield from _pieces(body)
         case _:
             yield stmt
-
-
-def _operations(expr: Expr) -> int:
-    """How many operations a value takes, but for those on indices."""
-    if isinstance(expr, Load | Var | Const):
-        return 0
-    return 1 + sum(map(_operations, children(expr)))
 
 
 def _without_padding(stmt: Stmt, stores: Counter[Buffer], around: tuple[For, ...] = ()) -> frozenset[Buffer]:
