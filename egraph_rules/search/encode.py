@@ -522,8 +522,11 @@ class Expander(Struct, dict=True):
 
 def _compares_floats(cond: Expr) -> bool:
     """Whether a condition is a comparison of floats that are made of floats."""
-    compared = isinstance(cond, Binary) and cond.lhs.dtype.is_float
-    return compared and all(_is_arithmetic(e) for e in (cond.lhs, cond.rhs))
+    match cond:
+        case Binary(lhs=a, rhs=b) if a.dtype.is_float:
+            return _is_arithmetic(a) and _is_arithmetic(b)
+        case _:
+            return False
 
 
 def _is_arithmetic(expr: Expr) -> bool:
