@@ -220,10 +220,11 @@ def _in_place(loop: For, step: _Step, here: Here) -> Stmt | None:
         return None
     if not all(isinstance(s, For | Seq | If | Let | Alloc | Store) for s in within) or _is_local(buffer, within):
         return None
-    looked_at = (e for e in all_exprs(loop.body) if isinstance(e, Load) and e.buffer == buffer)
+    looked_at = [e for e in all_exprs(loop.body) if isinstance(e, Load) and e.buffer == buffer]
     if not all(e.same(step.own) for e in looked_at) or not here.in_bounds(buffer, at):
         return None
-    if not (here.truth(loop.extent >= 1) and _runs(loop.body, step.store)):
+    # What was there before the loop need be no remainder. It stays if no step runs, and others may see it before one.
+    if len(looked_at) > 1 or not (here.truth(loop.extent >= 1) and _runs(loop.body, step.store)):
         least = Binary("ge", step.last, const(0, step.last.dtype))
         if not (here.truth(least) and here.truth(Binary("lt", step.last, step.modulus))):
             return None

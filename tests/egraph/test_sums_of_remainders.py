@@ -93,6 +93,19 @@ OTHERS = {
 }
 
 
+LOOKED_AT = """
+    P[3] = 100
+    for i in range(40):
+        x[i] = P[3]
+        P[3] = (P[3] + i) % 7"""
+
+
+def test_what_is_no_remainder_yet_is_seen_as_it_is_before_the_first_step() -> None:
+    func = program(LOOKED_AT)
+    applied(func)
+    assert assert_refines(func, optimize(func, "gpu").best, np.random.default_rng(0)) > 0
+
+
 @pytest.mark.parametrize("name", SUMS)
 def test_remainders_are_added_up(name: str) -> None:
     found = applied(program(SUMS[name]))

@@ -181,11 +181,14 @@ def remainders(w: Writer) -> Stmt:
     step: Stmt = Store(target, _element(target, place).indices, value)
     if w.source.flag(4):
         step = If(w.condition(Scope().binding(var, 0, length - 1), 1), step, SKIP)
-    if w.source.flag(3):
+    if not carried and w.source.flag():  # it may be no remainder yet
+        other = w.buffer("B" if target.name == "A" else "A")
+        step = seq(Store(other, _element(other, var).indices, own), step)
+    elif w.source.flag(3):
         step = seq(step, Store(target, _element(target, number(length - 1)).indices, own + w.source.pick(0, 1)))
     count = w.source.pick(number(length - 1), number(length - 1), w.n % length)
     loop = For(var, number(0), count, step)
-    start = Store(target, _element(target, number(0)).indices, const(w.source.pick(0, 0, 2, 4), w.dtype))
+    start = Store(target, _element(target, number(0)).indices, const(w.source.pick(0, 4, 9), w.dtype))
     body = For(again, number(0), number(2), loop) if nested else loop
     return seq(start, body) if w.source.flag(3) is False else body
 
