@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import ceil
 from typing import Any
 
 import pytest
@@ -17,14 +18,15 @@ def few(count: int) -> settings:
     return settings() if by_night else settings(max_examples=count)
 
 
-def some(cases: Iterable[Any], count: int) -> list[Any]:
+def some(cases: Iterable[Any], count: float) -> list[Any]:
     """Parameters of a test, of which `count`, evenly spread, are taken by default; `-m fuzz` takes the others.
 
-    As in `pytest.mark.parametrize`, a tuple has the values of several parameters.
+    A count below one is a share. As in `pytest.mark.parametrize`, a tuple has the values of several parameters.
     """
     given = list(cases)
-    assert 0 < count <= len(given)
-    taken = {k * len(given) // count for k in range(count)}
+    number = ceil(count * len(given)) if count < 1 else int(count)
+    assert 0 < number <= len(given)
+    taken = {k * len(given) // number for k in range(number)}
     return [case if k in taken else _by_night(case) for k, case in enumerate(given)]
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from profiles import some
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 SNIPPETS = {path.name: re.findall(r"```python\n(.*?)```", path.read_text(), re.S) for path in DOCUMENTS}
@@ -20,7 +22,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES, 0.67))
 def test_snippets_run(name: str, tmp_path: Path) -> None:
     """One process for a document, since each waits seconds for JAX; snippets share no names."""
     paths = [tmp_path / f"{name}-{k}.py" for k in range(len(SNIPPETS[name]))]

@@ -47,7 +47,7 @@ from profiles import some
 BUILT_IN = all_rules()
 
 
-@pytest.mark.parametrize("item", some(BUILT_IN, 5), ids=lambda r: r.name)
+@pytest.mark.parametrize("item", some(BUILT_IN, 2), ids=lambda r: r.name)
 def test_built_in_rules_pass(item: Rule) -> None:
     assert not check_rule(item, examples=6).refuted
 
@@ -66,7 +66,7 @@ def test_built_in_rules_pass_many_examples(item: Rule) -> None:
     assert verdict.ok, str(verdict)
 
 
-@pytest.mark.parametrize("item", some(WRONG, 5), ids=lambda r: r.name)
+@pytest.mark.parametrize("item", some(WRONG, 3), ids=lambda r: r.name)
 def test_wrong_rules_are_refuted(item: Rule) -> None:
     verdict = check_rule(item, smallest=False)
     assert verdict.refuted, str(verdict)
@@ -265,14 +265,17 @@ def quotient_of_itself(x: Term, y: Term):
 
 @pytest.mark.parametrize(
     ("item", "condition"),
-    [
-        (sub_self, "defined(x)"),
-        pytest.param(eq_self, "defined(x)", marks=pytest.mark.fuzz),
-        pytest.param(add_sub_same, "defined(y)", marks=pytest.mark.fuzz),
-        (quotient_of_itself, "y != 0"),
-        (cancel_symbol, "m >= 0"),
-        pytest.param(any_offset, "c != 0 and (a % c) == 0", marks=pytest.mark.fuzz),
-    ],
+    some(
+        [
+            (sub_self, "defined(x)"),
+            pytest.param(eq_self, "defined(x)", marks=pytest.mark.fuzz),
+            pytest.param(add_sub_same, "defined(y)", marks=pytest.mark.fuzz),
+            (quotient_of_itself, "y != 0"),
+            (cancel_symbol, "m >= 0"),
+            pytest.param(any_offset, "c != 0 and (a % c) == 0", marks=pytest.mark.fuzz),
+        ],
+        0.67,
+    ),
     ids=lambda x: x if isinstance(x, str) else x.name,
 )
 def test_the_missing_condition_is_named(item: Rule, condition: str) -> None:

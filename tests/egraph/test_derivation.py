@@ -47,7 +47,7 @@ def test_chains_of_random_programs(func: PrimFunc) -> None:
     check(func)
 
 
-@pytest.mark.parametrize("text", some(TEXTS, 3))
+@pytest.mark.parametrize("text", some(TEXTS, 2))
 def test_chains_of_documents(text: str) -> None:
     check(parse(text).funcs[0])
 

@@ -49,6 +49,7 @@ from ir.nodes import (
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.traverse import children, free_vars, walk_expr, with_children
+from profiles import some
 from tests.exhaustive import Grid, difference, values_of
 from tests.expressions import value
 
@@ -366,7 +367,7 @@ def test_simplify_and_prove_on_many_expressions() -> None:
     check_whole(drawn(range(3000)))
 
 
-@pytest.mark.parametrize("text", ["x + 1 <= y", "x > y // 2", "x - 1 < y", "x * 2 > y", "x + y < y"])
+@pytest.mark.parametrize("text", some(["x + 1 <= y", "x > y // 2", "x - 1 < y", "x * 2 > y", "x + y < y"], 0.6))
 def test_no_sum_of_isl_wraps_at_64_bits(text: str) -> None:
     expr = typed(text, DType.UINT64)
     new = simplify(expr)

@@ -17,6 +17,7 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import If, PrimFunc, Store
 from ir.printing.printer import to_script
 from ir.traverse import walk
+from profiles import some
 from texts import read
 
 PARAMETER = """
@@ -46,7 +47,7 @@ def guards_of_reductions(func: PrimFunc) -> int:
     return sum(any(isinstance(s, Store) and s.buffer.name == "m" for s in walk(guard)) for guard in guards)
 
 
-@pytest.mark.parametrize(("start", "step", "value"), STEPS.values(), ids=STEPS.keys())
+@pytest.mark.parametrize(("start", "step", "value"), some(STEPS.values(), 0.4), ids=STEPS.keys())
 def test_padding_holds_what_the_reader_wants(start: str, step: str, value: str) -> None:
     func = read(PARAMETER.format(start=start, step=step))
     result = optimize(func)

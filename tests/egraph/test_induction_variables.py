@@ -13,6 +13,7 @@ from egraph_rules import optimize
 from ir import parse
 from ir.nodes import Alloc
 from ir.traverse import walk
+from profiles import some
 
 FILLED = """
 @T.prim_func
@@ -29,7 +30,7 @@ IN_ORDER = "X[p[0]] = A[i, j]\n            p[0] = p[0] + 1"
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize(
     ("loops", "body"),
-    [
+    some([
         ("0, 6; 0, 7", IN_ORDER),
         ("0, 6; 0, i + 1", IN_ORDER),
         ("0, 6; i + 1, 7", IN_ORDER),
@@ -39,7 +40,7 @@ IN_ORDER = "X[p[0]] = A[i, j]\n            p[0] = p[0] + 1"
         ("0, n; 0, i + 1", IN_ORDER),
         ("0, 4; 0, 4", "if A[i, j] > 0.0:\n                X[p[0]] = A[i, j]\n            p[0] = p[0] + 1"),
         ("0, 4; 0, 4", "for k in range(3):\n                p[0] += 1\n            X[p[0]] = A[i, j]"),
-    ],
+    ], 0.39),
 )  # fmt: skip
 def test_counters_are_sums(loops: str, body: str, dtype: str) -> None:
     rows, columns = loops.split("; ")
@@ -118,7 +119,7 @@ def pyramid(A: Any) -> Any:
     return out
 
 
-@pytest.mark.parametrize("function", [packed, by_diagonals, without_diagonal, pyramid])
+@pytest.mark.parametrize("function", some([packed, by_diagonals, without_diagonal, pyramid], 0.5))
 def test_arrays_that_are_filled_in_order_take_no_steps(function: Any) -> None:
     A = np.random.default_rng(0).normal(size=(40, 40)).astype(np.float32)
     kernel = loopsat.jit(function)

@@ -53,7 +53,7 @@ def divides(func: PrimFunc) -> bool:
 # Iterations grouped by a layout ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("extent", ["16", "14", "1", "n"])
+@pytest.mark.parametrize("extent", some(["16", "14", "1", "n"], 0.46))
 @pytest.mark.parametrize("start", ["0", "3"])
 @pytest.mark.parametrize("offset", ["", " + 2", " - 1"])
 def test_iterations_are_grouped_as_the_layout_is(
@@ -104,7 +104,9 @@ def f(A: T.Buffer((96,), "float32"), n: T.int32):
 # Loops split where a condition changes --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("condition", ["i < 40", "i >= 40", "i == 40", "i >= 20 and i < 40", "i < n", "i * 3 > 50"])
+@pytest.mark.parametrize(
+    "condition", some(["i < 40", "i >= 40", "i == 40", "i >= 20 and i < 40", "i < n", "i * 3 > 50"], 0.5)
+)
 def test_loops_are_split_where_a_condition_changes(condition: str) -> None:
     func = read(f"""
 def f(A: T.Buffer((100,), "float32"), B: T.Buffer((1,), "float32"), n: T.int32, C: T.Buffer((n,), "float32")):
@@ -125,11 +127,14 @@ MEDIAN = "T.max(T.min(A[i - 1], A[i]), T.min(T.max(A[i - 1], A[i]), A[i + 1]))"
 
 @pytest.mark.parametrize(
     "body",
-    [
-        f"if i == 0 or i == 99: B[i] = A[i]\n        else: B[i] = {MEDIAN}",
-        f"if 0 < i and i < 99: B[i] = {MEDIAN}\n        else: B[i] = 0.0",
-        f"B[i] = T.if_then_else(i == 0 or i == 99, A[i], {MEDIAN})",
-    ],
+    some(
+        [
+            f"if i == 0 or i == 99: B[i] = A[i]\n        else: B[i] = {MEDIAN}",
+            f"if 0 < i and i < 99: B[i] = {MEDIAN}\n        else: B[i] = 0.0",
+            f"B[i] = T.if_then_else(i == 0 or i == 99, A[i], {MEDIAN})",
+        ],
+        0.67,
+    ),
 )
 def test_loops_are_split_where_elements_begin_to_be_there(body: str) -> None:
     """Else all that is read is padded, and the padding is computed with."""
@@ -153,14 +158,17 @@ def f(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
 
 @pytest.mark.parametrize(
     ("indices", "guard", "left"),
-    [
-        ("i", "i < 3 or i >= 98", 0),
-        ("i", "i == 0 or i == 99", 0),
-        ("i, j", "i == 0 or i == 99 or j < 2 or j == 99", 0),
-        ("i, j", "not (1 <= i and i < 99 and 1 <= j and j < 99)", 0),
-        ("i", "i < 40 or i >= 50", 1),  # most iterations are needed
-        ("i", "i % 50 == 0 or i == 7", 1),  # there is more than one gap
-    ],
+    some(
+        [
+            ("i", "i < 3 or i >= 98", 0),
+            ("i", "i == 0 or i == 99", 0),
+            ("i, j", "i == 0 or i == 99 or j < 2 or j == 99", 0),
+            ("i, j", "not (1 <= i and i < 99 and 1 <= j and j < 99)", 0),
+            ("i", "i < 40 or i >= 50", 1),  # most iterations are needed
+            ("i", "i % 50 == 0 or i == 7", 1),  # there is more than one gap
+        ],
+        0.5,
+    ),
 )
 def test_what_fills_a_border_visits_no_more_than_that(indices: str, guard: str, left: int) -> None:
     shape = "100" if indices == "i" else "100, 100"
@@ -569,7 +577,7 @@ TILES = {
 }
 
 
-@pytest.mark.parametrize("name", TILES)
+@pytest.mark.parametrize("name", some(TILES, 0.5))
 def test_tiles_of_a_loop_are_joined(name: str) -> None:
     body, loops = TILES[name]
     params = 'n: T.int32, A: T.Buffer((20,), "float32"), B: T.Buffer((20,), "float32")'
@@ -633,7 +641,7 @@ def test_loops_of_which_a_guard_takes_a_window_are_loops_over_it(guard: str, ext
 
 
 @pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("store", WINDOWS)
+@pytest.mark.parametrize("store", some(WINDOWS, 0.5))
 def test_loops_over_clipped_windows_are_loops_over_windows_with_guards(store: str, named: bool) -> None:
     start, stop, extent = WINDOWS[store]
     ends = f"a = {start}\n        b = {stop}\n        " if named else ""

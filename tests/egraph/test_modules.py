@@ -30,6 +30,7 @@ from ir.program.calls import calls_in, calls_only_leaves, without_calls
 from ir.transform.calls.specialize import specialized
 from ir.traverse import walk
 from lower import compile
+from profiles import some
 
 CHAIN = """
 @T.prim_func
@@ -580,7 +581,7 @@ def test_padding_holds_the_zero_point_of_narrow_integers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("saving", "objection", "moved"), [(0.2, False, True), (0.05, False, False), (0.2, True, False)]
+    ("saving", "objection", "moved"), some([(0.2, False, True), (0.05, False, False), (0.2, True, False)], 0.67)
 )
 def test_other_layouts_need_a_saving_and_no_objection(saving: float, objection: bool, moved: bool) -> None:
     module = stencils(2)

@@ -164,7 +164,7 @@ def guards(func: PrimFunc) -> int:
     return sum(isinstance(s, If) for s in walk(func.body))
 
 
-@pytest.mark.parametrize("case", some(HARMLESS, 12), ids=str)
+@pytest.mark.parametrize("case", some(HARMLESS, 6), ids=str)
 def test_a_guard_goes_where_the_padding_does_nothing(case: Case) -> None:
     func = case.program()
     best = optimize(func).best
@@ -172,7 +172,7 @@ def test_a_guard_goes_where_the_padding_does_nothing(case: Case) -> None:
     assert assert_refines(func, best, np.random.default_rng(0), 2) > 0
 
 
-@pytest.mark.parametrize("step", ["{}", "T.min({}, 5.0)", "T.exp({})", "1.0 / ({} + 4.0)"])
+@pytest.mark.parametrize("step", some(["{}", "T.min({}, 5.0)", "T.exp({})", "1.0 / ({} + 4.0)"], 0.5))
 def test_a_guard_stays_where_a_factor_is_nothing_that_the_program_looks_at(step: str) -> None:
     """Zero times it is zero only if it is a number: of what is never read, or never computed, nobody has said so."""
     read, unread = (

@@ -21,6 +21,7 @@ from ir.nodes import Expr, Undef, Var
 from ir.semantics.machine import Machine, Undefined
 from ir.testing.expressions import exprs
 from ir.traverse import map_expr
+from profiles import some
 
 RULES = {r.name: r for r in all_rules()}
 INT8 = Bounds(-128, 127)
@@ -74,7 +75,8 @@ def test_z3_and_the_interpreter_agree(expr: Expr, x: int | None, y: int | None, 
 
 
 @pytest.mark.parametrize(
-    "name", ["integer.floordiv_of_multiple", "integer.divmod_rejoins", "integer.min_commutes", "boolean.not_lt"]
+    "name",
+    some(["integer.floordiv_of_multiple", "integer.divmod_rejoins", "integer.min_commutes", "boolean.not_lt"], 0.5),
 )
 def test_integer_and_boolean_rules_are_proven(name: str) -> None:
     verdict = check_rule(RULES[name], examples=5)

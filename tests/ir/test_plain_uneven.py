@@ -10,6 +10,7 @@ import pytest
 import loopsat
 from ir.errors import LoopsatError
 from plain_runs import assert_same, read, run
+from profiles import some
 
 A = np.array([1.0, 5.0, 3.0, 2.0, 8.0, 7.0])
 
@@ -78,7 +79,7 @@ def parts(a):
     return max(part.sum() for part in found)
 
 
-@pytest.mark.parametrize("function", [starts, pascal, rising, triangle, apart, products, parts])
+@pytest.mark.parametrize("function", some([starts, pascal, rising, triangle, apart, products, parts], 0.43))
 def test_lists_of_different_lengths(function: Any) -> None:
     assert_same(run(function, (A,)), function(A))
 

@@ -244,7 +244,7 @@ def test_programs_compute_what_numpy_does(name: str) -> None:
     np.testing.assert_array_equal(found, reference(*given[:-1]))
 
 
-@pytest.mark.parametrize("name", some(list(PROGRAMS), 4))
+@pytest.mark.parametrize("name", some(list(PROGRAMS), 2))
 def test_programs_are_optimized(name: str) -> None:
     func = parse(PROGRAMS[name][0]).funcs[0]
     assert assert_refines(func, optimize(func).best, np.random.default_rng(0), runs=1) > 0

@@ -16,7 +16,7 @@ from ir.transform.loops.unroll import copies, with_unrolled
 from ir.traverse import map_stmt, walk
 from lower import compile as lowered
 from lower import emit
-from profiles import few
+from profiles import few, some
 from texts import read
 
 
@@ -69,7 +69,7 @@ def turns(S: T.Buffer((5, 2), "float32"), n: T.int32):
 """
 
 
-@pytest.mark.parametrize("text", [FACTOR, SORT, TURNS])
+@pytest.mark.parametrize("text", some([FACTOR, SORT, TURNS], 0.67))
 def test_results_are_those_of_the_loops(text: str):
     func = read(text)
     new = with_unrolled(func)

@@ -292,7 +292,7 @@ def test_checks_are_those_of_the_program_as_written():
 
 @pytest.mark.parametrize(
     ("transform", "batch"),
-    [(jax.jit, False), (lambda f: jax.jit(jax.vmap(f)), True), (lambda f: jax.jit(jax.grad(f)), False)],
+    some([(jax.jit, False), (lambda f: jax.jit(jax.vmap(f)), True), (lambda f: jax.jit(jax.grad(f)), False)], 0.67),
 )
 def test_checks_inside_of_transformations_are_those_of_checkify(transform, batch: bool):
     kernel = compile(optimize(padded_sum()).best, checks=True)
@@ -359,7 +359,7 @@ AT_ZERO = {
 }
 
 
-@pytest.mark.parametrize("case", some(AT_ZERO, 4))
+@pytest.mark.parametrize("case", some(AT_ZERO, 2))
 def test_a_side_that_is_not_taken_has_derivative_zero(case: str):
     body, derivative = AT_ZERO[case]
     params = 'A: T.Buffer((6,), "float32"), N: T.Buffer((1,), "float32"), P: T.Buffer((6,), "int32"), '

@@ -209,7 +209,7 @@ def test_systems_in_other_words(params: str, body: str) -> None:
     assert systems(agree(read(params, body))) == 1
 
 
-@pytest.mark.parametrize(("params", "body"), NO_SYSTEMS.values(), ids=NO_SYSTEMS.keys())
+@pytest.mark.parametrize(("params", "body"), some(NO_SYSTEMS.values(), 0.5), ids=NO_SYSTEMS.keys())
 def test_what_is_no_triangular_system(params: str, body: str) -> None:
     assert systems(agree(read(params, body))) == 0
 

@@ -82,7 +82,7 @@ FILTERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some(FILTERS, 5))
+@pytest.mark.parametrize("name", some(FILTERS, 2))
 def test_filters_run_in_blocks(name: str) -> None:
     found, params, body = FILTERS[name]
     kernel = check(read(params, body), target=EAGER)
@@ -138,7 +138,7 @@ DELAYS = {
 ONLY_INPUTS = ("inputs", "before the new value", "in a condition")
 
 
-@pytest.mark.parametrize("name", some(DELAYS, 4))
+@pytest.mark.parametrize("name", some(DELAYS, 2))
 def test_variables_with_past_values_give_way_to_arrays(name: str) -> None:
     """No loop carries them; where only inputs are delayed, there is no loop at all."""
     kernel = check(read(TABLES, LAST + DELAYS[name]))
@@ -180,7 +180,7 @@ SMOOTHED = {
 }
 
 
-@pytest.mark.parametrize("name", SMOOTHED)
+@pytest.mark.parametrize("name", some(SMOOTHED, 0.5))
 def test_arrays_that_are_smoothed_in_place_are_read_ahead(name: str) -> None:
     body, steps = SMOOTHED[name]
     assert loops(check(read(VECTORS, LAST + body))) <= steps
@@ -252,7 +252,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some(COLUMNS, 3))
+@pytest.mark.parametrize("name", some(COLUMNS, 2))
 def test_loops_over_columns(name: str) -> None:
     kernel = check(read(TABLES, COLUMNS[name]), target=COPYING)
     assert "transposed" in kernel.source

@@ -170,7 +170,7 @@ def compare(func: PrimFunc, kernel: Kernel) -> None:
 MORE = [("durbin", 2), ("triangles", 2), ("growing", 5), ("running_down", 5), ("inner", 8), ("often_empty", 8)]
 
 
-@pytest.mark.parametrize(("name", "count"), some([*((name, 3) for name in PROGRAMS), *MORE], 4))
+@pytest.mark.parametrize(("name", "count"), some([*((name, 3) for name in PROGRAMS), *MORE], 2))
 def test_phases_compute_what_the_loop_does(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_set_splitting, "_COUNTS", (count,))
     monkeypatch.setattr(index_set_splitting, "_LEAST", 0.0)

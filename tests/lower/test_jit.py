@@ -52,7 +52,7 @@ def assert_same(found: Any, wanted: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(("function", "arguments"), some(PROGRAMS, 6))
+@pytest.mark.parametrize(("function", "arguments"), some(PROGRAMS, 3))
 def test_programs_compute_what_python_computes(function: Any, arguments: Any) -> None:
     given = arguments(np.random.default_rng(0))
     before = copy.deepcopy(given)
@@ -195,7 +195,7 @@ def test_checks_on_request() -> None:
         total(X * np.float32([1, -1, 1, 1]))
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "jit").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", some(sorted((ROOT / "examples" / "jit").glob("*.py")), 0.67), ids=lambda p: p.stem)
 def test_examples_run(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out

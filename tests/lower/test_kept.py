@@ -21,6 +21,7 @@ from ir import PrimFunc, parse
 from lower.commands.cli import main
 from lower.runtime import kept, platforms, searched
 from lower.runtime.specialization import Options, built
+from profiles import some
 
 SCRIPT = """
 import sys
@@ -122,7 +123,8 @@ def test_what_was_planned_is_found_again(folder: Path, func: PrimFunc, monkeypat
 
 
 @pytest.mark.parametrize(
-    "options", [{"target": "gpu"}, {"floats": "strict"}, {"k": 2}, {"without": ["overcompute"]}, {"whole": None}]
+    "options",
+    some([{"target": "gpu"}, {"floats": "strict"}, {"k": 2}, {"without": ["overcompute"]}, {"whole": None}], 0.4),
 )
 def test_another_question_has_another_answer(folder: Path, func: PrimFunc, options: dict[str, object]) -> None:
     loopsat.optimize(func)

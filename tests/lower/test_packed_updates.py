@@ -7,6 +7,7 @@ import pytest
 
 from ir import PrimFunc
 from lowered import assert_agrees, kernel_of, read
+from profiles import some
 
 PARAMS = (
     'e: T.Buffer((40, 2), "int32"), V: T.Buffer((40, 3), "float32"), X: T.Buffer((9, 3), "float32"), '
@@ -44,12 +45,12 @@ def check(func: PrimFunc) -> str:
     return compiled.source
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", some(ROWS, 0.5))
 def test_rows_are_updated_at_once(name: str) -> None:
     source = check(kernel(ROWS[name]))
     assert "F_row" in source and "F_row_0" not in source, source
 
 
-@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("name", some(APART, 0.5))
 def test_others_stay_apart(name: str) -> None:
     assert "F_row" not in check(kernel(APART[name]))

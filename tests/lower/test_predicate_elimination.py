@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc
 from lowered import assert_agrees, kernel_of, read, small_numbers, unwrapped
+from profiles import some
 
 EAGER = replace(CPU, name="eager", step=1e4, written_out=1)
 PARAMS = (
@@ -64,7 +65,7 @@ def table(rng: random.Random) -> PrimFunc:
     return read(PARAMS, START + "\n".join(lines))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8), 0.38))
 def test_steps_over_parts_of_tables(seed: int) -> None:
     func = table(random.Random(seed))
     assert_agrees(func, kernel_of(func, EAGER), small_numbers(func, seed))

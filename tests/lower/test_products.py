@@ -277,11 +277,14 @@ def f(X: T.Buffer((12, 5), "float32"), M: T.Buffer((12, 5), "bool"), S: T.Buffer
 
 @pytest.mark.parametrize(
     ("condition", "products"),
-    [
-        ("M[i, a] and M[i, b]", 2),
-        ("M[i, a] and i < b", 0),  # what no b reads need not be a number
-        ("i < b and i < a", 0),
-    ],
+    some(
+        [
+            ("M[i, a] and M[i, b]", 2),
+            ("M[i, a] and i < b", 0),  # what no b reads need not be a number
+            ("i < b and i < a", 0),
+        ],
+        0.67,
+    ),
 )
 def test_conditions_on_several_factors_go_to_each(condition: str, products: int) -> None:
     rng = np.random.default_rng(2)
@@ -311,9 +314,9 @@ def test_conditions_on_channels_go_to_the_operands_of_a_convolution() -> None:
     code = source(
         read("""
 @T.prim_func
-def f(X: T.Buffer((16, 20, 20), "float32"), W: T.Buffer((16, 16, 3, 3), "float32"),
-      Y: T.Buffer((16, 18, 18), "float32")):
-    for o, y, x in T.grid(16, 18, 18):
+def f(X: T.Buffer((16, 10, 10), "float32"), W: T.Buffer((16, 16, 3, 3), "float32"),
+      Y: T.Buffer((16, 8, 8), "float32")):
+    for o, y, x in T.grid(16, 8, 8):
         Y[o, y, x] = 0.0
         for c, dy, dx in T.grid(16, 3, 3):
             if c < 14 and c != 3:
@@ -355,7 +358,7 @@ PREFIXES = [
 ]
 
 
-@pytest.mark.parametrize("condition", some(PREFIXES, 6))
+@pytest.mark.parametrize("condition", some(PREFIXES, 3))
 @pytest.mark.parametrize("rows", some([1, 3], 1))
 def test_sums_up_to_a_position_or_from_one_on_are_those_of_prefixes(condition: str, rows: int) -> None:
     """Exact: the numbers are small integers. Terms that no position adds up may be anything."""

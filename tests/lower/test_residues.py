@@ -12,7 +12,7 @@ from egraph_rules.cost.target import CPU
 from ir import PrimFunc
 from ir.errors import InterpretError
 from lowered import kernel_of
-from profiles import few
+from profiles import few, some
 from tests.lowered import assert_agrees, read
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # no loop is cheaper than an array operation
@@ -58,17 +58,20 @@ def agree(func: PrimFunc, seed: int = 0) -> str:
 
 @pytest.mark.parametrize(
     ("x", "r", "first", "second", "last"),
-    [
-        ("uint8", "int32", "s[0] = (s[0] + T.cast(X[r, i], 'int32')) % 251", "t[0] = (t[0] + s[0]) % 251", "t[0]"),
-        ("int32", "int32", "s[0] = (X[r, i] + s[0]) % 1009", "t[0] = T.max(t[0], s[0])", "t[0] * 4 + s[0]"),
-        (
-            "uint8",
-            "uint32",
-            "s[0] = (s[0] + T.cast(X[r, i], 'uint32')) % T.uint32(65521)",
-            "t[0] = (t[0] + s[0]) % T.uint32(65521)",
-            "t[0] * T.uint32(65536) + s[0]",
-        ),
-    ],
+    some(
+        [
+            ("uint8", "int32", "s[0] = (s[0] + T.cast(X[r, i], 'int32')) % 251", "t[0] = (t[0] + s[0]) % 251", "t[0]"),
+            ("int32", "int32", "s[0] = (X[r, i] + s[0]) % 1009", "t[0] = T.max(t[0], s[0])", "t[0] * 4 + s[0]"),
+            (
+                "uint8",
+                "uint32",
+                "s[0] = (s[0] + T.cast(X[r, i], 'uint32')) % T.uint32(65521)",
+                "t[0] = (t[0] + s[0]) % T.uint32(65521)",
+                "t[0] * T.uint32(65536) + s[0]",
+            ),
+        ],
+        0.67,
+    ),
 )
 def test_checksums_are_prefix_sums(x: str, r: str, first: str, second: str, last: str) -> None:
     for seed in range(2):
@@ -77,12 +80,15 @@ def test_checksums_are_prefix_sums(x: str, r: str, first: str, second: str, last
 
 @pytest.mark.parametrize(
     ("x", "r", "first"),
-    [
-        ("int32", "int32", "s[0] = (s[0] + X[r, i]) % 2000000000"),  # a few residues are too much
-        ("uint32", "uint32", "s[0] = (s[0] + X[r, i] * X[r, i]) % T.uint32(97)"),  # the sum may go around
-        ("int32", "int32", "s[0] = (s[0] * 3 + X[r, i]) % 97"),
-        ("int32", "int32", "s[0] = (s[0] + X[r, (i + s[0]) % 30]) % 97"),
-    ],
+    some(
+        [
+            ("int32", "int32", "s[0] = (s[0] + X[r, i]) % 2000000000"),  # a few residues are too much
+            ("uint32", "uint32", "s[0] = (s[0] + X[r, i] * X[r, i]) % T.uint32(97)"),  # the sum may go around
+            ("int32", "int32", "s[0] = (s[0] * 3 + X[r, i]) % 97"),
+            ("int32", "int32", "s[0] = (s[0] + X[r, (i + s[0]) % 30]) % 97"),
+        ],
+        0.5,
+    ),
 )
 def test_others_stay_as_they_are(x: str, r: str, first: str) -> None:
     second = "t[0] = T.max(t[0], s[0])"

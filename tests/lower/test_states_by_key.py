@@ -7,6 +7,7 @@ import pytest
 
 from egraph_rules.cost.target import GPU
 from lowered import assert_agrees, kernel_of, read, small_numbers, unwrapped
+from profiles import some
 
 KEYED = 'K: T.Buffer((50,), "int32"), X: T.Buffer((50,), "int32"), n: T.Buffer((7,), "int32"), R: T.Buffer((50,), "int32"), S: T.Buffer((9, 50), "int32")'
 COUNTERS = {
@@ -18,7 +19,7 @@ COUNTERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("body", COUNTERS.values(), ids=COUNTERS.keys())
+@pytest.mark.parametrize("body", some(COUNTERS.values(), 0.4), ids=COUNTERS.keys())
 def test_counters_by_key(body: str) -> None:
     func = read(KEYED, body)
     kernel = kernel_of(func, GPU)
@@ -36,7 +37,7 @@ REGISTERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("body", REGISTERS.values(), ids=REGISTERS.keys())
+@pytest.mark.parametrize("body", some(REGISTERS.values(), 0.5), ids=REGISTERS.keys())
 def test_registers(body: str) -> None:
     func = read(SHIFTED, body)
     kernel = kernel_of(func, GPU)
@@ -54,7 +55,7 @@ OTHERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS.keys())
+@pytest.mark.parametrize("body", some(OTHERS.values(), 0.6), ids=OTHERS.keys())
 def test_other_states_stay(body: str) -> None:
     func = read(SHIFTED, body)
     kernel = kernel_of(func, GPU)
@@ -103,7 +104,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", some(TABLES, 0.67))
 def test_tables_of_few_keys_are_filled_by_comparisons(name: str) -> None:
     compared, body = TABLES[name]
     func = read(VOTES, body)

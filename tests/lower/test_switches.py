@@ -441,7 +441,7 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
 }
 
 
-@pytest.mark.parametrize("name", some(TAKEN, 8))
+@pytest.mark.parametrize("name", some(TAKEN, 3))
 def test_a_form_is_taken_unless_it_is_switched_off(name: str) -> None:
     what, under = TAKEN[name]
     func = kernel(what) if isinstance(what, str) else read(*what, above=DOUBLED)
@@ -473,7 +473,7 @@ def loops(func: PrimFunc) -> int:
     return sum(isinstance(s, For) and getattr(s.extent, "value", 2) > 1 for s in walk(func.body))
 
 
-@pytest.mark.parametrize("name", some(PATHS, 8))
+@pytest.mark.parametrize("name", some(PATHS, 4))
 def test_without_structure_loops_run_as_they_are_written(name: str) -> None:
     func = load(name).func
     source = emit(func, without=["structure"])
@@ -481,7 +481,7 @@ def test_without_structure_loops_run_as_they_are_written(name: str) -> None:
     assert len(re.findall(r"def \w+_step\w*\(", source)) == loops(func)
 
 
-@pytest.mark.parametrize("name", some(PATHS, 2))
+@pytest.mark.parametrize("name", some(PATHS, 1))
 @pytest.mark.parametrize("without", [["structure"], ["instructions", "values", "tensor"]], ids=" ".join)
 def test_results_stay_right(name: str, without: list[str]) -> None:
     file = load(name)

@@ -258,7 +258,7 @@ for r in T.serial(3):
                 id="sweeps",
             ),
         ],
-        6,
+        3,
     ),
 )
 def test_tables_become_steps_over_diagonals(params: str, body: str, form: str) -> None:
@@ -457,7 +457,7 @@ ECHOES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ECHOES)
+@pytest.mark.parametrize("name", some(ECHOES, 0.5))
 def test_steps_that_wait_for_distant_ones_are_taken_together(name: str) -> None:
     together, body = ECHOES[name]
     func = read('X: T.Buffer((60,), "int32"), Y: T.Buffer((60,), "int32")', body)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lowered import agreeing_source, read
-from profiles import few
+from profiles import few, some
 
 PARAMS = 'A: T.Buffer((7, 9), "int32"), S: T.Buffer((3,), "int32"), B: T.Buffer((7, 9), "int32")'
 
@@ -38,7 +38,7 @@ WRAPPED = {
 }
 
 
-@pytest.mark.parametrize("body", WRAPPED.values(), ids=WRAPPED.keys())
+@pytest.mark.parametrize("body", some(WRAPPED.values(), 0.47), ids=WRAPPED.keys())
 def test_wrapped_and_clamped_places_are_slices(body: str) -> None:
     assert ".get(" not in source(body)
 

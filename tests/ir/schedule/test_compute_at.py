@@ -16,7 +16,7 @@ from ir.nodes import Alloc, Buffer, Const, Load, Module, PrimFunc, Store, const,
 from ir.schedule import Schedule
 from ir.semantics.interpret import interpret
 from ir.traverse import map_stmt, walk
-from profiles import few
+from profiles import few, some
 from renamed import assert_same_up_to_names
 from staged import Staged, staged_programs
 
@@ -421,7 +421,7 @@ def test_a_row_of_what_is_flat_is_as_long_as_the_row() -> None:
 
 
 @pytest.mark.parametrize(
-    "index", ("j + n * i", "(i + 1) * n - 1 - j", "i * n + j + 1", "i * m + j", "i * n", "j * m + i")
+    "index", some(("j + n * i", "(i + 1) * n - 1 - j", "i * n + j + 1", "i * m + j", "i * n", "j * m + i"), 0.42)
 )
 @pytest.mark.parametrize("value", ("A[m * n - 1 - f]", "A[f] + f // 2"))
 def test_parts_of_what_is_flat(index: str, value: str) -> None:
