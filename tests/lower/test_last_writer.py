@@ -54,11 +54,7 @@ def loops(report: list[str]) -> int:
             (ROWS, "for i in T.serial(24):\n    for j in T.serial(1, 4):\n        B[P[i], 4 - j] = A[i, j] - i"),
             (ROW, RANKS),
             (ROW, "for i in T.serial(24):\n    if A[i] == P[i] or A[i] < 2:\n        B[3] = i - A[i]"),
-            (
-                ROWS,
-                "for i in T.serial(24):\n    for j in T.serial(5):\n"
-                "        if P[i] > 3:\n            B[2, j] = A[i, j]",
-            ),
+            (ROWS, "for i in T.serial(24):\n  for j in T.serial(5):\n    if P[i] > 3:\n      B[2, j] = A[i, j]"),
         ],
         0.5,
     ),
