@@ -6,6 +6,7 @@ must be taken once, before a statement changes what it reads, becomes a local bu
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import assert_never, cast
 
@@ -48,6 +49,7 @@ from ir.transform.calls.tensorize import Differs
 from ir.traverse import (
     all_exprs,
     buffers_written,
+    children,
     conjuncts_of,
     free_vars,
     has_loads,
@@ -60,6 +62,7 @@ from ir.traverse import (
     stmt_exprs,
     walk,
     walk_expr,
+    with_children,
 )
 from lower.analysis.freedoms import Form, Policy
 from lower.analysis.updates import split_update, update_of
@@ -583,20 +586,28 @@ def relocated(statement: Statement, old: Buffer, new: Buffer, place: Place) -> S
     """The statement with elements of another buffer in place of those of one."""
     if old not in statement.buffers():
         return statement
-    changed = mapped(statement, lambda e: relocated_expr(e, old, new, place))
-    store = changed.store
+
+    def change(expr: Expr) -> Expr:
+        return relocated_expr(expr, old, new, place)
+
+    changed, store = mapped(statement, change), statement.store
     indices = place(store.indices) if store.buffer == old else None
-    return changed if indices is None else replace(changed, store=Store(new, indices, store.value, store.span))
+    if indices is None:
+        return changed
+    return replace(changed, store=Store(new, tuple(map(change, indices)), changed.store.value, store.span))
 
 
 def relocated_expr(expr: Expr, old: Buffer, new: Buffer, place: Place) -> Expr:
-    """An expression with elements of another buffer in place of those of one."""
+    """An expression with elements of another buffer in place of those of one.
 
-    def one(e: Expr) -> Expr:
-        indices = place(e.indices) if isinstance(e, Load) and e.buffer == old else None
-        return e if indices is None else Load(new, indices, e.span)
-
-    return map_expr(expr, one)
+    The place is asked about the indices as they stand: in `A[A[i]]`, before those within them have moved.
+    """
+    indices = place(expr.indices) if isinstance(expr, Load) and expr.buffer == old else None
+    parts = children(expr) if indices is None else indices
+    changed = tuple(relocated_expr(e, old, new, place) for e in parts)
+    if isinstance(expr, Load) and indices is not None:
+        return Load(new, changed, expr.span)
+    return expr if all(map(operator.is_, parts, changed)) else with_children(expr, changed)
 
 
 def _privatise(program: Program) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from lower import compile
@@ -65,3 +66,19 @@ def test_a_diagonal_of_a_flat_matrix_is_one_of_two_dimensions() -> None:
     kernel = compile(func)
     assert_agrees(func, kernel, small_numbers(func, 0), atol=1e-3)
     assert "X.reshape(10, 10)" in kernel.source
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "B[i * 7 + j] = A[T.min(T.max(A[i * 7 + j], 0), 13) // 7 * 7 + j]",
+        "B[T.min(T.max(B[i * 7 + j], 0), 13) // 7 * 7 + j] = A[i * 7 + j]",
+        "B[B[i * 7 + j] // 7 * 7 + j] = A[B[i * 7 + j] // 7 * 7 + 6 - j]",
+    ],
+)
+def test_elements_that_say_where_others_are_stay_in_their_place(line: str) -> None:
+    """Places are split as they were written, also those that elements of the same array are part of."""
+    params = 'A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")'
+    func = read(params, f"for i, j in T.grid(2, 7):\n    {line}")
+    given = {"A": np.arange(14, dtype=np.int32) * 3 % 14, "B": np.arange(14, dtype=np.int32) * 5 % 14}
+    assert_agrees(func, compile(func), given)
