@@ -11,7 +11,7 @@ import ast
 import keyword
 import string
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NoReturn
 
@@ -132,30 +132,31 @@ def check_function(function: Function, error: type[LoopsatError] = VerifyError) 
         refuse("jax-expression", f"jax= of {name}: {problem}", f'write a JAX expression, as in jax="{example}"')
 
 
-def size(expr: Expr) -> int:
-    """Nodes of an expression with its calls expanded, counted without expanding them."""
-    return _form(expr).total()
+def size(expr: Expr, kept: Callable[[Function], bool] = lambda _: False) -> int:
+    """Nodes of an expression with its calls expanded, but for those of functions that are `kept`, counted without
+    expanding them."""
+    return _form(expr, kept).total()
 
 
-def _form(expr: Expr) -> Counter[str]:
+def _form(expr: Expr, kept: Callable[[Function], bool]) -> Counter[str]:
     """How often each variable occurs once calls are expanded, and under "" the number of other nodes."""
     match expr:
         case Var(name=name):
             return Counter({name: 1})
-        case Call(function=function, args=args):
-            body = _function_form(function)
+        case Call(function=function, args=args) if not kept(function):
+            body = _function_form(function, kept)
             counts = Counter({"": body[""]})
             for param, arg in zip(function.params, args, strict=True):
-                for name, count in _form(arg).items():
+                for name, count in _form(arg, kept).items():
                     counts[name] += body[param.name] * count
             return counts
         case _:
-            return sum(map(_form, children(expr)), Counter({"": 1}))
+            return sum((_form(e, kept) for e in children(expr)), Counter({"": 1}))
 
 
 @lru_cache(maxsize=1024)
-def _function_form(function: Function) -> Counter[str]:
-    return _form(function.body)
+def _function_form(function: Function, kept: Callable[[Function], bool]) -> Counter[str]:
+    return _form(function.body, kept)
 
 
 # Text for JAX --------------------------------------------------------------------------------------------------------

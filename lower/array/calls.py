@@ -7,7 +7,7 @@ emitted, it is evaluated on a few arguments and compared with the body.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.functions import functions_in, inlined, placeholder, size, template, template_problem
 from ir.later import later
 from ir.naming import fresh
-from ir.nodes import Binary, Buffer, Call, Expr, Function, Let, Load, PrimFunc, Select, Stmt, Store, Var
+from ir.nodes import Binary, Buffer, Call, Expr, Function, If, Let, Load, PrimFunc, Select, Stmt, Store, Var
 from ir.program.edit import names_in
 from ir.semantics.machine import Machine, Undefined
 from ir.syntax import python_code
@@ -48,7 +48,8 @@ Array = npt.NDArray[Any]
 
 
 def without_bodies(func: PrimFunc, floats: Floats = DEFAULT_FLOATS) -> PrimFunc:
-    """`func` with calls put in place, except, in values, those of functions with a JAX expression of their own.
+    """`func` with calls put in place, except those of functions of floats with a JAX expression of their own, and, in
+    values, of others with one.
 
     Such an expression rounds as it likes, so that bodies take its place unless sums may be taken in another order.
 
@@ -69,10 +70,11 @@ def _without_bodies(func: PrimFunc, *, kept: bool) -> PrimFunc:
     values = {id(s.value) for s in walk(body) if isinstance(s, Store) or (isinstance(s, Let) and s.var.dtype.is_float)}
 
     def on_expr(expr: Expr) -> Expr:
-        if size(expr) > MAX_SIZE:
+        keep = (_any if id(expr) in values else _of_floats) if kept else _none
+        if size(expr, keep) > MAX_SIZE:
             message = f"an expression has more than {MAX_SIZE} operations once its calls are expanded"
             raise LowerError("too-large", message, expr.span, help="bind intermediate results to names")
-        return _expanded(expr, keep=kept and id(expr) in values)
+        return _expanded(expr, keep)
 
     params = tuple(_declared(p) if isinstance(p, Buffer) else p for p in func.params)
     return replace(func, params=params, body=map_stmt(body, on_expr, on_buffer=_declared))
@@ -84,11 +86,19 @@ def _with_named_arguments(func: PrimFunc) -> Stmt:
     taken = names_in(func)
 
     def on_stmt(stmt: Stmt) -> Stmt:
-        if not isinstance(stmt, Store | Let) or not stmt.value.dtype.is_float:
-            return stmt
         named: list[tuple[Var, Expr]] = []
-        value = _named(stmt.value, named, taken)
-        new: Stmt = replace(stmt, value=value) if named else stmt
+        new: Stmt
+        match stmt:
+            case Store():
+                value, *indices = (_named(e, named, taken) for e in (stmt.value, *stmt.indices))
+                new = replace(stmt, value=value, indices=tuple(indices))
+            case Let():
+                new = replace(stmt, value=_named(stmt.value, named, taken))
+            case If():
+                new = replace(stmt, cond=_named(stmt.cond, named, taken))
+            case _:
+                new = stmt
+        new = new if named else stmt
         for var, argument in reversed(named):
             new = Let(var, argument, new, stmt.span)
         return new
@@ -116,8 +126,6 @@ def _named(expr: Expr, named: list[tuple[Var, Expr]], taken: set[str], *, lazy: 
                     value = var
                 given[param] = value
             return part(substitute_expr(function.body, given))
-        case Load():
-            return expr
         case Select(cond=cond, then=then, other=other):
             return replace(expr, cond=part(cond), then=part(then, lazy=True), other=part(other, lazy=True))
         case Binary(op="and" | "or", lhs=lhs, rhs=rhs):
@@ -127,17 +135,32 @@ def _named(expr: Expr, named: list[tuple[Var, Expr]], taken: set[str], *, lazy: 
 
 
 def _declared(buffer: Buffer) -> Buffer:
-    return replace(buffer, shape=tuple(_expanded(e, keep=False) for e in buffer.shape))
+    return replace(buffer, shape=tuple(_expanded(e, _none) for e in buffer.shape))
 
 
-def _expanded(expr: Expr, *, keep: bool) -> Expr:
+def _any(function: Function) -> bool:
+    return function.jax is not None
+
+
+def _of_floats(function: Function) -> bool:
+    return function.jax is not None and function.dtype.is_float
+
+
+def _none(_: Function) -> bool:
+    return False
+
+
+def _expanded(expr: Expr, keep: Callable[[Function], bool]) -> Expr:
+    """An expression with calls put in place, but for those of functions to keep; of integers, indices are seen through
+    in any case."""
     match expr:
         case Load(buffer=buffer, indices=indices):
-            return replace(expr, buffer=_declared(buffer), indices=tuple(_expanded(i, keep=False) for i in indices))
-        case Call(function=function) if not keep or function.jax is None:
-            return _expanded(inlined(expr), keep=keep)
+            within = _none if keep is _none else _of_floats
+            return replace(expr, buffer=_declared(buffer), indices=tuple(_expanded(i, within) for i in indices))
+        case Call(function=function) if not keep(function):
+            return _expanded(inlined(expr), keep)
         case _:
-            return with_children(expr, tuple(_expanded(e, keep=keep) for e in children(expr)))
+            return with_children(expr, tuple(_expanded(e, keep) for e in children(expr)))
 
 
 # JAX expressions -----------------------------------------------------------------------------------------------------

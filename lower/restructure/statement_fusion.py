@@ -103,7 +103,7 @@ def _choice(node: ArrayStatement, guards: Sequence[Expr], leaves: Callable[[Load
     """What it costs an element to read through padding where guards do not hold."""
     statement = node.statement
     assert statement.update is not None
-    innermost = free_vars(statement.store.indices[-1])
+    innermost = free_vars(*statement.store.indices[-1:])
     inner = any(free_vars(g) & innermost for g in guards)
     reads = [PaddedRead(inner, use) for load, use in uses(statement.update[1], Use.TERM) if leaves(load)]
     return sum(read_price(r, len(node.axes), target) for r in reads)

@@ -665,6 +665,24 @@ def test_remainders_of_floats_are_those_of_numpy_to_the_bit() -> None:
     assert "jnp.remainder" in both.source
 
 
+def test_remainders_of_floats_decide_and_say_where_to_store() -> None:
+    """Their bodies, put in place, read their arguments a dozen times each."""
+
+    @loopsat.jit
+    def spread(a, b):
+        kept = 0
+        for i in range(len(a)):
+            if ((a[i] % 3.0) // 0.7) % 2.0 < 1.0:
+                kept += 1
+                b[int(((a[i] * 1.7) % 36.0) // 3.6)] += a[i]
+        return b, kept
+
+    rng = np.random.default_rng(0)
+    a = rng.integers(-400, 400, 50) / 8
+    assert_same(spread(a, np.zeros(10)), spread.__wrapped__(a, np.zeros(10)))
+    assert "134217729" not in spread.source
+
+
 def test_results_are_as_long_as_data_say_but_where_jax_traces() -> None:
     @loopsat.jit
     def positive(x):

@@ -24,6 +24,7 @@ ONE_BY_ONE = {
     "a thin matrix": "for i, j in T.grid(40, 8):\n    D[i, j] = 0.0\n    for k in range(3):\n        D[i, j] = D[i, j] + X[i, k] * C[j, k]",
     "some products": "for i in range(40):\n    S[i] = 0.0\n    for k in range(3):\n        if X[i, k] > 0.0:\n            S[i] = S[i] + C[0, k] * (X[i, k] * 0.5 + 1.0)",
     "two axes": "for i in range(20):\n    S[i] = 1.0\n    for a, k in T.grid(2, 3):\n        S[i] = S[i] + X[2 * i + a, k] * X[2 * i + a, k]",
+    "a scalar in each term": "c = T.alloc_buffer((), 'float32')\nc[()] = X[0, 0]\nfor i in range(40):\n    S[i] = 0.5\n    for k in range(3):\n        S[i] = S[i] + T.abs(X[i, k] - c[()])",
     "read twice": "for i in range(40):\n    S[i] = 0.0\n    for k in range(3):\n        S[i] = S[i] + T.abs(X[i, k])\nfor i in range(40):\n    Z[i] = 0\n    if S[i] > 1.0:\n        Z[i] = 1\nfor i, j in T.grid(40, 30):\n    D[i, j] = S[i] * C[j, 0]",
 }
 OTHERS = {
