@@ -544,7 +544,9 @@ def short_rows(job: Job, bounds: Bounds, target: Target, inside: bool) -> tuple[
     if not 1 < _count(reduced) <= target.short_reduction or rows < (MANY_ROWS if inside else MIN_ROWS):
         return ()
     names, own = {a.var for a in reduced}, {a.var for a in kept}
-    places = [e.indices for e in loads(job.value) if any(map(has_loads, e.indices)) or free_vars(*e.indices[-1:]) & names]
+    places = [
+        e.indices for e in loads(job.value) if any(map(has_loads, e.indices)) or free_vars(*e.indices[-1:]) & names
+    ]
     looked_up = any(has_loads(i) for place in places for i in place)
     summed = update_class(job.op) == "add" and not looked_up
     masked = any(free_vars(g) & own and free_vars(g) & names for g in job.guards)  # whose sums are of whole arrays
