@@ -125,7 +125,7 @@ def _gate(loop: For, buffer: Buffer, written: Collection[Buffer]) -> Expr | None
     steady = [
         g
         for g in common
-        if _stays(g, loop.var) and bound.isdisjoint(free_vars(g)) and not any(e.buffer in written for e in loads(g))
+        if stays(g, loop.var) and bound.isdisjoint(free_vars(g)) and not any(e.buffer in written for e in loads(g))
     ]
     return conjunction(steady) if steady else None
 
@@ -152,11 +152,11 @@ def _of_element(store: Store, conds: Collection[Expr]) -> list[Expr]:
     return [substitute_expr(cond, names) for cond in conds]
 
 
-def _stays(cond: Expr, var: Var) -> bool:
+def stays(cond: Expr, var: Var) -> bool:
     """Whether a condition that holds for some value of a variable holds for all greater ones."""
     match cond:
         case Binary(op="and" | "or", lhs=a, rhs=b):
-            return _stays(a, var) and _stays(b, var)
+            return stays(a, var) and stays(b, var)
         case Binary(op="lt" | "le" | "gt" | "ge" as op, lhs=a, rhs=b) if a.dtype.is_signed:
             less, more = (b, a) if op in ("gt", "ge") else (a, b)
             total = summed((*polynomial(more).items(), *((k, -n) for k, n in polynomial(less).items())))

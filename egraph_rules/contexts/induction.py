@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from egraph_rules.contexts.facts import IMPOSSIBLE, Facts
+from egraph_rules.contexts.handed import stays
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before, established_by_loop, get, unite
@@ -58,14 +59,16 @@ def held_in_iterations(contexts: Contexts, f: Facts, loop: For, domain: isl.Set)
 
     The variables of an iteration are in `domain`; every other one before it has left the elements as they are.
     """
-    return still_held(contexts, f, loop.body, domain, (loop.var.name,))
+    return still_held(contexts, f, loop.body, domain, loop.var)
 
 
-def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set, names: tuple[str, ...] = ()) -> Contents:
-    """What is known of elements that a statement stores to, and still holds after it for whatever values of `names`.
+def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set, var: Var | None = None) -> Contents:
+    """What is known of elements that a statement stores to, and still holds after it, or in each of the iterations
+    that it is done by, with greater and greater values of `var`.
 
     Variables are in `domain`.
     """
+    names = () if var is None else (var.name,)
     claims = list(_claims(f.known))
     numbers = {b for b, _, _ in claims}
     written = buffers_written(stmt) if claims else set[Buffer]()
@@ -78,7 +81,7 @@ def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set, names:
         if not _combines(plain, buffer, others):
             continue
         rest = replace(f.untouched(written), domain=domain)
-        weaker = _gated(plain, buffer, value, rest) if isinstance(value, Const) else ()
+        weaker = _gated(plain, buffer, value, rest, var) if isinstance(value, Const) else ()
         parts = _parts(plain, buffer, region, rest, names)
         for claim, part in (*((value, part) for part in parts), *((claim, region) for claim in weaker)):
             here = contexts.add_facts(replace(rest, known=rest.known | {(buffer, claim): part}))
@@ -88,13 +91,16 @@ def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set, names:
     return out
 
 
-def _gated(stmt: Stmt, buffer: Buffer, number: Const, f: Facts) -> Iterator[Value]:
-    """That elements are a number unless a condition on data holds, as is known of what stores to them read."""
+def _gated(stmt: Stmt, buffer: Buffer, number: Const, f: Facts, var: Var | None) -> Iterator[Value]:
+    """That elements are a number unless a condition on data holds, as is known of what stores to them read.
+
+    Where it fails in an iteration with some value of `var`, it has failed in all iterations before.
+    """
     bound = {v for s in walk(stmt) for v in bound_var(s)}
     for store in stores_in(stmt):
         if store.buffer == buffer:
             for gate in _gates(store, f):
-                if bound.isdisjoint(free_vars(gate)):
+                if bound.isdisjoint(free_vars(gate)) and (var is None or stays(gate, var)):
                     yield Select(gate, held.element(buffer), number)
 
 
