@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from msgspec import Struct
@@ -99,6 +99,9 @@ def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Valu
     if value is functools.partial and node.args:
         first = read.value(node.args[0])
         return Named(_with_arguments(read, _partial(read, first, node.args[0]), node, 1))
+    if isinstance(value, np.vectorize):
+        of_type: dict[str, Value] = {"otypes": (Named(np.dtype(value.otypes[0]).type),)} if value.otypes else {}
+        value = cast(Named, put_in_place(read, "np.vectorize", [Named(value.pyfunc)], of_type, node)).value
     if not isinstance(value, functools.partial | Partial) and not isinstance(_unwrapped(value), (FunctionType, Inner)):
         raise _unknown(read, shown(node.func), value, node)
     called = _with_arguments(read, _partial(read, Named(value), node), node)

@@ -339,8 +339,8 @@ class Evaluator(Struct):
             return Named(owner.value.numpy.type)
         if is_number(owner) and node.attr in (complexes.REAL, complexes.IMAG):
             return complexes.part_named(self.numbers, node.attr, self.as_number(owner, node), node)
-        if isinstance(owner, Expr) and node.attr == "dtype":
-            return Named(owner.dtype)
+        if isinstance(owner, Expr) and node.attr in ("dtype", "ndim", "shape", "size"):
+            return {"dtype": Named(owner.dtype), "ndim": 0, "shape": (), "size": 1}[node.attr]
         hint = hints.of_attribute(shown(node.value), node.attr)
         if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
             names = dir(owner.value)
