@@ -169,6 +169,18 @@ def own_names_stay(a):
     return v, n
 
 
+@program(W)
+def filled_by_another(a):
+    def add_to(out, v):
+        out.append(v * 2)
+
+    found = []
+    for v in a:
+        if v > 0:
+            add_to(found, v)
+    return np.array(found)
+
+
 # Imports ------------------------------------------------------------------------------------------------------------
 
 
@@ -240,6 +252,54 @@ def halves(a):
     for row in out:
         row[1] = row[0] / 2
     return np.array(out)
+
+
+@program(lambda r: (np.sort(r.integers(0, 9, 4)), np.sort(r.integers(0, 9, 3))))
+def merged_in_order(a, b):
+    out, i, j = [], 0, 0
+    while i < len(a) and j < len(b):
+        if a[i] <= b[j]:
+            out.append(a[i])
+            i += 1
+        else:
+            out.append(b[j])
+            j += 1
+    out += [v + 0 for v in a[i:]]
+    out += list(b[j:])
+    return out
+
+
+@program(W)
+def as_they_were(a):
+    b, k = a.copy(), 0
+    for v in list(b):
+        b[(k + 3) % 8] = v + 1
+        k += 1
+    for v in (b * 2).tolist():
+        k += v
+    return b, k
+
+
+@program(lambda r: (r.random((4, 8)),))
+def halved(A):
+    y = A
+    for _ in range(3):
+        y = y[:, ::2] + y[:, 1::2]
+    z = A
+    for _ in range(2):
+        z = z[::2] - z[1::2]
+    return y, z
+
+
+@program(V)
+def texts(x):
+    text = "ab" * 2 + "x"
+    n = 0
+    for ch in text[::-1]:
+        n = n * 3 + ord(ch)
+    for one, other in zip(text, text[1:] + " ", strict=True):
+        n += one == other
+    return n + x[0], text.index("x") + text.upper().count("A") + len(text.split("b"))
 
 
 # Functions for each element, and others of NumPy --------------------------------------------------------------------

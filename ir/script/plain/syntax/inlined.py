@@ -79,7 +79,9 @@ def _changed(function: ast.FunctionDef, around: ast.FunctionDef) -> set[str]:
                 found.add(_root(target))
             case _:
                 pass
-    return {name for name in found if name and name not in own and name in _own(around)}
+    args = function.args
+    given = {a.arg for a in (*args.posonlyargs, *args.args)} - _stored(function.body)
+    return {name for name in found if name and (name in given or (name not in own and name in _own(around)))}
 
 
 def _own(function: ast.FunctionDef) -> set[str]:
