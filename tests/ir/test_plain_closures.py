@@ -156,6 +156,35 @@ def flooded(G):
 
 
 @program(W)
+def called_where_conditions_are(a):
+    n, log = 0, []
+
+    def inc(by):
+        nonlocal n
+        n += by
+        log.append(by)
+        return n + 1
+
+    total = 0
+    for v in a:
+        match v:
+            case 0:
+                inc(100)
+            case 1:
+                total += v + inc(1)
+            case _:
+                pass
+        with np.errstate(all="ignore"):
+            total = total * 2
+            inc(3)
+        if inc(0) > 200 and v > 0:
+            total -= 1
+        elif inc(7) < 150:
+            total += 1
+    return n, total, len(log)
+
+
+@program(W)
 def own_names_stay(a):
     v, n = 5, 0
 
@@ -365,6 +394,33 @@ def calls_itself(x):
     return n
 
 
+def called_in_chains(x):
+    n = 0
+
+    def inc():
+        nonlocal n
+        n += 1
+        return n
+
+    y = 1 if 0 < x[0] < inc() else 2
+    return y, n
+
+
+def called_beside_a_reader(x):
+    n = 0
+
+    def inc():
+        nonlocal n
+        n += 1
+        return n
+
+    def seen():
+        return n * 10
+
+    y = seen() + inc()
+    return y + x[0]
+
+
 def given_away(x):
     out = []
 
@@ -396,7 +452,14 @@ def no_module(x):
 
 @pytest.mark.parametrize(
     ("function", "text"),
-    [(calls_itself, "nonlocal"), (given_away, "append"), (named_item, "out.append([*item])"), (no_module, "module")],
+    [
+        (calls_itself, "nonlocal"),
+        (called_in_chains, "nonlocal"),
+        (called_beside_a_reader, "nonlocal"),
+        (given_away, "append"),
+        (named_item, "out.append([*item])"),
+        (no_module, "module"),
+    ],
 )
 def test_what_cannot_be_told_apart_is_refused(function: Any, text: str) -> None:
     check_refused(function, text)

@@ -14,7 +14,8 @@ STATEMENTS: dict[type[ast.stmt], str] = {
     ast.ClassDef: "define it outside of this function; arguments are arrays and numbers",
     ast.Delete: "leave it out, or take the item of a list out, as in x.pop(k)",
     ast.Global: "make it a parameter and a result",
-    ast.Nonlocal: "make it a parameter and a result",
+    ast.Nonlocal: "call the function in statements of their own, not by itself nor where it is given on, or make "
+    "what it changes a parameter and a result",
 }
 EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.GeneratorExp: "give it to sum, min, max, any, all or math.prod, or write a loop",

@@ -180,6 +180,12 @@ class _Inlining:
                 first = self._before(node, [node.test])
                 node.body, node.orelse = self._block(node.body), self._block(node.orelse)
                 return [*first, node]
+            case ast.With():
+                first = self._before(node, node.items)
+                node.body = self._block(node.body)
+                return [*first, node]
+            case ast.Try() | ast.ClassDef():
+                return [node]
             case ast.Expr(value=ast.Call() as call) if self._is_call(call):
                 return self._called(call, None)
             case _:
@@ -195,7 +201,8 @@ class _Inlining:
             return []
         inner = {n for c in calls for a in (*c.args, *c.keywords) for n in ast.walk(a)}
         beside = {n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and n not in inner}
-        if len(calls) > 1 or beside & (self.changed | self._stored_into()):
+        others = {f.name for f in _functions(self.around)} - {self.function.name}  # which may read what changes
+        if len(calls) > 1 or beside & (self.changed | self._stored_into() | others):
             raise _Stays
         found: list[ast.stmt] = []
         named: dict[ast.AST, ast.expr] = {}
@@ -215,6 +222,8 @@ class _Inlining:
         """The calls that a statement or expression makes in any case, and once."""
         if isinstance(node, (ast.IfExp, ast.BoolOp)):
             yield from self._surely(node.test if isinstance(node, ast.IfExp) else node.values[0])
+        elif isinstance(node, ast.Compare):
+            yield from (c for part in (node.left, node.comparators[0]) for c in self._surely(part))
         elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
             for child in ast.iter_child_nodes(node):
                 yield from self._surely(child)
@@ -364,7 +373,7 @@ class _Returns:
         value = node.value
         if self.result is not None:
             found.append(ast.Assign([ast.Name(self.result, ast.Store())], value or ast.Constant(None)))
-        elif value is not None and not isinstance(value, (ast.Constant, ast.Name)):
+        elif value is not None and any(isinstance(n, ast.Call) for n in ast.walk(value)):
             raise _Stays
         if looped:
             if not self.done:
