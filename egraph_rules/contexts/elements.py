@@ -95,10 +95,17 @@ def elements(
 
 def _about(facts: Facts, read: Collection[Load | Cast], asked: frozenset[Buffer]) -> Iterator[tuple[Expr, bool]]:
     """The conditions on some elements, and whether they hold."""
-    yield from ((c, v) for c, v in facts.conditions if _is_test(c) and any(e in read for e in named_in(c)))
-    yield from ((c, True) for c in _of_names(facts) if any(e in read for e in named_in(c)))
+    yield from ((c, v) for c, v, about in tests(facts) if not about.isdisjoint(read))
     buffered = sorted((e for e in read if isinstance(e, Load)), key=text_order)
     yield from ((c, True) for e in buffered for c in told(facts, e, asked) if has_loads(c))
+
+
+def tests(facts: Facts) -> Sequence[tuple[Expr, bool, frozenset[Expr]]]:
+    """The conditions on elements that are known word for word, whether they hold, and which elements these are."""
+    if not facts.tests:
+        known = [*((c, v) for c, v in facts.conditions if _is_test(c)), *((c, True) for c in _of_names(facts))]
+        facts.tests.append([(c, v, frozenset(named_in(c))) for c, v in known])
+    return facts.tests[0]
 
 
 def _of_names(facts: Facts) -> Iterator[Expr]:

@@ -120,6 +120,11 @@ class Facts(Struct, frozen=True, eq=False, dict=True):
         )
 
     @cached_property
+    def tests(self) -> list[Sequence[tuple[Expr, bool, frozenset[Expr]]]]:
+        """What `elements.tests` found of conditions, once it has looked."""
+        return []
+
+    @cached_property
     def told(self) -> dict[tuple[Load, frozenset[Buffer]], tuple[Expr, ...]]:
         """What `elements.told` found of elements."""
         return {}

@@ -32,7 +32,17 @@ def definition_of(function: object, decorator: str) -> tuple[ast.FunctionDef, So
         node = python_syntax(text).body[0]
     except SyntaxError:  # a lambda within an expression, whose lines are no statement
         raise ParseError("no-source", f"@{decorator} decorates functions", help="write it as a def") from None
-    node = node.body[0] if isinstance(node, ast.If) else node
+    node = node.body[0] if isinstance(node, ast.If) and indented else node
+    node = _lambda_in(node, function) if function.__name__ == "<lambda>" else node
     if not isinstance(node, ast.FunctionDef):
         raise ParseError("no-source", f"@{decorator} decorates functions", source.span(node), help="write it as a def")
     return node, source
+
+
+def _lambda_in(node: ast.stmt, function: FunctionType) -> ast.stmt:
+    """The definition that the only lambda in a statement is, or the statement itself."""
+    found = [n for n in ast.walk(node) if isinstance(n, ast.Lambda)]
+    if len(found) != 1:
+        return node
+    result = ast.copy_location(ast.Return(found[0].body), found[0].body)
+    return ast.copy_location(ast.FunctionDef(function.__name__, found[0].args, [result], []), found[0])

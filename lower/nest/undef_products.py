@@ -57,7 +57,7 @@ def absorb_undef(program: Program) -> None:
     def may_be_no_number(e: Expr) -> bool:
         return any(
             _spoils(part, undefined, floats) or (isinstance(part, Load) and part.buffer in spoiled)
-            for part in walk_expr(e)
+            for part in _decisive(e)
         )
 
     def guarded(e: Expr) -> Expr:
@@ -167,11 +167,33 @@ def _product(factor: Expr, other: Expr, product: Expr) -> Expr:
 
     Where both are numbers it stays one, so that its derivatives do.
     """
-    if isinstance(other, Const):
-        return product if other.value else other
+    if isinstance(other, Const) and not other.value:
+        return other
+    if not _may_be_zero(other):
+        return product
     number = Binary("le", Unary("abs", factor), const(float_max(factor.dtype), factor.dtype))
     absorbed = Binary("and", Binary("eq", other, const(0.0, other.dtype)), Unary("not", number))
     return Select(absorbed, other, product, product.span)
+
+
+def _may_be_zero(e: Expr) -> bool:
+    match e:
+        case Const(value=value):
+            return not value
+        case Select(then=then, other=other):
+            return _may_be_zero(then) or _may_be_zero(other)
+        case Unary(op="neg" | "abs", operand=operand):
+            return _may_be_zero(operand)
+        case _:
+            return True
+
+
+def _decisive(e: Expr) -> Iterator[Expr]:
+    """An expression and its parts, but for conditions: what they compare is not what the expression is."""
+    yield e
+    for part in children(e):
+        if part.dtype is not DType.BOOL:
+            yield from _decisive(part)
 
 
 def _parts(s: Statement) -> Iterator[Expr]:

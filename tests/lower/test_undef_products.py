@@ -65,6 +65,14 @@ def test_other_products_are_left_as_they_are(body: str) -> None:
     assert "abs" not in emit(read(PARAMS, LOCAL + body))
 
 
+def test_signs_and_conditions_are_no_factors_that_undef_may_make_infinite() -> None:
+    """Products in products, each of which looked at both of its factors, were of exponential size."""
+    angle = "T.atan(A[i] / L[i])"
+    for _ in range(6):
+        angle = f"T.if_then_else(Z[i] < 0.0, 2.0, 0.0) + T.if_then_else(Z[i] / L[i] < A[i], -1.0, 1.0) * ({angle})"
+    assert len(emit(read(PARAMS, LOCAL + f"for i in range(4):\n    B[i] = {angle}"))) < 6000
+
+
 def test_where_undef_is_finite_products_are_left_as_they_are() -> None:
     func = read(PARAMS, LOCAL + PROGRAMS["quotient"])
     assert "abs" in emit(func)

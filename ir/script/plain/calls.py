@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from msgspec import Struct
@@ -52,6 +52,8 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
             return read.subscript(owner, node.args[0], node)
         if (keyed := dictionary_of(owner)) is not None:
             return called(read, keyed, node, node.func.attr)
+        if isinstance(owner, Named) and isinstance(owner.value, str):
+            return _of_text(read, owner.value, node, node.func.attr)
         if (found := records.called(read, owner, node, node.func.attr, alone)) is not None:
             return found
         if node.func.attr in ("index", "count") and is_searched(read, owner):
@@ -89,6 +91,19 @@ def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
     return _library(read, name, callee.value, node)
 
 
+def _of_text(read: Evaluator, text: str, node: ast.Call, name: str) -> Value:
+    """A method of a text, which is known when the program is made as what it is given must be."""
+    args = [v.value if isinstance(v, Named) else v for v in read.items(node.args, read.value)]
+    known = all(isinstance(a, (str, int)) for a in args) and not node.keywords
+    if not known or not hasattr(text, name) or name in ("format", "format_map", "encode"):
+        raise read.error("unsupported", f"`{shown(node)}` is not supported", node, hints.FUNCTIONS["str"])
+    try:
+        found = getattr(text, name)(*args)
+    except (TypeError, ValueError) as error:
+        raise read.error("arguments", f"`{shown(node)}`: {error}", node) from error
+    return tuple(map(Named, found)) if isinstance(found, list) else read.known(found, node)
+
+
 def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Value:
     """A call of another plain function, which is put in place, or of the class of a record."""
     if isinstance(value, type) and records.is_kind(value):
@@ -99,6 +114,9 @@ def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Valu
     if value is functools.partial and node.args:
         first = read.value(node.args[0])
         return Named(_with_arguments(read, _partial(read, first, node.args[0]), node, 1))
+    if isinstance(value, np.vectorize):
+        of_type: dict[str, Value] = {"otypes": (Named(np.dtype(value.otypes[0]).type),)} if value.otypes else {}
+        value = cast(Named, put_in_place(read, "np.vectorize", [Named(value.pyfunc)], of_type, node)).value
     if not isinstance(value, functools.partial | Partial) and not isinstance(_unwrapped(value), (FunctionType, Inner)):
         raise _unknown(read, shown(node.func), value, node)
     called = _with_arguments(read, _partial(read, Named(value), node), node)

@@ -339,8 +339,8 @@ class Evaluator(Struct):
             return Named(owner.value.numpy.type)
         if is_number(owner) and node.attr in (complexes.REAL, complexes.IMAG):
             return complexes.part_named(self.numbers, node.attr, self.as_number(owner, node), node)
-        if isinstance(owner, Expr) and node.attr == "dtype":
-            return Named(owner.dtype)
+        if isinstance(owner, Expr) and node.attr in ("dtype", "ndim", "shape", "size"):
+            return {"dtype": Named(owner.dtype), "ndim": 0, "shape": (), "size": 1}[node.attr]
         hint = hints.of_attribute(shown(node.value), node.attr)
         if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
             names = dir(owner.value)
@@ -437,7 +437,9 @@ class Evaluator(Struct):
         return found
 
     def operate(self, op: ast.operator, a: Value, b: Value, node: ast.AST) -> Value:
-        """A binary operator on numbers or arrays; lists are joined."""
+        """A binary operator on numbers or arrays; lists and texts are joined."""
+        if (text := _text(op, a, b)) is not None:
+            return Named(text)
         if isinstance(op, ast.Add) and (both := joined(self, a, b, node)) is not None:
             return both
         check_no_list(self, (a, b), node)
@@ -521,3 +523,13 @@ class Evaluator(Struct):
 
 def _hint(node: ast.expr) -> str:
     return hints.EXPRESSIONS.get(type(node), "")
+
+
+def _text(op: ast.operator, a: Value, b: Value) -> str | None:
+    """What an operator makes of texts."""
+    one, other = (v.value if isinstance(v, Named) else v for v in (a, b))
+    if isinstance(op, ast.Add) and isinstance(one, str) and isinstance(other, str):
+        return one + other
+    if isinstance(op, ast.Mult) and isinstance(one, str) and type(other) is int:
+        return one * other
+    return other * one if isinstance(op, ast.Mult) and isinstance(other, str) and type(one) is int else None

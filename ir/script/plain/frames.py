@@ -17,6 +17,7 @@ from ir.script.plain.arrays import Array, Selection, View
 from ir.script.plain.program import Key, Stands, identity_of
 from ir.script.plain.promotion import Number, Numbers, expr_of
 from ir.script.plain.syntax.counters import Sized
+from ir.script.plain.syntax.imported import imports_of
 from ir.script.plain.syntax.lists import Listed
 from ir.script.scope import Source
 from ir.traverse import has_loads
@@ -163,7 +164,12 @@ def used(growing: Growing, buffer: Buffer, size: Number) -> View:
 
 
 def outer_name(function: FunctionType, name: str) -> object:
-    """What a name means outside of a function, also one that only a comprehension in it uses; `KeyError` if nothing."""
+    """What a name means outside of a function, also one that only a comprehension in it uses; `KeyError` if nothing.
+
+    So do names that it imports.
+    """
+    if name in (imported := imports_of(function)):
+        return imported[name]
     if name in function.__code__.co_freevars:
         cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
         try:

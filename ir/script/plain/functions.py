@@ -22,8 +22,10 @@ from ir.script.plain.syntax.cells import captured_in, cells_of, local_names
 from ir.script.plain.syntax.counted import apart
 from ir.script.plain.syntax.counters import with_counters
 from ir.script.plain.syntax.defaults import with_read_keys
-from ir.script.plain.syntax.desugared import desugared, with_named_rows, with_parts_of
+from ir.script.plain.syntax.desugared import desugared, with_named_rows, with_parts_of, without_patterns
 from ir.script.plain.syntax.grouped import with_places
+from ir.script.plain.syntax.imported import without_imports
+from ir.script.plain.syntax.inlined import with_outer_changes
 from ir.script.plain.syntax.keyed import with_lists
 from ir.script.plain.syntax.linked import with_linked_lists
 from ir.script.plain.syntax.lists import with_arrays
@@ -113,6 +115,7 @@ def _reading(
         raise source.error("unsupported", message, node, help="name each parameter")
     rest = args.vararg.arg if args.vararg else ""
     params = tuple(a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)) + ((rest,) if rest else ())
+    node = with_outer_changes(without_imports(without_patterns(node, source)))
     node = without_shorthand(node, source, outer)
     for inner in ast.walk(node):  # before returns within them are looked at
         if isinstance(inner, (ast.With, ast.Try)):

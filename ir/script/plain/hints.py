@@ -14,9 +14,8 @@ STATEMENTS: dict[type[ast.stmt], str] = {
     ast.ClassDef: "define it outside of this function; arguments are arrays and numbers",
     ast.Delete: "leave it out, or take the item of a list out, as in x.pop(k)",
     ast.Global: "make it a parameter and a result",
-    ast.Nonlocal: "make it a parameter and a result",
-    ast.Import: "import at the top of the file",
-    ast.ImportFrom: "import at the top of the file",
+    ast.Nonlocal: "call the function in statements of their own, not by itself nor where it is given on, or make "
+    "what it changes a parameter and a result",
 }
 EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.GeneratorExp: "give it to sum, min, max, any, all or math.prod, or write a loop",
@@ -42,7 +41,6 @@ FUNCTIONS = {
     "dict": EXPRESSIONS[ast.Dict],
     "set": "give it a name of its own first, as in seen = set(A)",
     **dict.fromkeys(("Counter", "defaultdict"), EXPRESSIONS[ast.Dict]),
-    "vectorize": "write a loop that calls the function for each element, and stores what it gives",
     **dict.fromkeys(("ndindex", "product"), "write one loop for each dimension"),
     "combinations": "write one loop for each item, as in `for i in range(n): for j in range(i + 1, n):`",
     "at": "write a loop, as in `for k in range(len(places)): out[places[k]] += values[k]`",

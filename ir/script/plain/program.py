@@ -79,6 +79,7 @@ class Grown(Struct):
     shape: tuple[int, ...] | None = None
     depth: int = 1  # of lists in lists
     kind: type | None = None  # the class of items that are records
+    stored: bool = False  # whether numbers of items are stored to, which are lists then
     size: int = 0
     steps: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())
     guessed: bool = False  # whether what items are rests on no item so far
@@ -308,9 +309,9 @@ class Program(Struct):
             self.sharing.store(stmt.buffer, self.loops, stmt.span)
             self.stored.setdefault(stmt.buffer, []).append(stmt.value)
 
-    def attempt(self, write: Callable[[], None]) -> None:
+    def attempt(self, write: Callable[[], None], within: Callable[[], None]) -> None:
         """Write a statement. What is refused while items of a list are guesses may be in order once they are known: to
-        find them, what follows is read as if that statement was not there.
+        find them, what is `within` it is looked through, and what follows is read as if that statement was not there.
         """
         before = self.lines, self.taken, self.loops, self.depth, self.branches, list(self.conditions)
         try:
@@ -319,6 +320,8 @@ class Program(Struct):
             if not any(grown.guessed for grown in self.learned.grown.values()):
                 raise
             self.refused = self.refused or error
+            with self.nested():
+                within()
             self.lines, self.taken, self.loops, self.depth, self.branches, self.conditions = before
 
     @contextmanager

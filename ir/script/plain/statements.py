@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 
-import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -15,25 +14,25 @@ from ir.nodes import SKIP, Assert, Assume, Expr, If, Stmt, Store, Var, const
 from ir.script.expressions import BINARY
 from ir.script.plain import hints
 from ir.script.plain.arrays import Array, Elementwise, Selection, View, same
-from ir.script.plain.calls import arguments_of, call, chosen_by, put_in_place
+from ir.script.plain.calls import arguments_of, call, put_in_place
 from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Growing, Maybe, Named, Value, in_both, shown
 from ir.script.plain.functions import MAX_CALLS, Callers, Function, frame_of, inner_function
 from ir.script.plain.functions import named as name_of
 from ir.script.plain.library import names as library
-from ir.script.plain.library.arguments import keyword
 from ir.script.plain.library.bodies import IN_PLACE
 from ir.script.plain.library.complexes import IMAG, REAL
 from ir.script.plain.library.dictionaries import dictionary_of, stored_at
-from ir.script.plain.library.ordered import in_order
 from ir.script.plain.library.scans import scanned
 from ir.script.plain.library.selected import alike, given_name, rows_first
+from ir.script.plain.library.stored import changed_in_place, stored_to
 from ir.script.plain.loops.counting import Counted
 from ir.script.plain.loops.growing import (
     appended,
     check_other_name,
     granted,
+    item_stored,
     list_changed,
     opened,
     popped,
@@ -55,7 +54,6 @@ from ir.script.plain.tuples import (
     check_alone,
     check_item,
     check_own_rows,
-    stands_for_list,
     taken_apart,
     traded,
 )
@@ -399,6 +397,8 @@ class Body(Struct, dict=True):
             return stored_at(self.read, keyed, index, node)
         if isinstance(owner, ast.Name) and isinstance(growing := self.frame.bindings.get(owner.id), Growing):
             stored_before(self, growing, node)
+        if isinstance(array, tuple):
+            item_stored(self, owner)
         part = self.read.part(array, index, node, stored=True) if isinstance(array, View) else None
         if not isinstance(part, View):
             hint = "make an array of it, as in np.array([...])" if isinstance(array, tuple) else ""
@@ -429,7 +429,8 @@ class Body(Struct, dict=True):
     def statements(self, nodes: list[ast.stmt]) -> None:
         """Write statements, one after the other."""
         for node in nodes:
-            self.program.attempt(lambda node=node: self._statement(node))
+            arms = [*node.body, *node.orelse] if isinstance(node, ast.If) else []
+            self.program.attempt(lambda node=node: self._statement(node), lambda arms=arms: self.statements(arms))
 
     def _branch(self, node: ast.If, nodes: list[ast.stmt], cond: Expr, loop: ast.For | None) -> Stmt:
         """One way of a branch, whose names end with it; those of arrays stand for what it made them.
@@ -533,7 +534,7 @@ class Body(Struct, dict=True):
             elif isinstance(other, (View, Elementwise, Selection)):
                 other = self.read.as_number(other, value)
             new = self.read.operate(op, array, other, node)
-            self._check_in_place(array, new, node)
+            self.arrays.check_in_place(array, new, node)
             self.arrays.store_where(truths, array, new, target)
             return
         if isinstance(target, ast.Subscript):
@@ -541,7 +542,7 @@ class Body(Struct, dict=True):
             old: Value = place if place.shape else self.read.element(place, (), target)
             new = self.read.operate(op, old, self.read.value(value), node)
             if place.shape:
-                self._check_in_place(place, new, node)
+                self.arrays.check_in_place(place, new, node)
             self.store(place, new, target)
             return
         old = self.read.value(target)
@@ -549,21 +550,17 @@ class Body(Struct, dict=True):
             check_alone(self.read, target.id, old, node)
         new = self.read.operate(op, old, self.read.value(value), node)
         if isinstance(old, View) and old.shape:
-            self._check_in_place(old, new, node)
+            self.arrays.check_in_place(old, new, node)
             self.arrays.store(old, new, node)
         else:
             self.assign(target, new, node)
-
-    def _check_in_place(self, target: View, value: Value, node: ast.AST) -> None:
-        if isinstance(value, (View, Elementwise)):
-            self.arrays.check_in_place(target, value, node)
 
     def _call(self, node: ast.Call) -> None:
         """A call that is a statement."""
         if appended(self, node):
             return
         if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value):
-            self._in_place(node, node.func)
+            changed_in_place(self, node, node.func)
             return
         found = self.read.value(node.func)
         name = library.qualified(found.value) if isinstance(found, Named) else None
@@ -571,59 +568,15 @@ class Body(Struct, dict=True):
             self._assume(node)
         elif name in IN_PLACE or name in (None, "print", "loopsat.bound"):
             call(self.read, node, True)
-        elif self._called(node) is None:
+        elif stored_to(self, node) is None:
             hint = hints.FUNCTIONS.get(str(name).rpartition(".")[2], "assign its result")
             raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, hint)
-
-    def _in_place(self, node: ast.Call, method: ast.Attribute) -> None:
-        """A method that changes an array or list."""
-        target = self.arrays.target(method.value, node) if method.attr in ("sort", "fill", "reverse") else None
-        of_list = target is not None and stands_for_list(self.read, target)
-        if target is None or (method.attr == "reverse" and not of_list):
-            hint = hints.OWN if stands_for_list(self.read, self.read.value(method.value)) else "assign its result"
-            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, hint)
-        args = [*self.read.items(node.args, self.read.value)]
-        named = {k.arg or "**": self.read.value(k.value) for k in node.keywords}
-        if method.attr == "sort" and of_list:
-            value = in_order(self.read, target, method.value, node)
-        elif method.attr == "sort":
-            value = put_in_place(self.read, "np.sort", [target, *args], named, node)
-        elif method.attr == "reverse":
-            value = self.read.part(target, ast.Slice(step=ast.Constant(-1)), node)
-        elif named or len(args) != 1:
-            raise self.read.error("arguments", "fill takes a number", node, "as in A.fill(0)")
-        else:
-            value = args[0]
-        self.store(target, value, node)
-
-    def _called(self, node: ast.Call) -> View | None:
-        """Where `np.add(x, y, out=z)` or `np.add(x, y, z)` stores its result; None for calls that say no place."""
-        function = self.read.value(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else None
-        if not isinstance(function, Named) or library.qualified(function.value) is None:
-            return None
-        out, args = keyword(node, "out"), node.args
-        if isinstance(function.value, np.ufunc) and len(args) == function.value.nin + 1:
-            out, args = args[-1], args[:-1]
-        if out is None or (isinstance(out, ast.Constant) and out.value is None):
-            return None
-        made = ast.Call(node.func, args, [k for k in node.keywords if k.arg not in ("out", "where")])
-        new = self.settled("out", self.read.value(out), node) if isinstance(out, ast.Call) else None
-        target = new if isinstance(new, View) else self.arrays.target(out, node)
-        value = self.read.value(ast.copy_location(made, node))
-        if (where := keyword(node, "where")) is not None:
-            value = chosen_by(self.read, [self.read.value(where), value, target], node)
-        if not isinstance(value, (View, Elementwise)):
-            number = self.read.as_number(value, node)
-            value = Elementwise(target.shape, lambda _: number)
-        self._check_in_place(target, value, node)
-        self.store(target, value, node)
-        return target
 
     def _result(self, node: ast.Call) -> Value:
         """What a call gives that is all of a right side."""
         if isinstance(node.func, ast.Attribute) and not isinstance(self.read.value(node.func.value), Named):
             return call(self.read, node, True)
-        return self._called(node) or call(self.read, node, True)
+        return stored_to(self, node) or call(self.read, node, True)
 
     def _is_array(self, node: ast.expr) -> bool:
         return isinstance(self.read.value(node), (View, Elementwise, Selection))

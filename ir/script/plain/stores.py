@@ -216,8 +216,10 @@ class ArrayStores(Struct):
             not all_same(load.indices, place) and not self.read.program.apart(load.indices, place, axes) for load in own
         )
 
-    def check_in_place(self, target: View, value: Array, node: ast.AST) -> None:
+    def check_in_place(self, target: View, value: Value, node: ast.AST) -> None:
         """NumPy updates arrays in place only where the dtype of the result is of the same kind."""
+        if not isinstance(value, (View, Elementwise)):
+            return
         dtype = self.read.dtype_of(value, node)
         if not np.can_cast(dtype.numpy, target.buffer.dtype.numpy, "same_kind"):
             message = f"a result of {dtype} cannot be stored in place into {target.buffer.dtype}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from ir.dtypes import DType
+from ir.errors import ParseError
 from ir.nodes import Binary, Expr, Select, const
 from ir.presburger.polynomials import polynomial
 from ir.script.plain import hints
@@ -66,7 +67,10 @@ def subscript(read: Evaluator, owner: Value, index: ast.expr, node: ast.AST) -> 
     if (keyed := dictionary_of(owner)) is not None:
         return looked_up(read, keyed, index, node)
     if isinstance(owner, Named) and isinstance(owner.value, str):
-        found = item_of(read, tuple(map(Named, owner.value)), index, node)
+        try:
+            found = item_of(read, tuple(map(Named, owner.value)), index, node)
+        except ParseError as error:
+            raise read.error(error.code, error.message, node, hints.of_text(owner.value)) from error
         return (
             Named("".join(str(c.value) for c in found if isinstance(c, Named))) if isinstance(found, tuple) else found
         )

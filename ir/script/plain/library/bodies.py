@@ -98,6 +98,15 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None) -> Any:
     return order if axis is None else np.moveaxis(order, -1, axis)
 
 
+def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None) -> Any:
+    """In order, which is one of the orders that there may be."""
+    return sort(a, axis)
+
+
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None) -> Any:
+    return argsort(a, axis)
+
+
 def _quantile(a: Any, q: Any) -> Any:
     return _of_sorted(sort(np.ravel(a)), q)
 
@@ -227,28 +236,30 @@ def digitize(x: Any, bins: Any, right: Any = False) -> Any:
     return np.where(bins[0] <= bins[-1], rising, falling)
 
 
-def _interpolate(x: Any, xp: Any, fp: Any) -> Any:
+def _interpolate(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     last = len(xp) - 1
     found = np.float64(0.0)
     for k in range(last):
         if xp[k] <= x and x < xp[k + 1]:
             found += (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k]) * (x - xp[k]) + fp[k]
     if x < xp[0]:
-        found = fp[0]
+        found = fp[0] if left is None else left
     if x >= xp[last]:
-        found = fp[last]
+        found = fp[last] if right is None or x == xp[last] else right
     return found
 
 
-def interp(x: Any, xp: Any, fp: Any) -> Any:
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
     xp = np.asarray(xp, np.float64)
     fp = np.asarray(fp, np.float64)
     if np.ndim(x) == 0:
-        return _interpolate(x, xp, fp)
-    found = np.empty(len(x))
-    for i in range(len(x)):
-        found[i] = _interpolate(x[i], xp, fp)
-    return found
+        return _interpolate(x, xp, fp, left, right)
+    places = np.asarray(x)
+    flat = np.ravel(places)
+    found = np.empty(len(flat))
+    for i in range(len(flat)):
+        found[i] = _interpolate(flat[i], xp, fp, left, right)
+    return np.reshape(found, places.shape)
 
 
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
@@ -429,9 +440,9 @@ def nanmean(a: Any, axis: Any = None) -> Any:
 
 BODIES: dict[str, Callable[..., Any]] = {
     **{f"np.{f.__name__}": f for f in (
-        sort, argsort, lexsort, median, quantile, percentile, bincount, histogram, searchsorted, digitize, interp,
-        convolve, correlate, cross, inner, vdot, polyval, count_nonzero, ptp, average, cov, corrcoef, trapezoid,
-        gradient,
+        sort, argsort, partition, argpartition, lexsort, median, quantile, percentile, bincount, histogram,
+        searchsorted, digitize, interp, convolve, correlate, cross, inner, vdot, polyval, count_nonzero, ptp, average,
+        cov, corrcoef, trapezoid, gradient,
         isclose, allclose, array_equal, nan_to_num, nansum, nanprod, nanmax, nanmin, nanmean,
         *ELEMENTS, *SHAPES, *STORING, *CHOSEN,
     )},
@@ -440,13 +451,15 @@ BODIES: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 PUT_IN_PLACE = {**BODIES, **OWN, "A[m]": kept, "sorted.reverse": falling_order, "sorted.rows": falling_lexsort}
 FINITE = (
-    "sorted", "sorted.reverse", "sorted.rows", "np.sort", "np.argsort", "np.lexsort",
+    "sorted", "sorted.reverse", "sorted.rows", "np.sort", "np.argsort", "np.lexsort", "np.partition",
+    "np.argpartition",
     "np.median", "np.quantile", "np.percentile", "np.searchsorted", "np.digitize",
     "np.interp", "np.fmax", "np.fmin",
     "np.unique", "np.union1d", "np.intersect1d", "np.setdiff1d",
 )  # fmt: skip
 IN_PLACE = (*UPDATES, *(f"np.{f.__name__}" for f in STORING))  # statements, which store to their first argument
 BY_PLACE = frozenset(f"np.{f.__name__}" for f in (  # for which it matters where items stand
-    sort, argsort, median, quantile, percentile, bincount, histogram, searchsorted, digitize, interp, convolve,
+    sort, argsort, partition, argpartition, median, quantile, percentile, bincount, histogram, searchsorted, digitize,
+    interp, convolve,
     correlate, cov, corrcoef, trapezoid, gradient, *CHOSEN, *SHAPES,
 )) | {"sorted", "sorted.reverse"}  # fmt: skip

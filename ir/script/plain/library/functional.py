@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 
 def reduce(function: Any, iterable: Any, *initial: Any) -> Any:
     found = iterable[0] if len(initial) == 0 else initial[0]
@@ -101,9 +103,25 @@ def itemgetter(item: Any, *items: Any) -> Any:
     return found
 
 
+def vectorize(pyfunc: Any, otypes: Any = None) -> Any:
+    """The results are of the dtype that has room for all; NumPy takes that of the first one."""
+
+    def found(*arrays: Any) -> Any:
+        whole = np.asarray(arrays[0])
+        for other in arrays[1:]:
+            whole = whole + np.asarray(other)
+        if whole.ndim == 0:
+            return pyfunc(*arrays)
+        flat = tuple(np.ravel(np.broadcast_to(np.asarray(a), whole.shape)) for a in arrays)
+        items = np.array([pyfunc(*tuple(a[k] for a in flat)) for k in range(whole.size)])
+        return np.reshape(items if otypes is None else items.astype(otypes[0]), whole.shape)
+
+    return found
+
+
 _OPERATORS = add, sub, mul, truediv, floordiv, mod, xor, and_, or_, neg, eq, ne, lt, le, gt, ge, itemgetter
 FUNCTIONAL: dict[str, Callable[..., Any]] = {
     "functools.reduce": reduce, "itertools.accumulate": accumulate,
-    "heapq.nlargest": nlargest, "heapq.nsmallest": nsmallest,
+    "np.vectorize": vectorize, "heapq.nlargest": nlargest, "heapq.nsmallest": nsmallest,
     **{f"operator.{f.__name__}": f for f in _OPERATORS},
 }  # fmt: skip

@@ -18,7 +18,7 @@ from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Stmt, Store
 from ir.script.plain import hints
 from ir.script.plain.arrays import MOST_ITEMS, Elementwise, View, is_number
-from ir.script.plain.frames import Cell, Growing, Value, used
+from ir.script.plain.frames import Cell, Growing, Value, shown, used
 from ir.script.plain.loops.marking import Marking, beside, most_above
 from ir.script.plain.program import Again, CellType, Grant, Grown, Key, NeedsValue, Recount, Stands, kept_in
 from ir.script.plain.promotion import Interval, Number, Weak, interval_after, interval_of
@@ -53,7 +53,7 @@ def opened(body: Body, node: Listed) -> Growing:
     if kind is not None and known.shape is not None:
         shape = (max(known.size, 1) if node.counter else known.size, *known.shape)
         buffer = body.arrays.array(node.group, shape, kept_in(kind), node).buffer
-        of_tuples = known.depth > 1 and (bool(node.counter) or known.kind is not None)
+        of_tuples = known.depth > 1 and not known.stored and (bool(node.counter) or known.kind is not None)
         body.program.listed[buffer] = Stands(key, known.depth, of_tuples, known.kind)
     growing = Growing(key, buffer, body.program.depth, body.program.branches, counter=node.counter)
     growing.different = node.different
@@ -92,6 +92,10 @@ def append(body: Body, growing: Growing, node: ast.expr, size: Number | None = N
         whole = all(body.frame.numbers.dtype_of(v).is_integer for v in parts)
         known.reached(tuple(map(body.program.reach, parts)) if parts and whole else ((None, None),))
     if isinstance(item, tuple):
+        if known.stored and not isinstance(node, (ast.List, ast.ListComp, ast.Call, ast.BinOp)):
+            name = growing.key[1].removeprefix("list ")
+            hint = f"append a list of its own, as in {name}.append([*{shown(node)}])"
+            raise body.read.error("unsupported", f"an item of `{name}`, whose items change, has a name", node, hint)
         item = body.read.caller.table(item, None, node)
     array = item if isinstance(item, (View, Elementwise)) and item.shape else None
     shape = tuple(n for n in array.shape if isinstance(n, int)) if array is not None else ()
@@ -120,6 +124,20 @@ def stored_before(body: Body, growing: Growing, node: ast.AST) -> None:
     """An item of a list is stored to, which is counted where this stands before all that append to it."""
     if growing.buffer is None and not growing.counter:
         _count(body, growing, "items of the list are stored to before there are any", node)
+
+
+def item_stored(body: Body, owner: ast.expr) -> None:
+    """A number of an item of a list is stored to: the item is a list, and no tuple.
+
+    Raises:
+        Again: that was not known.
+    """
+    items = body.read.value(owner.value) if isinstance(owner, ast.Subscript) else None
+    stands = body.program.listed.get(items.buffer) if isinstance(items, View) else None
+    known = None if stands is None else body.program.learned.grown.get(stands.key)
+    if known is not None and known.kind is None and not known.stored:
+        known.stored = True
+        raise Again
 
 
 def appended(body: Body, node: ast.Call) -> bool:

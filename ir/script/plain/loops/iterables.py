@@ -100,6 +100,8 @@ class Iterables(Struct, frozen=True):
     # Values ----------------------------------------------------------------------------------------------------------
 
     def _value(self, node: ast.expr) -> Items:
+        if (array := self._listed(node)) is not None:
+            return self._array(array, node)
         found = call(self.read, node, True) if isinstance(node, ast.Call) else self.read.value(node)
         if (keyed := dictionary_of(found)) is not None:
             found = keys_of(self.read, keyed, node)
@@ -122,6 +124,21 @@ class Iterables(Struct, frozen=True):
         text = hints.of_text(found.value) if isinstance(found, Named) else ""
         hint = text or "loop over range(n), or over an array"
         raise self.read.error("unsupported", f"`{shown(node)}` is {what}, not a range", node, hint)
+
+    def _listed(self, node: ast.expr) -> Array | None:
+        """The array whose items a list has, as it is before the loop."""
+        match node:
+            case ast.Call(func=ast.Name(id="list") as function, args=[given], keywords=[]):
+                called, array = self.read.value(function), self.read.value(given)
+                builtin = isinstance(called, Named) and called.value is list
+                if builtin and isinstance(array, (View, Elementwise)) and array.shape:
+                    own = self.read.caller.copied(array, node) if isinstance(array, View) else array
+                    found = self.settled(own, node)
+                    assert isinstance(found, (View, Elementwise))
+                    return found
+            case _:
+                pass
+        return None
 
     def _array(self, array: Array, node: ast.expr) -> Items:
         return Items(array.shape[0], lambda k: self.read.row(array, k, node), _steps(array.shape[0]))

@@ -307,6 +307,20 @@ def _refused(body: Body, node: ast.For | ast.If, error: ParseError) -> ParseErro
     return error
 
 
+def resized_step(body: Body, node: ast.For, item: Callable[[], Value]) -> Stmt:
+    """A step of a loop, in which sizes of arrays may be functions of its number.
+
+    Raises:
+        Again: such sizes do not fit, and there are few steps, which are written out.
+    """
+    try:
+        return body.step(node, item)
+    except ParseError as error:
+        if any(key == body.key_of(node) for key, _ in body.program.learned.resized):
+            raise _refused(body, node, error) from None
+        raise
+
+
 def rotated(body: Body, node: ast.For, items: Items, name: str, cycle: Cycle) -> None:
     """A loop with as many steps written out as it takes for names to stand for the same arrays again."""
     numbers, count, span = body.frame.numbers, items.count, body.source.span(node.iter)

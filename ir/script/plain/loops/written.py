@@ -13,7 +13,7 @@ from ir.nodes import For, Stmt, seq
 from ir.script.plain.loops.counting import HINT, Counting, Ending
 from ir.script.plain.loops.growing import check_steady, counted_after, counted_before, marked_in, steps_of
 from ir.script.plain.loops.iterables import Items, named_by
-from ir.script.plain.loops.turns import at_step, carry_in, rotated, states_of
+from ir.script.plain.loops.turns import at_step, carry_in, resized_step, rotated, states_of
 from ir.script.plain.program import Again
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.tuples import MAX_ITEMS
@@ -90,7 +90,7 @@ def _loop(body: Body, node: ast.For, items: Items, steps: Callable[[Stmt], Numbe
         at_step(body, node, fixed, since)
         given, there = body.bound_arrays(), [*body.frame.bindings.values()]
         with steps_of(body, node, fixed, since):
-            step = body.step(node, lambda: items.item(index))
+            step = resized_step(body, node, lambda: items.item(index))
         moved = states_of(body, node, lambda: items.item(index), given, there)
     if steps is not None:
         items = replace(items, count=steps(step))

@@ -138,7 +138,7 @@ class _Truths(ast.NodeTransformer):
                 node.test = self._read(node.test, safe=[node.test])
             case ast.For():
                 node.iter = self._read(node.iter)
-            case ast.FunctionDef() | ast.Match():
+            case ast.FunctionDef():
                 pass
             case _:
                 for name, value in ast.iter_fields(node):

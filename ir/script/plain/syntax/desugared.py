@@ -28,20 +28,32 @@ class Recorded(ast.Tuple):
 def desugared(
     node: ast.FunctionDef, source: Source, parted: Sequence[tuple[str, int, type | None]] = ()
 ) -> ast.FunctionDef:
-    """A function whose names are assigned by statements only, and which branches by `if`.
+    """A function whose names are assigned by statements only.
 
     Names that are `parted` are those of tuples of so many items, each of which gets a name of its own.
 
     Raises:
         ParseError: an assignment within an expression that may not run, or that is read before it; another pattern.
     """
-    if any(isinstance(n, (ast.NamedExpr, ast.Match)) for n in ast.walk(node)):
+    if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)):
         node = copy.copy(node)
         node.body = _Desugared(source, all_names(node)).list(node.body)
     for name, length in _changing_tuples(node).items():
         node = _with_parts(node, name, length, None)
     for name, length, kind in parted:  # which may be items of those
         node = _with_parts(node, name, length, kind)
+    return node
+
+
+def without_patterns(node: ast.FunctionDef, source: Source) -> ast.FunctionDef:
+    """A function that branches by `if` alone.
+
+    Raises:
+        ParseError: another pattern.
+    """
+    if any(isinstance(n, ast.Match) for n in ast.walk(node)):
+        node = copy.copy(node)
+        node.body = _Desugared(source, all_names(node)).list(node.body)
     return node
 
 

@@ -13,7 +13,8 @@ import heapq
 import itertools
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -54,13 +55,61 @@ def without_shorthand(node: ast.FunctionDef, source: Source, outer: Meaning) -> 
     if any(isinstance(part, ast.Attribute) and part.attr == "mgrid" for part in ast.walk(node)):
         node = copy.deepcopy(node)
         node.body = [_Grids(outer).visit(stmt) for stmt in node.body]
-    node = _with_whole_dictionaries(_with_names_of_lists(node))
+    node = _with_whole_dictionaries(_with_extensions(_with_names_of_lists(node)))
     if not any(_is_shorthand(part, called) for part in ast.walk(node)):
         return node
     heaps = _heaps(node, called, source)
     written = _Shorthand(called, all_names(node), heaps).visit(copy.deepcopy(node))
     assert isinstance(written, ast.FunctionDef)
     return written
+
+
+def _with_extensions(node: ast.FunctionDef) -> ast.FunctionDef:
+    """A function in which names of nothing but lists are extended by a method: `out += list(x)` is an `extend`."""
+    bound = {target: stmt for stmt in ast.walk(node) for target in _bound_to_lists(stmt)}
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    others = {n.id for n in names if n not in bound} | {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)}
+    lists = {n.id for n, stmt in bound.items() if isinstance(stmt, ast.Assign) and n.id not in others}
+    extending = _Extending(lists)
+    if not any(map(extending.extends, ast.walk(node))):
+        return node
+    return cast(ast.FunctionDef, extending.visit(copy.deepcopy(node)))
+
+
+def _bound_to_lists(stmt: ast.AST) -> tuple[ast.Name, ...]:
+    """The names that a statement binds to lists that are written out, or adds items to."""
+    match stmt:
+        case ast.Assign(targets=[ast.Name() as name], value=ast.List()):
+            return (name,)
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+            pairs = zip(names, values, strict=True)
+            return tuple(n for n, v in pairs if isinstance(n, ast.Name) and isinstance(v, ast.List))
+        case ast.AugAssign(target=ast.Name() as name, op=ast.Add()):
+            return (name,)
+        case _:
+            return ()
+
+
+class _Extending(ast.NodeTransformer):
+    """Writes a method for updates of lists by what is not written out."""
+
+    def __init__(self, lists: Collection[str]) -> None:
+        self.lists = lists
+
+    def extends(self, node: ast.AST) -> bool:
+        match node:
+            case ast.AugAssign(target=ast.Name(id=name), value=value) if name in self.lists:
+                # an array would be added element by element
+                return not isinstance(value, ast.List) and is_list(value, self.lists)
+            case _:
+                return False
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        if not self.extends(node):
+            return node
+        assert isinstance(node.target, ast.Name)
+        method = ast.Attribute(ast.Name(node.target.id, ast.Load()), "extend", ast.Load())
+        return at_place(ast.Expr(ast.Call(method, [node.value], [])), node)
 
 
 def _with_names_of_lists(node: ast.FunctionDef) -> ast.FunctionDef:
