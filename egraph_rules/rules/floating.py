@@ -37,9 +37,8 @@ from ir.nodes import (
     binary,
     seq,
 )
-from ir.program.calls import calls_in
+from ir.program.calls import is_argument
 from ir.program.edit import nest
-from ir.sections import passed
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -202,7 +201,7 @@ def narrowed_names(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             if dtype is not None:
                 new = Var(var.name, dtype)
                 yield Let(new, Cast(dtype, value), _read_as(body, var.same, lambda _: new))
-        case Alloc(buffer=buffer, body=body) if buffer.dtype.is_float and not _is_argument(buffer, body):
+        case Alloc(buffer=buffer, body=body) if buffer.dtype.is_float and not is_argument(buffer, body):
             dtype = _rounded_to(body, buffer.dtype, partial(_loads_from, buffer))
             if dtype is not None:
                 yield _retyped(buffer, replace(buffer, dtype=dtype), body)
@@ -221,11 +220,6 @@ def _retyped(old: Buffer, new: Buffer, body: Stmt) -> Stmt:
 
     body = _read_as(body, partial(_loads_from, old), lambda e: replace(e, buffer=new) if isinstance(e, Load) else e)
     return Alloc(new, map_stmt(body, on_stmt=stored, on_buffer=lambda b: new if b == old else b))
-
-
-def _is_argument(buffer: Buffer, stmt: Stmt) -> bool:
-    """Whether a buffer is handed to a call, where its dtype is given."""
-    return any(section.buffer == buffer for call in calls_in(stmt) for _, section in passed(call))
 
 
 def _loads_from(buffer: Buffer, expr: Expr) -> bool:
