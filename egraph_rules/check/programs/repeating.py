@@ -91,6 +91,24 @@ def counting(w: Writer) -> Stmt:
     )
 
 
+def extremes(w: Writer) -> Stmt:
+    """Choices by a comparison: of what is compared, of one of both or a number and what is made of the other."""
+
+    def body(scope: Scope) -> Stmt:
+        one, other = w.value(scope, w.source.pick(0, 0, 0, 1)), w.value(scope, 0)
+        limit = w.source.pick(w.constant(), const(0, w.dtype), other)
+        bounded = Binary(w.source.pick("max", "min"), one, w.constant())
+        arms = w.source.pick((one, limit), (bounded, limit), (const(0, w.dtype) - one, one), (one, other))
+        sides, (then, otherwise) = w.source.pick((one, limit), (limit, one)), w.source.pick(arms, arms[::-1])
+        cond = Binary(w.source.pick("lt", "le", "gt", "ge"), sides[0], sides[1])
+        place = w.place(w.written(), scope)
+        store = Store(place.buffer, place.indices, Select(cond, then, otherwise))
+        known = [Assume(Binary("ge", e, const(0, w.dtype))) for e in w.source.pick((), (one,), (one, other))]
+        return seq(*known, store)
+
+    return w.loop(Scope(), body) if w.source.flag() else body(Scope())
+
+
 def chosen_terms(w: Writer) -> Stmt:
     """A sum or product over a loop, of terms that are neutral, or nearly so, in padding or unless a condition holds."""
     if w.source.flag():
