@@ -173,7 +173,7 @@ class Evaluated:
     def conditions(self, expr: Expr, loops: Sequence[Expr]) -> tuple[Expr, ...] | None:
         """Conditions on data that nobody changes under which an operation is evaluated, in that iteration of all loops
         around it; None where it may not be, or stands in several places."""
-        sites = self._alike(_pattern(expr, []))
+        sites = self._alike(pattern_of(expr, []))
         found = sites[0].statement if len(sites) == 1 else None
         if found is None or not self._steady(found) or len(found.loops) != len(loops):
             return None
@@ -340,12 +340,12 @@ def _reciprocals(expr: Expr) -> Iterator[Expr]:
 def _site(expr: Expr, loops: tuple[Var, ...], where: isl.Set) -> _Site | None:
     """An operation by its pattern and the places of its operands; None where a place is not quasi-affine."""
     places: list[Expr] = []
-    pattern = _pattern(expr, places)
+    pattern = pattern_of(expr, places)
     spot = pb.point(places)
     return None if spot is None else _Site(pattern, spot.intersect_params(where), loops, where)
 
 
-def _pattern(expr: Expr, places: list[Expr]) -> Expr:
+def pattern_of(expr: Expr, places: list[Expr]) -> Expr:
     """An expression with numbered variables in place of indices and integer variables, which `places` gets in order."""
 
     def slot(index: Expr) -> Expr:
@@ -358,4 +358,4 @@ def _pattern(expr: Expr, places: list[Expr]) -> Expr:
         case Var(dtype=dtype) if dtype.is_integer:
             return slot(expr)
         case _:
-            return with_children(expr, tuple(_pattern(e, places) for e in children(expr)))
+            return with_children(expr, tuple(pattern_of(e, places) for e in children(expr)))
