@@ -676,7 +676,7 @@ IDIOMS: tuple[Idiom, ...] = (  # those of bits twice: few of them are what a rul
     stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
     local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling, over_bits,
     relative_sums, repeated_terms, borders, chosen_terms, tiles, unrolled_by_hand, sums_apart, rounded, over_bits,
-    counting, remainders, extremes, totals, totals,
+    counting, remainders, extremes, totals,
 )  # fmt: skip
 
 
