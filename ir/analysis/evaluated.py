@@ -345,17 +345,24 @@ def _site(expr: Expr, loops: tuple[Var, ...], where: isl.Set) -> _Site | None:
     return None if spot is None else _Site(pattern, spot.intersect_params(where), loops, where)
 
 
-def pattern_of(expr: Expr, places: list[Expr]) -> Expr:
-    """An expression with numbered variables in place of indices and integer variables, which `places` gets in order."""
+def pattern_of(expr: Expr, places: list[Expr], *, indirect: bool = False) -> Expr:
+    """An expression with numbered variables in place of indices and integer variables, which `places` gets in order.
+
+    If `indirect`, of an index that data decide it is the indices of these.
+    """
 
     def slot(index: Expr) -> Expr:
         places.append(index)
         return Var(f"${len(places)}", index.dtype)
 
+    def inner(part: Expr) -> Expr:
+        return pattern_of(part, places, indirect=indirect)
+
     match expr:
         case Load():
-            return with_children(expr, tuple(slot(i) for i in expr.indices))
+            indices = (inner(i) if indirect and has_loads(i) else slot(i) for i in expr.indices)
+            return with_children(expr, tuple(indices))
         case Var(dtype=dtype) if dtype.is_integer:
             return slot(expr)
         case _:
-            return with_children(expr, tuple(pattern_of(e, places) for e in children(expr)))
+            return with_children(expr, tuple(map(inner, children(expr))))

@@ -13,7 +13,7 @@ from ir.nodes import PrimFunc
 
 HEAD = (
     '@T.prim_func\ndef f(A: T.Buffer((8, 8), "{0}"), x: T.Buffer((64,), "{0}"), s: T.Buffer((8,), "{0}"), '
-    'r: T.Buffer((8,), "{0}"), M: T.Buffer((8, 8), "bool")):\n'
+    'r: T.Buffer((8,), "{0}"), I: T.Buffer((64,), "int32"), M: T.Buffer((8, 8), "bool")):\n'
 )
 ONE = "s[0] = 0\nfor i in range(64):\n    s[0] = s[0] + x[i]\n"
 ROWS = "for q in range(8):\n    s[q] = 0\n    for i in range(8):\n        s[q] = s[q] + A[q, i]\n"
@@ -32,6 +32,9 @@ SAME = {
     "r[0] = -100\nfor i in range(100):\n    r[0] = T.max(r[0], x[T.min(i, 63)])",
     "with more to do beside it": ROWS + "for q in range(8):\n    r[q] = 0\n    for i in range(8):\n"
     "        r[q] = r[q] + A[q, i]\n    r[q] = r[q] * 2",
+    "of elements that a table names": "for i in range(64):\n    T.assume(0 <= I[i] and I[i] < 64)\n"
+    "s[0] = 0\nfor i in range(64):\n    s[0] = s[0] + x[I[i]]\n"
+    "r[0] = 0\nfor i in range(64):\n    r[0] = r[0] + x[I[63 - i]]",
     "in a loop": "for q in range(8):\n    s[q] = 0\n    r[q] = 0\n    for i in range(8):\n"
     "        s[q] = s[q] + A[q, i]\n    for i in range(8):\n        r[q] = r[q] + A[q, 7 - i]",
 }
@@ -48,6 +51,9 @@ OTHERS = {
     "sums of rows, which others are set to in between": "for q in range(8):\n    s[q] = 0\n    s[7 - q] = 0\n"
     "    for i in range(8):\n        s[q] = s[q] + A[q, i]\n"
     "for q in range(8):\n    r[q] = 0\n    for i in range(8):\n        r[q] = r[q] + A[q, i]",
+    "of elements that another part of a table names": "for i in range(64):\n    T.assume(0 <= I[i] and I[i] < 64)\n"
+    "s[0] = 0\nfor i in range(32):\n    s[0] = s[0] + x[I[i]]\n"
+    "r[0] = 0\nfor i in range(32):\n    r[0] = r[0] + x[I[63 - i]]",
     "sums of columns": ROWS + "for q in range(8):\n    r[q] = 0\n    for i in range(8):\n        r[q] = r[q] + A[i, q]",
     "looked at before it is done": ONE + "r[0] = 0\nfor i in range(64):\n    r[0] = r[0] + x[i]\n"
     "    A[i // 8, i % 8] = r[0]",

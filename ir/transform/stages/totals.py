@@ -179,7 +179,7 @@ def _is_candidate(one: _Total, other: _Total, places: Sequence[_Place]) -> bool:
     first, last = (p.statement.store.value for p in (one.first, other.first))
     if one.buffer == other.buffer or one.op != other.op or not first.same(last):
         return False
-    if not pattern_of(one.term, []).same(pattern_of(other.term, [])):
+    if not _pattern(one, []).same(_pattern(other, [])):
         return False
     read = {load.buffer for load in loads(one.term)}
     if not {one.buffer, other.buffer}.isdisjoint(read):
@@ -192,6 +192,10 @@ def _is_candidate(one: _Total, other: _Total, places: Sequence[_Place]) -> bool:
         for p in places
     )
     return kept and not any(p.statement.buffer in read and tops[1] <= p.top <= other.last.top for p in places)
+
+
+def _pattern(total: _Total, places: list[Expr]) -> Expr:
+    return pattern_of(total.term, places, indirect=True)
 
 
 def _are_equal(one: _Total, other: _Total, known: isl.Set) -> bool:
@@ -216,7 +220,7 @@ def _sets(total: _Total, around: Sequence[Loop]) -> tuple[isl.Set, isl.Set] | No
     first, last = total.first.statement, total.last.statement
     plain = replace(last, guards=tuple(g for g in last.guards if _is_plain(g)))
     operands: list[Expr] = []
-    pattern_of(total.term, operands)
+    _pattern(total, operands)
     places, points = pb.point(first.store.indices), pb.point((*last.store.indices, *operands))
     if places is None or points is None or not all(map(_is_exact, (first, plain))):
         return None
