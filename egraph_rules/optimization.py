@@ -49,7 +49,7 @@ from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.transform.calls.tensorize import with_calls
-from ir.transform.storage.contract import trimmed
+from ir.transform.storage.contract import may_shrink
 from ir.traverse import all_exprs, has_kind, loads, map_stmt, sizing_scalars, stmt_children, walk
 
 _SEARCHES = 6  # of a directed step; two or three do
@@ -478,7 +478,10 @@ class _Search(Struct, dict=True):
             return best
         start = filled(best[0][1], self.floats)
         self.cuts = True  # what is filled is changed under a condition, which is a choice of values then
-        return best if start == best[0][1] else _distinct([*best, *self.once(start, best[0][1])], self.keep)
+        found = [] if start == best[0][1] else self.once(start, best[0][1])
+        if found and found[0][0] < best[0][0] and self._start(found[0][1]) is found[0][1]:
+            found += self.once(found[0][1])  # a stage that has lost its guard tells later ones more
+        return _distinct([*best, *found], self.keep)
 
     def resumed(self, best: Stmt, programs: list[tuple[float, Stmt]]) -> list[tuple[float, Stmt]]:
         """The programs of a search from the one that a price as a whole has chosen, where none has begun with it.
@@ -501,7 +504,7 @@ class _Search(Struct, dict=True):
         if best not in self.searched and (looks or _stores(best) != _stores(self.searched[-1])):
             return best
         hoped = [s for s in (*self.partial, *self.guarded) if s not in self.searched and s != best]
-        return next((s for s in hoped if (_trims(s) if s in self.partial else least_share(s) < RARE)), None)
+        return next((s for s in hoped if (may_shrink(s) if s in self.partial else least_share(s) < RARE)), None)
 
     def once(self, body: Stmt, unfilled: Stmt | None = None) -> list[tuple[float, Stmt]]:
         """Search from a program, under the contexts of searches before it."""
@@ -648,12 +651,6 @@ class _Session(Struct, dict=True):
     def original_cost(self) -> float:
         """What the program costs as it stands, by the same measure."""
         return Prices(self.search.target).program(self.body)
-
-
-def _trims(stmt: Stmt) -> bool:
-    """Whether some local is larger than what is read of it."""
-    allocs = [s for s in walk(stmt) if isinstance(s, Alloc)]
-    return any(pb.within_budget(lambda s=s: trimmed(s, pb.always()), None) is not None for s in allocs)
 
 
 def _stores(stmt: Stmt) -> list[tuple[object, ...]]:

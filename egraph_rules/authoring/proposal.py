@@ -252,7 +252,9 @@ def rewrite(
     return build
 
 
-def rewrite_expr(*, law: str, because: str, family: str = "") -> Callable[[ExprProposal], Rule]:
+def rewrite_expr(
+    *, law: str, because: str, family: str = "", floats: Floats = Floats.STRICT
+) -> Callable[[ExprProposal], Rule]:
     """Make a `Rule` of a function from an expression and its place to equal expressions, over the same variables.
 
     Raises:
@@ -261,7 +263,7 @@ def rewrite_expr(*, law: str, because: str, family: str = "") -> Callable[[ExprP
 
     def build(function: ExprProposal) -> Rule:
         name = name_of(function, family, because)
-        return Rule(name, law, because, Floats.STRICT, "", propose_expr=function)
+        return Rule(name, law, because, floats, "", propose_expr=function)
 
     return build
 

@@ -580,9 +580,9 @@ class Contexts:
         """Whether an element is defined and, of floats that are taken to be finite, the program looks at it."""
         return self._numbers.has(facts, load)
 
-    def computes(self, facts: int, expr: Expr, inner: Sequence[Expr] = ()) -> bool:
-        """Whether the program that was given computes an operation wherever the facts hold, in `inner` loops there."""
-        return self._numbers.computes(facts, expr, inner)
+    def computes_unless(self, facts: int, expr: Expr, inner: Sequence[Expr] = ()) -> tuple[Expr, ...] | None:
+        """Conditions of which the program that was given computes an operation if they hold, in `inner` loops there."""
+        return self._numbers.computes_unless(facts, expr, inner)
 
     def runs(self, facts: int, stmt: Stmt) -> bool:
         """Whether the program that was given runs a statement wherever the facts hold."""

@@ -169,6 +169,20 @@ def assured(facts: Facts, cond: Expr) -> bool:
     return any(_implies(known, cond) for load in loads(cond) for known in told(facts, load))
 
 
+def pinned(facts: Facts, load: Load) -> int | None:
+    """The one number that an integer element can be by the conditions on data around a place, if it is only one."""
+    if not (load.dtype.is_integer and any(load in named_in(c) for c, _ in facts.conditions if _is_test(c))):
+        return None
+    known = elements(facts, (load,))
+    name = None if known is None or load not in known else pb.affine(known.named(load))
+    if known is None or name is None:
+        return None
+    values = isl.Set.from_pw_aff(name).intersect_params(facts.domain.intersect(known.values))
+    values = pb.without(values, pb.variables(values))
+    found = pb.sample(values)
+    return found[1][0] if found is not None and values.is_singleton() else None
+
+
 def told(facts: Facts, load: Load, asked: frozenset[Buffer] = frozenset()) -> Sequence[Expr]:
     """The conditions that are known to hold of an element, of none of a buffer that is `asked` about already."""
     known = [] if load.buffer in asked else facts.conditions_on(load.buffer)

@@ -16,7 +16,7 @@ from ir.arith import ArithmeticFault, fold_binary, fold_unary, rounded
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.fold import is_plain
-from ir.nodes import AnyExpr, Binary, Cast, Const, Expr, Load, Select, Unary, UnaryOp, Var
+from ir.nodes import NEGATED, AnyExpr, Binary, Cast, Const, Expr, Load, Select, Unary, UnaryOp, Var
 from ir.presburger.intervals import Range, compared
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Ranges:
     def _assumed(self, facts: int, expr: Var | Load) -> Ends:
         """By the conditions that are known of an element or a scalar."""
         f = self._contexts.facts(facts)
-        conditions = [cond for cond, truth in f.conditions if truth]
+        conditions = [_of_numbers(cond, truth) for cond, truth in f.conditions]
         conditions += [*told(f, expr)] if isinstance(expr, Load) else []
         ends = _ALL
         for cond in conditions:
@@ -179,6 +179,13 @@ class Ranges:
             low, high = _image(op, a[0], dtype, -math.inf), _image(op, a[1], dtype, math.inf)
             return _meet((low - _MARGIN * abs(low), high + _MARGIN * abs(high)), limits)
         return limits
+
+
+def _of_numbers(cond: Expr, truth: bool) -> Expr:
+    """A condition that holds of numbers where one of them does or does not."""
+    if not truth and isinstance(cond, Binary) and cond.op in NEGATED:
+        return Binary(NEGATED[cond.op], cond.lhs, cond.rhs)
+    return cond if truth else Unary("not", cond)
 
 
 def _done(expr: Binary, x: float, y: float) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import islpy as isl
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from ir.analysis import effects as fx
 from ir.analysis.contents import Contents
 from ir.analysis.definedness import is_defined, writes_defined
 from ir.analysis.effects import LoopSets
-from ir.analysis.evaluated import Evaluated, may_fail
+from ir.analysis.evaluated import Evaluated, may_fail, reciprocal
 from ir.dtypes import DType
 from ir.functions import inlined
 from ir.nodes import (
@@ -48,6 +48,7 @@ from ir.nodes import (
 )
 from ir.operators import is_singular
 from ir.presburger import sets as pb
+from ir.program.calls import is_argument
 from ir.traverse import (
     all_exprs,
     buffers_written,
@@ -56,6 +57,7 @@ from ir.traverse import (
     has_undef,
     loads,
     stmt_children,
+    stmt_exprs,
     substitute_expr,
     walk,
     walk_expr,
@@ -97,7 +99,8 @@ class Regular:
             return isfinite(number.value)
         if expr.dtype.is_float and self._is_known(facts, expr):
             return True
-        if may_fail(expr) and self._contexts.computes(facts, expr):
+        unless = self._contexts.computes_unless(facts, expr) if may_fail(expr) else None
+        if unless is not None and all(self._is_otherwise(facts, cond, expr) for cond in unless):
             return True
         match expr:
             case Load():
@@ -115,6 +118,11 @@ class Regular:
                 return self.of(facts, a)
             case _:
                 return all(self.of(facts, part) for part in children(expr)) and self._operation(facts, expr)
+
+    def _is_otherwise(self, facts: int, cond: Expr, expr: Expr) -> bool:
+        """Whether an expression has a finite result where a condition fails."""
+        other = self._contexts.assume(facts, cond, False)
+        return other == IMPOSSIBLE or self.of(other, expr)
 
     def _is_far_from_zero(self, facts: int, divisor: Expr) -> bool:
         """Whether a divisor is above or below zero, be it infinite: a quotient by infinity is zero."""
@@ -187,11 +195,11 @@ def computed(contexts: Contexts, facts: int, loop: For) -> Iterator[Expr]:
             says = may_fail(expr) and (steady or divisor is not None)
             if on_data and runs and steady and isinstance(expr, Load) and expr.dtype.is_float:
                 yield _is_finite(expr)
-            if says and (runs or contexts.computes(facts, expr, first)):
-                if steady:
-                    yield _is_finite(expr)
-                if divisor is not None:
-                    yield Binary("ne", divisor, const(0.0, expr.dtype))
+            done = says and (runs or contexts.computes_unless(facts, expr, first) == ())
+            if done and steady:
+                yield _is_finite(expr)
+            if divisor is not None and (done or contexts.computes_unless(facts, reciprocal(divisor), first) == ()):
+                yield Binary("ne", divisor, const(0.0, expr.dtype))
 
 
 def _is_finite(expr: Expr) -> Expr:
@@ -304,28 +312,53 @@ class Numbers:
         key = "read elsewhere", facts, load
 
         def asked() -> bool:
-            return any(self._all_hold(facts, reader.witness(load.indices)) for reader in readers)
+            open_ones = [self._open(facts, reader.witness(load.indices)) for reader in readers]
+            return () in open_ones or any(
+                self._is_told_unless(facts, cond, load) for (cond,) in filter(None, open_ones)
+            )
 
         return bool(readers and self._contexts.ask(key, asked, False))
 
-    def _all_hold(self, facts: int, conditions: Iterable[Expr]) -> bool:
-        """Whether conditions on integers hold; of floats it would depend on what is asked."""
-        return all(
-            not any(e.dtype.is_float for e in walk_expr(c)) and self._contexts.truth(facts, c) is True
-            for c in conditions
-        )
+    def _is_told_unless(self, facts: int, cond: Expr, load: Load) -> bool:
+        """Whether it is known which number an element is where a condition fails."""
+        other = self._contexts.assume(facts, cond, False)
+        number = None if other == IMPOSSIBLE else self._contexts.value(other, load)
+        return other == IMPOSSIBLE or (isinstance(number, Const) and isfinite(number.value))
 
-    def computes(self, facts: int, expr: Expr, inner: Sequence[Expr] = ()) -> bool:
-        """Whether the program that was given computes an operation for certain, wherever the facts hold.
+    def _open(self, facts: int, conditions: Iterable[Expr]) -> tuple[Expr, ...] | None:
+        """Of conditions on integers those that are not known to hold, at most one; None if others may fail as well.
 
-        `inner` are the values of the variables of loops between the place of the facts and the expression.
+        Of conditions on floats it would depend on what is asked.
+        """
+        found: list[Expr] = []
+        for cond in conditions:
+            if any(e.dtype.is_float for e in walk_expr(cond)):
+                return None
+            truth = self._contexts.truth(facts, cond)
+            if truth is False or (truth is None and found):
+                return None
+            if truth is None:
+                found.append(cond)
+        return tuple(found)
+
+    def computes_unless(self, facts: int, expr: Expr, inner: Sequence[Expr] = ()) -> tuple[Expr, ...] | None:
+        """Conditions of which the program that was given computes an operation if they hold, wherever the facts do.
+
+        They are about data, and at most one is open; None where it may not be computed. `inner` are the values of the
+        variables of loops between the place of the facts and the expression.
         """
         f, source = self._contexts.facts(facts), self._source
         if source is None:
-            return False
+            return None
         loops = (*f.scope, *inner) if len(f.scope) == len(f.trips) else None
-        key = "computes", facts, expr, tuple(inner)
-        return bool(self._contexts.ask(key, lambda: source.computes(expr, loops, f.domain), False))
+
+        def asked() -> tuple[Expr, ...] | None:
+            if source.computes(expr, loops, f.domain):
+                return ()
+            on_data = None if loops is None else source.conditions(expr, loops)
+            return None if on_data is None else self._open(facts, on_data)
+
+        return cast("tuple[Expr, ...] | None", self._contexts.ask(("computes", facts, expr, tuple(inner)), asked, None))
 
     def runs(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
         """Whether the program that was given runs a statement for certain, with variables in `domain`."""
@@ -392,12 +425,16 @@ class Numbers:
         return runs or self._has_results(f, stmt, domain)
 
     def _are_read_elsewhere(self, f: Facts, stmt: Stmt, buffer: Buffer, domain: isl.Set) -> bool:
-        """Whether a store reads only such elements of a buffer as some iteration reads under conditions that hold."""
-        if not isinstance(stmt, Store) or not (self._source and self._source.readers(buffer)):
+        """Whether a statement reads only elements of a buffer that some iteration reads under conditions that hold."""
+        if not (self._source and self._source.readers(buffer)) or is_argument(buffer, stmt):
             return False
-        facts = self._contexts.add_facts(replace(f, domain=domain))
-        read = (load for e in (*stmt.indices, stmt.value) for load in loads(e) if load.buffer == buffer)
-        return all(self._is_read_elsewhere(facts, load) for load in read)
+        places = self._places(self._steady(f, stmt, domain), stmt)
+        loads_at = [(at, load) for at, part in places for e in stmt_exprs(part) for load in loads(e)]
+        return all(self._is_read_elsewhere(at, load) for at, load in loads_at if load.buffer == buffer)
+
+    def _steady(self, f: Facts, stmt: Stmt, domain: isl.Set) -> int:
+        """What holds before a statement and stays true in it, with variables in a domain."""
+        return self._contexts.add_facts(replace(f.untouched(buffers_written(stmt)), domain=domain))
 
     def _defined_regions(self, f: Facts, buffer: Buffer, *, numbers: bool) -> Iterator[isl.Set]:
         """Elements of a buffer that are no undef, or `numbers`."""
@@ -418,25 +455,33 @@ class Numbers:
         """Whether all operations of a statement have results, if what it reads are numbers."""
         if self._source is None or not any(map(may_fail, all_exprs(stmt))):
             return True
-        steady = replace(f.untouched(buffers_written(stmt)), domain=domain)
-        return self._all_results(self._contexts.add_facts(steady), stmt)
+        return all(self._all_results(at, part) for at, part in self._places(self._steady(f, stmt, domain), stmt))
 
     def _all_results(self, facts: int, stmt: Stmt) -> bool:
-        contexts = self._contexts
         match stmt:
             case Store(value=value):
-                return all(contexts.regular(facts, e) for e in walk_expr(value) if may_fail(e))
-            case Let(value=value) if any(map(may_fail, walk_expr(value))):
-                return False
+                return all(self._contexts.regular(facts, e) for e in walk_expr(value) if may_fail(e))
+            case Let(value=value):
+                return not any(map(may_fail, walk_expr(value)))
+            case _:
+                return True
+
+    def _places(self, facts: int, stmt: Stmt) -> Iterator[tuple[int, Stmt]]:
+        """The statements in one, each with facts that hold there: those before it, of what it does not write."""
+        contexts = self._contexts
+        yield facts, stmt
+        match stmt:
             case If(cond=cond, then=then, other=other):
                 arms = ((contexts.assume(facts, cond, truth), arm) for truth, arm in ((True, then), (False, other)))
-                return all(at == IMPOSSIBLE or self._all_results(at, arm) for at, arm in arms)
+                for at, arm in arms:
+                    yield from () if at == IMPOSSIBLE else self._places(at, arm)
             case For(body=body):
                 inside = contexts.facts(facts).entering(stmt)
                 inside = replace(inside, domain=inside.domain.intersect(LoopSets.of(stmt).may))
-                return self._all_results(contexts.add_facts(inside), body)
+                yield from self._places(contexts.add_facts(inside), body)
             case _:
-                return all(self._all_results(facts, part) for part in stmt_children(stmt))
+                for part in stmt_children(stmt):
+                    yield from self._places(facts, part)
 
 
 def _said_of(f: Facts, written: Collection[Buffer]) -> Contents:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import egraph_rules.contexts.intervals as intervals
+from egraph_rules.contexts.elements import pinned
 from egraph_rules.contexts.facts import IMPOSSIBLE, Facts
 from ir.analysis.contents import MAX_FOLLOWED, Contents, is_condition, is_function, says_defined
 from ir.dtypes import DType
@@ -21,7 +22,7 @@ from ir.functions import inlined
 from ir.nodes import AnyExpr, Binary, Buffer, Call, Cast, Const, Expr, Load, Select, Store, Unary, Undef, Var
 from ir.operators import SPECIAL, Special, admits, special
 from ir.shown import text_order
-from ir.traverse import buffers_read, has_loads, has_undef, loads, map_expr
+from ir.traverse import buffers_read, has_load, has_loads, has_undef, loads, map_expr
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
@@ -167,8 +168,9 @@ class Values:
                 number = self._contexts.constant(facts, var) if var.dtype.is_integer else None
                 bound = self._contexts.bound(facts, var) if number is None else None
                 return self._following(facts, var, bound) if number is None else Const(number, var.dtype)
-            case Load(buffer=buffer, indices=indices):
-                return self._following(facts, buffer, self._contexts.contents(facts, buffer, indices))
+            case Load(buffer=buffer, indices=indices) as load:
+                found = self._following(facts, buffer, self._contexts.contents(facts, buffer, indices))
+                return self._pinned(facts, load) if found is None else found
             case Select(cond=cond, then=a, other=b):
                 return self._value_of_arm(facts, cond, a, b)
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
@@ -190,6 +192,13 @@ class Values:
                 return known
             case other:
                 assert_never(other)
+
+    def _pinned(self, facts: int, load: Load) -> Value | None:
+        """The number that conditions on data leave an element."""
+        f = self._contexts.facts(facts)
+        ask = load.dtype.is_integer and any(has_load(c, load) for c, _ in f.conditions)
+        number = self._contexts.ask(("pinned", facts, load), lambda: pinned(f, load), None) if ask else None
+        return None if number is None else Const(cast(int, number), load.dtype)
 
     def _following(self, facts: int, holder: Buffer | Var, held: Expr | None) -> Value | None:
         """The value of what an element of a buffer is known to hold, or a name to be bound to."""

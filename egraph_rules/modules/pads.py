@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ir.arith import ArithmeticFault, binary_function, unary_function
-from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Cast, Const, Expr, If, Load, PrimFunc, Select, Store, Unary, const
-from ir.operators import combines, neutral, special
-from ir.traverse import all_same, children, reads, stmt_exprs, stores_in, walk, walk_expr, with_children
+from ir.analysis.neutral import wanted_of, with_elements
+from ir.nodes import Binary, Buffer, Const, Expr, If, Load, PrimFunc, Select, Store, const
+from ir.operators import combines, neutral
+from ir.traverse import all_same, reads, stmt_exprs, stores_in, walk, walk_expr
 
 _MOST = 4  # values of one buffer
 _ROUNDS = 4  # of following them from buffer to buffer
@@ -22,12 +21,12 @@ def wanted_by(func: PrimFunc, param: Buffer) -> list[Const]:
     choice equal of which one is a number."""
     found: list[Const] = []
     for arm, number in _choices(func):
-        _add(found, _before(arm, param, number))
+        _add(found, wanted_of(arm, param, number))
     for store in stores_in(func.body):
         for op, term in reduction_steps(store):
             number = neutral(op, term.dtype)
             if number is not None:
-                _add(found, _before(term, param, const(number, term.dtype)))
+                _add(found, wanted_of(term, param, const(number, term.dtype)))
     return found
 
 
@@ -40,9 +39,9 @@ def wanted_in(func: PrimFunc) -> dict[Buffer, list[Const]]:
         new = False
         for store, param in pairs:
             for value in [] if reads(store.buffer, store.value) else list(found[store.buffer]):
-                new |= add_new(found[param], _before(store.value, param, value))
+                new |= add_new(found[param], wanted_of(store.value, param, value))
             for value in list(found[param]):
-                given = _at(store.value, param, value)
+                given = with_elements(store.value, param, value)
                 new |= add_new(found[store.buffer], given if isinstance(given, Const) else None)
         if not new:
             break
@@ -53,7 +52,7 @@ def wanted_for(func: PrimFunc, param: Buffer, result: Buffer, value: Const) -> C
     """What an element of a parameter has to be for the elements of a result that are computed of it to be `value`."""
     for store in stores_in(func.body):
         if store.buffer == result and not reads(result, store.value):
-            found = _before(store.value, param, value)
+            found = wanted_of(store.value, param, value)
             if found is not None:
                 return found
     return None
@@ -63,7 +62,7 @@ def given_by(func: PrimFunc, param: Buffer, result: Buffer, value: Const) -> Con
     """What the elements of a result are that are computed of elements of a parameter which are `value`."""
     for store in stores_in(func.body):
         if store.buffer == result and reads(param, store.value):
-            found = _at(store.value, param, value)
+            found = with_elements(store.value, param, value)
             if isinstance(found, Const):
                 return found
     return None
@@ -109,75 +108,3 @@ def reduction_steps(store: Store) -> Iterator[tuple[str, Expr]]:
                 yield op, term
         case _:
             pass
-
-
-def _before(expr: Expr, param: Buffer, value: Const) -> Const | None:
-    """The value of a load of `param` at which an expression is `value`, as far as inverses are plain."""
-    if isinstance(expr, Load):
-        return value if expr.buffer == param else None
-    if not reads(param, expr):
-        return None
-    match expr:
-        case Unary(op="neg", operand=a):
-            less = _computed(Unary("neg", value))
-            return None if less is None else _before(a, param, less)
-        case Unary(op="exp", operand=a) if value.value == 0:
-            number = neutral("exp", a.dtype)
-            return None if number is None else _before(a, param, const(number, a.dtype))
-        case Unary(op="abs" | "sqrt" | "tanh" | "sin", operand=a) if value.value == 0:
-            return _before(a, param, value)
-        case Cast(operand=a) if _holds(a.dtype, value):
-            return _before(a, param, const(value.value, a.dtype))
-        case Binary(op="mul", lhs=a, rhs=b) if value.value == 0:
-            return _first(_before(e, param, value) for e in (a, b))
-        case Binary(op="mul", lhs=a, rhs=Const() as c) | Binary(op="mul", lhs=Const() as c, rhs=a):
-            part = _computed(Binary("div" if c.dtype.is_float else "floordiv", value, c))
-            whole = None if part is None else _computed(Binary("mul", part, c))
-            return _before(a, param, part) if part is not None and whole is not None and whole.same(value) else None
-        case Binary(op="add", lhs=a, rhs=Const() as c) | Binary(op="add", lhs=Const() as c, rhs=a):
-            less = _computed(Binary("sub", value, c))
-            return None if less is None else _before(a, param, less)
-        case Binary(op="sub", lhs=a, rhs=Const() as c):
-            more = _computed(Binary("add", value, c))
-            return None if more is None else _before(a, param, more)
-        case Binary(op=op, lhs=a, rhs=b):
-            for law, number in special(op, expr.dtype):  # what decides, whatever the other operand is
-                if law.role == "absorbing" and value.same(const(number, expr.dtype)):
-                    return _first(_before(a if side == "left" else b, param, value) for side in law.sides)
-            return _before(a, param, value) if op in ("max", "min") and isinstance(b, Const) else None
-        case _:
-            return None
-
-
-def _holds(dtype: DType, value: Const) -> bool:
-    """Whether a dtype has a number, so that it is the same once it is cast."""
-    if value.value == 0:
-        return dtype is not DType.BOOL
-    return dtype.is_integer and value.dtype.is_integer and dtype.min <= value.value <= dtype.max
-
-
-def _first(found: Iterator[Const | None]) -> Const | None:
-    return next((value for value in found if value is not None), None)
-
-
-def _at(expr: Expr, param: Buffer, value: Const) -> Expr:
-    """An expression where all loads of `param` are `value`, computed as far as it is of numbers."""
-    if isinstance(expr, Load) and expr.buffer == param:
-        return value
-    new = with_children(expr, tuple(_at(c, param, value) for c in children(expr)))
-    known = _computed(new)
-    return new if known is None else known
-
-
-def _computed(expr: Expr) -> Const | None:
-    """An operation on numbers."""
-    try:
-        match expr:
-            case Binary(op=op, lhs=Const() as a, rhs=Const() as b) if op not in ("and", "or"):
-                return const(binary_function(op, a.dtype)(a.value, b.value), expr.dtype)
-            case Unary(op=op, operand=Const() as a):
-                return const(unary_function(op, a.dtype)(a.value), expr.dtype)
-            case _:
-                return None
-    except (ArithmeticFault, OverflowError):
-        return None

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from math import log2
+from math import isfinite, log2
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
 from egraph_rules.authoring.rule import FLOAT, Number, Rule, Term, defined, rule
 from ir.dtypes import DType, float_tiny
 from ir.floats import Floats
+from ir.fold import computed
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -35,11 +36,11 @@ from ir.nodes import (
     Undef,
     Var,
     binary,
+    const,
     seq,
 )
-from ir.program.calls import calls_in
+from ir.program.calls import is_argument
 from ir.program.edit import nest
-from ir.sections import passed
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -70,6 +71,21 @@ def sub_constant(x: Term, a: Number):
     return x - a, x + (0.0 - a)
 
 
+@rule(on=FLOAT, because="adding a negative is subtracting")
+def add_neg(x: Term, y: Term):
+    return x + Unary("neg", y), x - y
+
+
+@rule(on=FLOAT, because="subtracting a negative is adding")
+def sub_neg(x: Term, y: Term):
+    return x - Unary("neg", y), x + y
+
+
+@rule(on=FLOAT, because="a difference taken the other way round differs by its sign", floats=Floats.NO_SIGNED_ZEROS)
+def neg_sub(x: Term, y: Term):
+    return Unary("neg", x - y), y - x
+
+
 @rule(on=FLOAT, because="negation flips the sign bit twice")
 def neg_neg(x: Term):
     return Unary("neg", Unary("neg", x)), x
@@ -98,6 +114,30 @@ def max_covers(x: Term, y: Term, z: Term):
 @rule(on=FLOAT, because="x is no greater than z, or both are zeros", floats=Floats.NO_SIGNED_ZEROS)
 def min_covers(x: Term, y: Term, z: Term):
     return binary("min", x, binary("min", y, z)), binary("min", x, y), x <= z
+
+
+@rewrite_expr(
+    law="(x * a) * b  =  x * (a * b),  x + x  =  x * 2   where the factor is neither infinite nor subnormal",
+    because="a product in another order, of which no part is rounded to zero that was none; doubling rounds nothing",
+    family="floating",
+    floats=Floats.REASSOCIATE,
+)
+def scaled_twice(expr: Expr, here: Here) -> Iterator[Expr]:
+    """One factor in place of two numbers, or of two equal terms."""
+    if not (isinstance(expr, Binary) and expr.dtype.is_float and expr.op in ("add", "mul")):
+        return
+    if expr.op == "add" and not (expr.lhs.same(expr.rhs) and here.defined(expr.lhs)):  # two readings may differ
+        return
+    scaled, factor = expr.lhs, const(2.0, expr.dtype) if expr.op == "add" else expr.rhs
+    match scaled, factor:
+        case Binary(op="mul", lhs=x, rhs=Const() as a), Const():
+            number = computed(Binary("mul", a, factor))
+            if number is not None and isfinite(number.value) and number.value != 0:
+                yield Binary("mul", x, number)
+        case _ if expr.op == "add":
+            yield Binary("mul", scaled, factor)
+        case _:
+            pass
 
 
 # Narrow results of wide operations -----------------------------------------------------------------------------------
@@ -202,7 +242,7 @@ def narrowed_names(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             if dtype is not None:
                 new = Var(var.name, dtype)
                 yield Let(new, Cast(dtype, value), _read_as(body, var.same, lambda _: new))
-        case Alloc(buffer=buffer, body=body) if buffer.dtype.is_float and not _is_argument(buffer, body):
+        case Alloc(buffer=buffer, body=body) if buffer.dtype.is_float and not is_argument(buffer, body):
             dtype = _rounded_to(body, buffer.dtype, partial(_loads_from, buffer))
             if dtype is not None:
                 yield _retyped(buffer, replace(buffer, dtype=dtype), body)
@@ -221,11 +261,6 @@ def _retyped(old: Buffer, new: Buffer, body: Stmt) -> Stmt:
 
     body = _read_as(body, partial(_loads_from, old), lambda e: replace(e, buffer=new) if isinstance(e, Load) else e)
     return Alloc(new, map_stmt(body, on_stmt=stored, on_buffer=lambda b: new if b == old else b))
-
-
-def _is_argument(buffer: Buffer, stmt: Stmt) -> bool:
-    """Whether a buffer is handed to a call, where its dtype is given."""
-    return any(section.buffer == buffer for call in calls_in(stmt) for _, section in passed(call))
 
 
 def _loads_from(buffer: Buffer, expr: Expr) -> bool:
@@ -471,5 +506,18 @@ def _stores(stmt: Stmt, guards: tuple[Expr, ...] = ()) -> Iterator[tuple[Store, 
                 yield from _stores(part, guards)
 
 
-FLOAT_RULES = (zero_sub, sub_self, sub_constant, neg_neg, max_known, min_known, max_covers, min_covers, div_sqrt)
-SCALING_RULES: tuple[Rule, ...] = (rescaled_sums, narrowed, narrowed_names)
+FLOAT_RULES = (
+    zero_sub,
+    sub_self,
+    sub_constant,
+    add_neg,
+    sub_neg,
+    neg_sub,
+    neg_neg,
+    max_known,
+    min_known,
+    max_covers,
+    min_covers,
+    div_sqrt,
+)
+SCALING_RULES: tuple[Rule, ...] = (rescaled_sums, scaled_twice, narrowed, narrowed_names)

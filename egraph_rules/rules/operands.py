@@ -16,7 +16,7 @@ from egraph_rules.authoring.rule import BOOL, FLOAT, INTEGER, Defined, Kinds, Ru
 from ir.analysis.conditions import negate
 from ir.dtypes import DType, Kind
 from ir.floats import Floats
-from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Operand, Select, Undef, binary
+from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Operand, Select, Unary, Undef, binary
 from ir.operators import (
     COMMUTATIVE,
     DISTRIBUTIVE,
@@ -30,7 +30,7 @@ from ir.operators import (
     number,
     special,
 )
-from ir.traverse import children, has_loads, with_children
+from ir.traverse import children, has_loads, walk_expr, with_children
 
 
 class _Group(Struct, frozen=True):
@@ -240,6 +240,65 @@ def _may_decide(choice: Select, op: BinaryOp, operand: Expr, here: Here) -> bool
     return False
 
 
+_EXTREME = (
+    "select(x >= y, x, z)  =  max(x, z)   where x >= z if x >= y, and x <= z if not; so for min and other orders; "
+    "max(x, -x) is abs(x)"
+)
+_GREATER: dict[str, bool] = {"gt": True, "ge": True, "lt": False, "le": False}  # whether the left side is the greater
+
+
+@rewrite_expr(law=_EXTREME, because="the greater one is chosen, or the smaller one", family="boolean")
+def chosen_extreme(expr: Expr, here: Here) -> Iterator[Expr]:
+    """A choice by a comparison of integers, as a minimum or maximum."""
+    if expr.dtype.is_integer:
+        yield from _extremes(expr, here)
+
+
+@rewrite_expr(
+    law=_EXTREME,
+    because="the greater one is chosen, or the smaller one, or one of two zeros",
+    family="floating",
+    floats=Floats.FINITE | Floats.NO_SIGNED_ZEROS,
+)
+def chosen_extreme_number(expr: Expr, here: Here) -> Iterator[Expr]:
+    """A choice by a comparison of floats, as a minimum or maximum."""
+    if expr.dtype.is_float:
+        yield from (new for new in _extremes(expr, here) if here.contexts.regular(here.facts, new))
+
+
+def _extremes(expr: Expr, here: Here) -> Iterator[Expr]:
+    if not isinstance(expr, Select) or not isinstance(expr.cond, Binary) or expr.cond.op not in _GREATER:
+        return
+    sides = (expr.cond.lhs, expr.cond.rhs)
+    greater, less = sides if _GREATER[expr.cond.op] else sides[::-1]
+    for arm, other, truth in ((expr.then, expr.other, True), (expr.other, expr.then, False)):
+        for side, opposite, is_greater in ((greater, less, True), (less, greater, False)):
+            if arm.same(side) and (other.same(opposite) or _is_beyond(expr.cond, side, other, is_greater, here)):
+                pair = (other, arm) if isinstance(arm, Const) else (expr.then, expr.other)
+                yield _extreme("max" if is_greater == truth else "min", *pair)
+                return
+
+
+def _extreme(op: BinaryOp, one: Expr, other: Expr) -> Expr:
+    """A minimum or maximum; of a number and its negative that is a magnitude."""
+    for x, negative in ((one, other), (other, one)):
+        if op == "max" and x.dtype.kind is not Kind.UINT and negative.same(Unary("neg", x)):
+            return Unary("abs", x)
+    return binary(op, one, other)
+
+
+def _is_beyond(cond: Expr, side: Expr, value: Expr, is_greater: bool, here: Here) -> bool:
+    """Whether a value is on the same side as what a comparison is with, be it true or false; it may be evaluated."""
+    compared = [e for e in children(cond) if not isinstance(e, Const)]
+    if not here.decided(value) or not any(part.same(e) for part in walk_expr(value) for e in compared):
+        return False
+    for truth in (True, False):
+        place, order = here.under(cond, truth), side >= value if truth == is_greater else side <= value
+        if place is not None and place.truth(order) is not True:
+            return False
+    return True
+
+
 @rewrite_expr(
     law="a or b  =  b   where b holds wherever a does;  a and b  =  b   where b fails wherever a does not hold",
     because="where a decides, b decides in the same way; neither faults",
@@ -258,4 +317,7 @@ def implied_operand(expr: Expr, here: Here) -> Iterator[Expr]:
 
 
 IDEMPOTENT_RULES = tuple(map(_idempotent, IDEMPOTENT))
-OPERAND_RULES = (*_rules(), *IDEMPOTENT_RULES, factored, chosen_operand, joined_choice, shared_choice, implied_operand)
+OPERAND_RULES = (
+    *_rules(), *IDEMPOTENT_RULES, factored, chosen_operand, joined_choice, shared_choice, implied_operand,
+    chosen_extreme, chosen_extreme_number,
+)  # fmt: skip

@@ -44,6 +44,7 @@ from ir.nodes import SKIP as NOTHING
 from ir.nodes import Assert, Assume, Binary, Expr, For, If, Let, Select, Seq, Stmt, Store
 from ir.operators import COMMUTATIVE
 from ir.presburger.polynomials import are_apart
+from ir.transform.stages.totals import worked_out_before
 from ir.traverse import (
     all_exprs,
     all_same,
@@ -247,6 +248,34 @@ def _operands_equal(new: Expr, old: Expr, here: Here) -> bool:
     return commutes and _all_alike(ours[::-1], theirs, here)
 
 
+_TOTALS = "s = 0; for i: s = s + x(i); t = 0; for j: t = t + x(f(j))  =  s = 0; for i: s = s + x(i); t = s"
+
+
+@rewrite(
+    law=_TOTALS + "   where f gives each i for one j; so for products and extremes, and for all elements of s and t",
+    because="the same terms in another order, and none of them overflows in the order of s",
+    family="contents",
+)
+def total_known(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Copy a total of integers that has been worked out before, be it in other loops."""
+    new = worked_out_before(stmt, here.domain, floats=False) if isinstance(stmt, Seq) else None
+    if new is not None:
+        yield new
+
+
+@rewrite(
+    law=_TOTALS + "   of floats",
+    because="the same terms in another order",
+    family="contents",
+    floats=Floats.REASSOCIATE,
+)
+def total_known_of_floats(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Copy a total of floats that has been worked out before, be it in other loops."""
+    new = worked_out_before(stmt, here.domain, floats=True) if isinstance(stmt, Seq) else None
+    if new is not None:
+        yield new
+
+
 @parts("noop.branch", because="a condition has no effect")
 def branch_noop(c: Expression):
     return branch(c, SKIP, SKIP), SKIP
@@ -306,6 +335,6 @@ skip = definition_of_skip("noop.is_skip", because="by definition")
 
 STATEMENT_RULES = (
     overcompute_then, overcompute_else, select_then, select_else, branch_true, branch_false, branch_identical,
-    alike, alike_values, branch_noop, seq_noop, loop_noop, block_noop, let_noop, alloc_noop, store_back,
-    store_known_int, store_known_float, dead, leaf_without_effect, skip,
+    alike, alike_values, total_known, total_known_of_floats, branch_noop, seq_noop, loop_noop, block_noop, let_noop,
+    alloc_noop, store_back, store_known_int, store_known_float, dead, leaf_without_effect, skip,
 )  # fmt: skip

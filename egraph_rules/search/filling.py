@@ -8,16 +8,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from egraph_rules.search.erase import is_undef
-from ir.analysis.contents import Regions
 from ir.analysis.effects import EffectAnalysis
 from ir.analysis.neutral import neutral_factors, neutral_to
 from ir.floats import Floats
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Unary, Var, const
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Binary,
+    Buffer,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    const,
+    seq,
+)
 from ir.presburger import sets as pb
-from ir.traverse import all_exprs, children, has_undef, loads, map_expr, map_stmt, stmt_children, stores_in
+from ir.program.calls import is_argument
+from ir.program.edit import with_children
+from ir.traverse import (
+    all_exprs,
+    bound_var,
+    children,
+    free_vars,
+    has_undef,
+    map_expr,
+    map_stmt,
+    reads,
+    stmt_children,
+    stores_in,
+    walk,
+)
 
 RULE = "padding.filled"
 LAW = "A[i] = undef  >=  A[i] = v   for a v that is neutral to a reader behind a guard"
@@ -92,41 +124,68 @@ def _chosen(value: Expr, wanted: Const) -> Expr:
 
 
 def _complete(stmt: Stmt, wanted: _Wanted) -> Stmt:
-    """Let guarded stores to local buffers also write where their guard is false, if nothing else does."""
+    """Let guards around all stores to a local buffer also write where they are false."""
     effects = EffectAnalysis()
 
     def local(inner: Stmt) -> Stmt:
-        if not isinstance(inner, Alloc) or inner.buffer not in wanted:
+        if not isinstance(inner, Alloc) or inner.buffer not in wanted or is_argument(inner.buffer, inner.body):
             return inner
-        buffer, value = inner.buffer, wanted[inner.buffer]
-        if sum(s.buffer == buffer for s in stores_in(inner.body)) != 1:
-            return inner
-        alone = map_stmt(inner.body, on_stmt=lambda s: _with_other_arm(s, buffer, value, kept=False))
-        if alone == inner.body or not _apart(buffer, effects.of(alone).may, effects.of(inner.body).may):
-            return inner
-        both = map_stmt(inner.body, on_stmt=lambda s: _with_other_arm(s, buffer, value, kept=True))
-        return replace(inner, body=both)
+        body = _Completion(inner.buffer, wanted[inner.buffer], effects).of(inner.body, ())
+        return inner if body is None else replace(inner, body=body)
 
     return map_stmt(stmt, on_stmt=local)
 
 
-def _with_other_arm(stmt: Stmt, buffer: Buffer, value: Const, *, kept: bool) -> Stmt:
-    """A guarded store with a store of a value where the guard is false; without its own store unless that is `kept`."""
-    match stmt:
-        case If(cond=cond, then=Store() as store, other=other) if other == SKIP and store.buffer == buffer:
-            # Where it did not run before, any other index might fault on the way to its value.
-            total = all(isinstance(index, (Var, Const)) for index in store.indices)
-            if total and all(load.buffer != buffer for load in loads(cond)):
-                return replace(stmt, then=store if kept else SKIP, other=replace(store, value=value))
-        case _:
-            pass
-    return stmt
+class _Completion(Struct, frozen=True):
+    """Guards of a local buffer, each of which is to write a value too where it is false."""
 
+    buffer: Buffer
+    value: Const
+    effects: EffectAnalysis
 
-def _apart(buffer: Buffer, added: Regions, written: Regions) -> bool:
-    """Whether what is added stays in a buffer, and writes elements that nothing else writes."""
+    def of(self, stmt: Stmt, loops: tuple[For, ...]) -> Stmt | None:
+        """A statement that does all stores to the buffer, `loops` around it, with another arm of its guards.
 
-    def disjoint() -> bool:
-        return added[buffer].is_subset(pb.box(buffer.shape)) and added[buffer].is_disjoint(written[buffer])
+        None if nothing can be said. What it does not fill stays undef, as all of it was.
+        """
+        match stmt:
+            case If(cond=cond, then=then, other=other):
+                fill = [*self._fills(then)]
+                if other != SKIP or reads(self.buffer, cond) or not self._may(fill, then, loops):
+                    return None
+                return replace(stmt, then=self.of(then, loops) or then, other=seq(*fill))
+            case For(body=body):
+                inner = self.of(body, (*loops, stmt))
+                return None if inner is None else replace(stmt, body=inner)
+            case _:
+                parts = stmt_children(stmt)
+                at = [k for k, part in enumerate(parts) if self._writes(part)]
+                inner = self.of(parts[at[0]], loops) if len(at) == 1 else None
+                return None if inner is None else with_children(stmt, [*parts[: at[0]], inner, *parts[at[0] + 1 :]])
 
-    return pb.within_budget(disjoint, False)
+    def _writes(self, stmt: Stmt) -> bool:
+        return any(store.buffer == self.buffer for store in stores_in(stmt))
+
+    def _fills(self, stmt: Stmt) -> Iterator[Stmt]:
+        """What writes the value to all elements that a statement may store to, each statement of it once."""
+        if isinstance(stmt, Store) and stmt.buffer == self.buffer:
+            yield replace(stmt, value=self.value)
+        found = dict.fromkeys(fill for part in stmt_children(stmt) for fill in self._fills(part))
+        for fill in found:
+            mentions = isinstance(stmt, For) and any(stmt.var in free_vars(e) for e in all_exprs(fill))
+            yield replace(stmt, body=fill) if isinstance(stmt, For) and mentions else fill
+
+    def _may(self, fill: list[Stmt], then: Stmt, loops: tuple[For, ...]) -> bool:
+        """Whether filling is defined, and no iteration of the loops around fills what another one stores."""
+        bound = {v for s in walk(then) if not isinstance(s, For) for v in bound_var(s)}
+        plain = all(isinstance(e, (Var, Const)) and e not in bound for s in fill for e in all_exprs(s))
+        places = [s.indices for s in stores_in(then) if s.buffer == self.buffer]
+        told = all(any(all(at[k] == loop.var for at in places) for k in range(len(places[0]))) for loop in loops)
+        whole: Stmt = seq(*fill)
+        for loop in reversed(loops):
+            whole = replace(loop, body=whole)
+
+        def inside() -> bool:
+            return self.effects.of(whole).may[self.buffer].is_subset(pb.box(self.buffer.shape))
+
+        return plain and bool(places) and bool(places[0]) and told and pb.within_budget(inside, False)

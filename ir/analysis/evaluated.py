@@ -37,6 +37,7 @@ from ir.nodes import (
     Store,
     Unary,
     Var,
+    const,
 )
 from ir.operators import is_singular
 from ir.presburger import sets as pb
@@ -71,6 +72,7 @@ class _Site(Struct, frozen=True):
     places: isl.Set
     loops: tuple[Var, ...]
     where: isl.Set
+    statement: Statement | None = None
 
 
 class Reader(Struct, frozen=True):
@@ -168,10 +170,35 @@ class Evaluated:
         asked = _site(expr, (), where)
         return asked is not None and pb.within_budget(lambda: self._covers(asked, loops, where), False)
 
-    def _covers(self, asked: _Site, loops: Sequence[Expr] | None, where: isl.Set) -> bool:
+    def conditions(self, expr: Expr, loops: Sequence[Expr]) -> tuple[Expr, ...] | None:
+        """Conditions on data that nobody changes under which an operation is evaluated, in that iteration of all loops
+        around it; None where it may not be, or stands in several places."""
+        sites = self._alike(pattern_of(expr, []))
+        found = sites[0].statement if len(sites) == 1 else None
+        if found is None or not self._steady(found) or len(found.loops) != len(loops):
+            return None
+        values: dict[Var, Expr] = {}
+        asked: list[Expr] = []
+        for loop, now in zip(found.loops, loops, strict=True):
+            if loop.var.dtype is not now.dtype:
+                return None
+            start, extent = substitute_expr(loop.start, values), substitute_expr(loop.extent, values)
+            asked += [start <= now, now - start < extent]
+            values[loop.var] = now
+        done = [substitute_expr(e, values) for e in always_evaluated(found.store.value)]
+        done += [r for e in done for r in _reciprocals(e)]
+        if not any(e.same(expr) for e in done):
+            return None
+        return (*asked, *(substitute_expr(c, values) for g in found.guards for c in conjuncts_of(g)))
+
+    def _alike(self, pattern: Expr) -> list[_Site]:
+        """Where operations of a pattern stand."""
         if self._sites is None:
             self._sites = list(self._all_sites())
-        sites = [s for s in self._sites if s.pattern.same(asked.pattern)]
+        return [s for s in self._sites if s.pattern.same(pattern)]
+
+    def _covers(self, asked: _Site, loops: Sequence[Expr] | None, where: isl.Set) -> bool:
+        sites = self._alike(asked.pattern)
         if all(load.buffer not in self.written for load in loads(asked.pattern)):
             found = [pb.forget(s.places.intersect_params(s.where), [v.name for v in s.loops]) for s in sites]
             names = pb.variables(asked.places) - pb.variables(where)
@@ -194,9 +221,10 @@ class Evaluated:
             loops = tuple(loop.var for loop in statement.loops)
             for expr in (statement.store.value, *statement.store.indices):
                 for part, where in evaluated_parts(expr, self._when(statement)):
-                    site = _site(part, loops, where) if may_fail(part) else None
-                    if site is not None:
-                        yield site
+                    for asked in (part, *_reciprocals(part)):
+                        site = _site(asked, loops, where) if may_fail(part) else None
+                        if site is not None:
+                            yield replace(site, statement=statement)
 
     def _collect(self, stmt: Stmt, loops: tuple[Loop, ...], guards: tuple[Expr, ...]) -> None:
         place = Statement(len(self._statements), loops, guards, Store(_NOWHERE, (), TRUE))
@@ -299,25 +327,42 @@ def may_fail(expr: Expr) -> bool:
     return isinstance(expr, (Binary, Unary)) and is_singular(expr.op, expr.dtype)
 
 
+def reciprocal(divisor: Expr) -> Expr:
+    """A quotient that has a finite result if another one has that is divided by the same."""
+    return Binary("div", const(1.0, divisor.dtype), divisor)
+
+
+def _reciprocals(expr: Expr) -> Iterator[Expr]:
+    if isinstance(expr, Binary) and expr.op == "div" and expr.dtype.is_float:
+        yield reciprocal(expr.rhs)
+
+
 def _site(expr: Expr, loops: tuple[Var, ...], where: isl.Set) -> _Site | None:
     """An operation by its pattern and the places of its operands; None where a place is not quasi-affine."""
     places: list[Expr] = []
-    pattern = _pattern(expr, places)
+    pattern = pattern_of(expr, places)
     spot = pb.point(places)
     return None if spot is None else _Site(pattern, spot.intersect_params(where), loops, where)
 
 
-def _pattern(expr: Expr, places: list[Expr]) -> Expr:
-    """An expression with numbered variables in place of indices and integer variables, which `places` gets in order."""
+def pattern_of(expr: Expr, places: list[Expr], *, indirect: bool = False) -> Expr:
+    """An expression with numbered variables in place of indices and integer variables, which `places` gets in order.
+
+    If `indirect`, of an index that data decide it is the indices of these.
+    """
 
     def slot(index: Expr) -> Expr:
         places.append(index)
         return Var(f"${len(places)}", index.dtype)
 
+    def inner(part: Expr) -> Expr:
+        return pattern_of(part, places, indirect=indirect)
+
     match expr:
         case Load():
-            return with_children(expr, tuple(slot(i) for i in expr.indices))
+            indices = (inner(i) if indirect and has_loads(i) else slot(i) for i in expr.indices)
+            return with_children(expr, tuple(indices))
         case Var(dtype=dtype) if dtype.is_integer:
             return slot(expr)
         case _:
-            return with_children(expr, tuple(_pattern(e, places) for e in children(expr)))
+            return with_children(expr, tuple(map(inner, children(expr))))

@@ -67,6 +67,11 @@ def calls_in(stmt: Stmt) -> Iterator[CallStmt]:
     return (s for s in walk(stmt) if isinstance(s, CallStmt))
 
 
+def is_argument(buffer: Buffer, stmt: Stmt) -> bool:
+    """Whether a call in a statement is handed a buffer."""
+    return any(section.buffer == buffer for call in calls_in(stmt) for _, section in passed(call))
+
+
 def callees(func: PrimFunc) -> tuple[PrimFunc, ...]:
     """All kernels that a run of `func` may call, each after those that it calls."""
     found: dict[int, PrimFunc] = {}

@@ -163,6 +163,41 @@ def f(A: T.Buffer((16,), "float32"), m: T.Buffer((1,), "float32")):
         if A[i] > 0.0:
             m[0] = m[0] + Y[i]
 """,
+    "what a guard stores is added to elsewhere": """
+def f(A: T.Buffer((4, 6), "float32"), m: T.Buffer((4,), "float32")):
+    Y = T.alloc_buffer((4,), "float32")
+    for i in T.serial(4):
+        Y[i] = 0.0
+        for k in T.serial(6):
+            if A[i, k] > 0.0:
+                Y[i] = Y[i] + A[i, k]
+        m[i] = 0.0
+        if A[i, 0] > 0.0:
+            m[i] = m[i] + Y[i]
+""",
+    "the last iteration that stores decides": """
+def f(A: T.Buffer((4, 6), "float32"), m: T.Buffer((4,), "float32")):
+    Y = T.alloc_buffer((4,), "float32")
+    for i, k in T.grid(4, 6):
+        if A[i, k] > 0.0:
+            Y[i] = A[i, k]
+    for i in T.serial(4):
+        m[i] = 0.0
+        if A[i, 0] > 0.0:
+            m[i] = m[i] + Y[i]
+""",
+    "the nest under the guard ends where data say": """
+def f(A: T.Buffer((4, 6), "float32"), n: T.Buffer((4,), "int32"), m: T.Buffer((4,), "float32")):
+    Y = T.alloc_buffer((4, 6), "float32")
+    for i in T.serial(4):
+        if n[i] < 6:
+            for k in T.serial(n[i]):
+                Y[i, k] = A[i, k]
+    for i in T.serial(4):
+        m[i] = 0.0
+        if 0 < n[i] and n[i] < 6:
+            m[i] = m[i] + Y[i, 0]
+""",
     "the guard reads the buffer": """
 def f(A: T.Buffer((16,), "float32"), m: T.Buffer((1,), "float32")):
     Y = T.alloc_buffer((16,), "float32")
@@ -252,6 +287,11 @@ def f(A: T.Buffer((6,), "float32"), Y: T.Buffer((6,), "float32")):
         ("float16", 'T.max(m[0], T.cast(Y[i], "float32"))', None),  # the least float32 is no float16
         ("float32", "Y[i] / m[0]", None),  # one is neutral as a divisor only
         ("float32", "m[0] / Y[i]", 1.0),
+        ("float32", "m[0] + (Y[i] * Y[i] + Y[i])", 0.0),
+        ("float32", "m[0] + T.exp(Y[i])", None),  # minus infinity is no number
+        ("float32", "m[0] + (Y[i] - 2.0) * m[0]", 2.0),
+        ("int8", 'm[0] + T.cast(T.max(Y[i], T.int8(0)), "float32")', 0),
+        ("bool", 'm[0] + T.cast(Y[i], "float32")', False),
     ],
 )
 def test_only_what_changes_nothing_and_the_buffer_can_hold_is_filled_in(dtype: str, step: str, wanted: object) -> None:
@@ -259,3 +299,92 @@ def test_only_what_changes_nothing_and_the_buffer_can_hold_is_filled_in(dtype: s
     func = read(f"{head}\n    for i in T.serial(6):\n        m[0] = {step}")
     (store,) = (s for s in walk(func.body) if isinstance(s, Store))
     assert [number.value for _, number in neutral_to(store, DEFAULT_FLOATS)] == ([] if wanted is None else [wanted])
+
+
+ROWS = """
+def f(X: T.Buffer((4, 6), "float32"), n: T.Buffer(4, "int32"), s: T.Buffer(4, "float32"), t: T.Buffer(4, "float32")):
+    for q in range(4):
+        T.assume(0 <= n[q] and n[q] <= 6)
+    Y = T.alloc_buffer((4, 6), "float32")
+    for q, k in T.grid(4, 6):
+        if k < n[q]:
+            {store}
+    for q in range(4):
+        s[q] = 0.0
+        for k in range(6):
+            if k < n[q]:
+                s[q] = s[q] + {first}
+        t[q] = 0.0
+        for k in range(6):
+            if k < n[q]:
+                t[q] = t[q] + {second}
+"""
+
+
+@pytest.mark.parametrize(
+    ("store", "first", "second"),
+    [
+        ("Y[q, k] = T.sqrt(T.abs(X[q, k]))", "Y[q, k]", "Y[q, k] * Y[q, k]"),
+        ("Y[q, k] = T.exp(X[q, k]) + T.sin(X[q, k])", "(Y[q, k] * Y[q, k] + Y[q, k])", "T.max(Y[q, k], 0.0)"),
+        ("if X[q, k] > 0.0:\n                Y[q, k] = T.exp(X[q, k])", "T.tanh(Y[q, k])", "T.abs(Y[q, k])"),
+    ],
+)
+def test_rows_whose_lengths_are_data_are_filled_once_for_all_readers(store: str, first: str, second: str) -> None:
+    func = read(ROWS.format(store=store, first=first, second=second))
+    best = optimize(func).best
+    sums = to_script(best).split("s[q] = 0.0")[1]
+    assert "if" not in sums and "n[q]" not in sums
+    assert assert_refines(func, best, np.random.default_rng(0), runs=8) > 0
+
+
+def test_a_nest_under_a_guard_is_filled_where_it_does_not_run() -> None:
+    func = read("""
+def f(X: T.Buffer((4, 6), "float32"), n: T.Buffer((4,), "int32"), s: T.Buffer((6,), "float32")):
+    Y = T.alloc_buffer((4, 6), "float32")
+    for q in range(4):
+        if n[q] > 0:
+            for k in range(6):
+                Y[q, k] = 0.0
+                for d in range(2):
+                    Y[q, k] = Y[q, k] + X[q, k]
+    for k in range(6):
+        s[k] = 0.0
+        for q in range(4):
+            if n[q] > 0:
+                s[k] = s[k] + Y[q, k]
+""")
+    found = replace(func, body=filled(func.body, DEFAULT_FLOATS))
+    other = "        else:\n            for k in T.serial(6):\n                Y[q, k] = 0.0\n    for"
+    assert other in to_script(found)
+    assert assert_refines(func, found, np.random.default_rng(0), runs=8) > 0
+
+
+SOFTMAX = """
+def f(X: T.Buffer((4, 6), "float32"), n: T.Buffer((4,), "int32"), O: T.Buffer((4, 6), "float32")):
+    for q in range(4):
+        T.assume({least} <= n[q] and n[q] <= 6)
+    for q, k in T.grid(4, 6):
+        T.assume(k < n[q] or X[q, k] == -1e30)
+    e = T.alloc_buffer((4, 6), "float32")
+    s = T.alloc_buffer((4,), "float32")
+    for q in range(4):
+        s[q] = 0.0
+        for k in range(6):
+            if k < n[q]:
+                e[q, k] = T.exp(X[q, k])
+                s[q] = s[q] + e[q, k]
+        for k in range(6):
+            if k < n[q]:
+                O[q, k] = e[q, k] / s[q]
+            else:
+                O[q, k] = 0.0
+"""
+
+
+@pytest.mark.parametrize(("least", "guards"), [(1, 0), (0, 1)])
+def test_what_a_filled_stage_tells_its_readers_is_used(least: int, guards: int) -> None:
+    """Of an empty row nothing is divided by its sum, which is zero."""
+    func = read(SOFTMAX.format(least=least))
+    best = optimize(func).best
+    assert to_script(best).count("n[q]") == guards
+    assert assert_refines(func, best, np.random.default_rng(0), runs=8) > 0

@@ -717,6 +717,18 @@ CASES = {
     for i, p in T.grid(4, 64):
         Y[i, p] = Y[i, p] + X[i, p]""",
     ),
+    "a condition on data that leaves an element one number": Case(
+        LINES,
+        """
+    for i in range(16):
+        T.assume(0 <= A[i] and A[i] < 100 and 0 <= B[i] and B[i] < 100)
+    for i in range(16):
+        if A[i] > 0:
+            B[i] = B[i] + A[i] * i""",
+        """
+    for i in T.serial(16):
+        B[i] = B[i] + A[i] * i""",
+    ),
 }
 
 
@@ -1004,6 +1016,16 @@ TRAPS = {
             S[0] = S[0] + Z[i, j] * A[i, j]""",
         1,
     ),
+    "a condition on data that leaves an element two numbers": (
+        LINES,
+        """
+    for i in range(16):
+        T.assume(0 <= A[i] and A[i] < 100 and 0 <= B[i] and B[i] < 100)
+    for i in range(16):
+        if A[i] > 1:
+            B[i] = B[i] + A[i] * i""",
+        1,
+    ),
 }
 
 
@@ -1242,3 +1264,70 @@ def f(P: T.Buffer((8,), "float32"), X: T.Buffer((20,), "float32"), Y: T.Buffer((
     best = optimize(func).best
     assert (not any(isinstance(e, Select) and "+ 20" in str(e.then) for e in all_exprs(best.body))) is goes, best
     assert assert_refines(func, best, np.random.default_rng(1)) > 0
+
+
+EXTREMES = [
+    ("T.if_then_else(x > y, x, y)", "T.max(x, y)"),
+    ("T.if_then_else(x <= y, x, y)", "T.min(x, y)"),
+    ("T.if_then_else(x < y, y, x)", "T.max(y, x)"),
+    ("T.if_then_else(x > 6.0, 6.0, T.if_then_else(x > 0.0, x, 0.0))", "T.min(T.max(x, 0.0), 6.0)"),
+    ("T.if_then_else(x < 0.0, -x, x)", "T.abs(x)"),
+    ("T.if_then_else(x >= 0.0, x, -x)", "T.abs(x)"),
+]
+NO_EXTREMES = [
+    "T.if_then_else(x > y, x, y + 1.0)",
+    "T.if_then_else(x > 6.0, 7.0, x)",  # 6.5 stays, 7 is no more than it
+    "T.if_then_else(x > 0.0, x, -y)",
+    "T.if_then_else(x > 0.0, x, x * 0.5 - 1.0)",  # which is no greater where x is -4
+    "T.if_then_else(x == y, x, y)",
+]
+
+
+def _pointwise(value: str, dtype: str = "float32") -> PrimFunc:
+    text = value.replace("x", "A[i]").replace("y", "B[i]").replace("maA[i]", "max")
+    text = text if dtype == "float32" else text.replace(".0", "")
+    bounds = "" if dtype == "float32" else "    for i in range(16):\n        T.assume(-9 < A[i] and A[i] < 9)\n"
+    params = ", ".join(f'{b}: T.Buffer((16,), "{dtype}")' for b in "ABO")
+    return parse(f"@T.prim_func\ndef f({params}):\n{bounds}    for i in range(16):\n        O[i] = {text}\n").funcs[0]
+
+
+@pytest.mark.parametrize(("choice", "extreme"), EXTREMES)
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_choices_by_a_comparison_are_extremes(choice: str, extreme: str, dtype: str) -> None:
+    func, wanted = _pointwise(choice, dtype), _pointwise(extreme, dtype)
+    best = optimize(func).best
+    assert to_script(best).split("O[i] = ")[1] == to_script(wanted).split("O[i] = ")[1]
+    assert assert_refines(func, best, np.random.default_rng(0), runs=4) > 0
+
+
+@pytest.mark.parametrize("choice", NO_EXTREMES)
+def test_other_choices_stay(choice: str) -> None:
+    func = _pointwise(choice)
+    best = optimize(func).best
+    assert "if_then_else" in to_script(best)
+    assert assert_refines(func, best, np.random.default_rng(0), runs=4) > 0
+
+
+def test_extremes_of_floats_take_that_nothing_is_nan() -> None:
+    for floats in (Floats.STRICT, Floats.NO_SIGNED_ZEROS, Floats.FINITE):
+        assert "if_then_else" in to_script(optimize(_pointwise(EXTREMES[0][0]), floats=floats).best)
+
+
+@pytest.mark.parametrize(
+    ("value", "same"),
+    [
+        ("T.if_then_else(i < 8, x * 2.0, x + x)", "x * 2.0"),
+        ("T.if_then_else(i < 8, x - y, -(y - x))", "x - y"),
+        ("T.if_then_else(i < 8, x - y, x + -y)", "x - y"),
+        ("T.if_then_else(i < 8, x + y, x - -y)", "x + y"),
+        ("x * 0.5 + x * 0.5", "x"),
+        ("(x * 3.0) * 0.5", "x * 1.5"),
+        ("(x * 1e-30) * 1e-30", "x * 1e-30 * 1e-30"),  # 1e-60 is no float32
+        ("(x * 1e30) * 1e30", "x * 1e+30 * 1e+30"),
+    ],
+)
+def test_values_that_are_written_in_another_way_meet(value: str, same: str) -> None:
+    func = _pointwise(value)
+    best = optimize(func).best
+    assert to_script(best).split("O[i] = ")[1].strip() == same.replace("x", "A[i]").replace("y", "B[i]")
+    assert assert_refines(func, best, np.random.default_rng(0), runs=4) > 0

@@ -53,6 +53,10 @@ SUMS = {
         for j in range(8):
             if x[8 * i + j] > 3:
                 P[3] = (x[8 * i + j] + P[3]) % 7""",
+    "in one place that holds anything, looked at before the first step": """
+    for i in range(40):
+        x[i] = P[3]
+        P[3] = (P[3] + i) % 7""",
     "looked at meanwhile": """
     P[0] = 1
     P[1] = 0

@@ -10,10 +10,12 @@ from egraph_rules.check.programs.calling import with_calls
 from egraph_rules.check.programs.repeating import (
     chosen_terms,
     counting,
+    extremes,
     remainders,
     repeated_terms,
     sums_apart,
     tiles,
+    totals,
     unrolled_by_hand,
 )
 from egraph_rules.check.programs.rounding import rounded
@@ -429,9 +431,7 @@ def selections(w: Writer) -> Stmt:
             one, other = w.source.pick((one + shared, other + shared), (shared - one, shared - other))
         place = w.place(w.written(), scope)
         store = Store(place.buffer, place.indices, Select(cond, one, other))
-        if w.source.flag(3):
-            return seq(Assume(cond | Binary("eq", one, w.constant())), store)
-        return store
+        return seq(Assume(cond | Binary("eq", one, w.constant())), store) if w.source.flag(3) else store
 
     return w.loop(Scope(), body) if w.source.flag() else body(Scope())
 
@@ -676,7 +676,7 @@ IDIOMS: tuple[Idiom, ...] = (  # those of bits twice: few of them are what a rul
     stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
     local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling, over_bits,
     relative_sums, repeated_terms, borders, chosen_terms, tiles, unrolled_by_hand, sums_apart, rounded, over_bits,
-    counting, remainders,
+    counting, remainders, extremes, totals,
 )  # fmt: skip
 
 

@@ -91,6 +91,24 @@ def counting(w: Writer) -> Stmt:
     )
 
 
+def extremes(w: Writer) -> Stmt:
+    """Choices by a comparison: of what is compared, of one of both or a number and what is made of the other."""
+
+    def body(scope: Scope) -> Stmt:
+        one, other = w.value(scope, w.source.pick(0, 0, 0, 1)), w.value(scope, 0)
+        limit = w.source.pick(w.constant(), const(0, w.dtype), other)
+        bounded = Binary(w.source.pick("max", "min"), one, w.constant())
+        arms = w.source.pick((one, limit), (bounded, limit), (const(0, w.dtype) - one, one), (one, other))
+        sides, (then, otherwise) = w.source.pick((one, limit), (limit, one)), w.source.pick(arms, arms[::-1])
+        cond = Binary(w.source.pick("lt", "le", "gt", "ge"), sides[0], sides[1])
+        place = w.place(w.written(), scope)
+        store = Store(place.buffer, place.indices, Select(cond, then, otherwise))
+        known = [Assume(Binary("ge", e, const(0, w.dtype))) for e in w.source.pick((), (one,), (one, other))]
+        return seq(*known, store)
+
+    return w.loop(Scope(), body) if w.source.flag() else body(Scope())
+
+
 def chosen_terms(w: Writer) -> Stmt:
     """A sum or product over a loop, of terms that are neutral, or nearly so, in padding or unless a condition holds."""
     if w.source.flag():
@@ -246,3 +264,36 @@ def sums_apart(w: Writer) -> Stmt:
     for element in sums:
         body = Alloc(element.buffer, body)
     return body
+
+
+def totals(w: Writer) -> Stmt:
+    """Two totals of the same terms, or nearly so: from another end, some of them twice, with a change in between."""
+    source, size, var, outer = w.read(), w.shape[-1], w.var("i"), w.var("j")
+    own = [Load(Buffer(f"s{k}", (number(1),), w.dtype), (number(0),)) for k in range(2)]
+    op: BinaryOp = w.source.pick("add", "add", "max", "mul")
+    limit, start = w.source.integer(1, size), w.constant()
+    weight, bound = w.source.pick(const(1, w.dtype), const(1, w.dtype), w.constant()), w.source.integer(0, 3)
+
+    def total(k: int) -> list[Stmt]:
+        near = w.source.pick((var + 1) % size, var // 2, Binary("max", var - 1, number(0)), number(0))
+        index = w.source.pick(var, var, number(size - 1) - var, near) if k else var
+        term = Binary("mul", _element(source, index), weight)
+        step: Stmt = Store(own[k].buffer, own[k].indices, Binary(op, own[k], term))
+        if bound == 1:
+            step = If(index < w.source.pick(limit, limit, size) if k else var < limit, step, SKIP)
+        elif bound == 2:
+            step = If(w.source.pick(*[_element(source, index) > const(0, w.dtype)] * 3, w.flag), step, SKIP)
+        steps: Stmt = For(var, number(0), number(w.source.pick(size, size, size - 1)), step)
+        if w.source.flag(3):
+            tile = For(var, number(0), number(2), substitute(step, {var: Binary("add", outer * 2, var)}))
+            steps = For(outer, number(0), number(size // 2), tile)
+        first = start if w.source.flag(5) is False else w.constant()
+        return [Store(own[k].buffer, own[k].indices, first), steps]
+
+    parts = [*total(0), *total(1)]
+    if w.source.flag(3):
+        changed = w.source.pick(_element(w.written(), number(0)), *own)
+        parts.insert(w.source.integer(1, len(parts)), Store(changed.buffer, changed.indices, w.constant()))
+    out = _element(w.written(), number(0))
+    body = seq(*parts, Store(out.buffer, out.indices, w.source.pick(own[0] + own[1], own[1] - own[0], own[1])))
+    return Alloc(own[0].buffer, Alloc(own[1].buffer, body))

@@ -208,7 +208,8 @@ class Writer(Struct):
             case ("add" | "sub" | "max") as op:
                 return Binary(op, self.value(scope, depth - 1), self.value(scope, depth - 1))
             case "mul":
-                return self.value(scope, depth - 1) * self.constant()
+                product = self.value(scope, depth - 1) * self.constant()
+                return product * self.constant() if self.source.flag(3) else product
             case "select":
                 return Select(self.condition(scope), self.value(scope, depth - 1), self.value(scope, depth - 1))
             case "name" if scope.values:

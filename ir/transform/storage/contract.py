@@ -50,6 +50,7 @@ from ir.traverse import (
     stmt_children,
     stmt_exprs,
     substitute_expr,
+    walk,
     walk_expr,
 )
 
@@ -73,6 +74,12 @@ def compacted(
     shape = tuple(old if a is None else a.extent for old, a in zip(buffer.shape, axes, strict=True))
     small = replace(buffer, shape=shape)
     return Alloc(small, _Rewriter(buffer, small, axes).stmt(body, known, {}))
+
+
+def may_shrink(stmt: Stmt) -> bool:
+    """Whether some local is larger than what is read of it."""
+    allocs = [s for s in walk(stmt) if isinstance(s, Alloc)]
+    return any(pb.within_budget(lambda s=s: trimmed(s, pb.always()), None) is not None for s in allocs)
 
 
 def trimmed(stmt: Alloc, known: isl.Set) -> Stmt | None:
