@@ -22,7 +22,7 @@ from ir.analysis import effects as fx
 from ir.analysis.contents import Contents
 from ir.analysis.definedness import is_defined, writes_defined
 from ir.analysis.effects import LoopSets
-from ir.analysis.evaluated import Evaluated, may_fail, reciprocal
+from ir.analysis.evaluated import Evaluated, divides, may_fail
 from ir.dtypes import DType
 from ir.functions import inlined
 from ir.nodes import (
@@ -198,8 +198,8 @@ def computed(contexts: Contexts, facts: int, loop: For) -> Iterator[Expr]:
             done = says and (runs or contexts.computes_unless(facts, expr, first) == ())
             if done and steady:
                 yield _is_finite(expr)
-            if divisor is not None and (done or contexts.computes_unless(facts, reciprocal(divisor), first) == ()):
-                yield Binary("ne", divisor, const(0.0, expr.dtype))
+            if divisor is not None and (done or contexts.computes_unless(facts, divides(divisor), first) == ()):
+                yield divides(divisor)
 
 
 def _is_finite(expr: Expr) -> Expr:

@@ -186,7 +186,7 @@ class Evaluated:
             asked += [start <= now, now - start < extent]
             values[loop.var] = now
         done = [substitute_expr(e, values) for e in always_evaluated(found.store.value)]
-        done += [r for e in done for r in _reciprocals(e)]
+        done += [r for e in done for r in _divisors(e)]
         if not any(e.same(expr) for e in done):
             return None
         return (*asked, *(substitute_expr(c, values) for g in found.guards for c in conjuncts_of(g)))
@@ -221,7 +221,7 @@ class Evaluated:
             loops = tuple(loop.var for loop in statement.loops)
             for expr in (statement.store.value, *statement.store.indices):
                 for part, where in evaluated_parts(expr, self._when(statement)):
-                    for asked in (part, *_reciprocals(part)):
+                    for asked in (part, *_divisors(part)):
                         site = _site(asked, loops, where) if may_fail(part) else None
                         if site is not None:
                             yield replace(site, statement=statement)
@@ -327,14 +327,14 @@ def may_fail(expr: Expr) -> bool:
     return isinstance(expr, (Binary, Unary)) and is_singular(expr.op, expr.dtype)
 
 
-def reciprocal(divisor: Expr) -> Expr:
-    """A quotient that has a finite result if another one has that is divided by the same."""
-    return Binary("div", const(1.0, divisor.dtype), divisor)
+def divides(divisor: Expr) -> Expr:
+    """What a quotient with a finite result tells of its divisor. Other quotients by it need not have one."""
+    return Binary("ne", divisor, const(0.0, divisor.dtype))
 
 
-def _reciprocals(expr: Expr) -> Iterator[Expr]:
+def _divisors(expr: Expr) -> Iterator[Expr]:
     if isinstance(expr, Binary) and expr.op == "div" and expr.dtype.is_float:
-        yield reciprocal(expr.rhs)
+        yield divides(expr.rhs)
 
 
 def _site(expr: Expr, loops: tuple[Var, ...], where: isl.Set) -> _Site | None:

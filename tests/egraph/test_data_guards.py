@@ -140,6 +140,27 @@ for b in range(4):
     return f"@T.prim_func\ndef f({types}):\n" + "\n".join(f" {line}" for line in lines.splitlines()) + "\n"
 
 
+@pytest.mark.parametrize("order", ["t, b in T.grid(8, 4)", "b, t in T.grid(4, 8)"])
+@pytest.mark.parametrize("guard", ["t < L[b]", "t >= L[b]"])
+def test_a_recurrence_that_data_end_is_not_where_it_began(guard: str, order: str) -> None:
+    """Elements read as zero where a guard fails, which leaves `3 * 0` as it is, before the first step and not after."""
+    text = f"""
+@T.prim_func
+def f(A: T.Buffer((4, 8), "int32"), S: T.Buffer((4,), "int32"), L: T.Buffer((4,), "int32")):
+    for b, t in T.grid(4, 8):
+        T.assume(-2 <= A[b, t] and A[b, t] <= 2 and ({guard} or A[b, t] == 0))
+    for b in T.serial(4):
+        S[b] = 0
+    for {order}:
+        if {guard}:
+            S[b] = S[b] * 3 - A[b, t]
+"""
+    func = parse(text).funcs[0]
+    best = loopsat.optimize(func).best
+    assert_refines(func, best, np.random.default_rng(0), 8)
+    assert ("if " in str(best)) is (guard == "t < L[b]")
+
+
 @pytest.mark.parametrize("number", some([*range(1500)], 4))
 def test_recurrences_begin_where_the_source_begins_them(number: int) -> None:
     func = parse(_begun_late(number)).funcs[0]
