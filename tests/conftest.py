@@ -17,7 +17,7 @@ from profiles import NIGHTLY
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 settings.register_profile("dev", max_examples=10, deadline=None, suppress_health_check=_QUIET)
-settings.register_profile("ci", max_examples=6, deadline=None, derandomize=True, suppress_health_check=_QUIET)
+settings.register_profile("ci", max_examples=5, deadline=None, derandomize=True, suppress_health_check=_QUIET)
 settings.register_profile(NIGHTLY, max_examples=2000, deadline=None, suppress_health_check=_QUIET)
 gc.set_threshold(50_000, 20, 100)  # what thousands of tests leave in caches is not looked through again and again
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))

@@ -36,7 +36,7 @@ PLACES = "for i in range(12):\n    B[i] = A[i + 14 - 2 * {0}] + A[{1}]"
             (KNOWN, "float32", [(3.0, 5.0), (3.0, 7.0), (5.0, 7.0)], 4),
             (PLACES, "int32", [(6, 5), (7, 9)], 2),
         ],
-        0.4,
+        0.2,
     ),
 )
 def test_searches_are_shared_where_numbers_do_not_matter(

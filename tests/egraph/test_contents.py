@@ -156,7 +156,7 @@ ROWS = """for i in range(4):
             C[i] = C[i] + {}"""
 
 
-@pytest.mark.parametrize("unless", some(["p < lens[i]", "lens[i] > p", "p + 1 <= lens[i]"], 0.67))
+@pytest.mark.parametrize("unless", some(["p < lens[i]", "lens[i] > p", "p + 1 <= lens[i]"], 0.45))
 def test_padding_that_begins_where_data_say(unless: str) -> None:
     assumed = f"for i, p in T.grid(4, 16):\n    T.assume({unless} or A[i, p] == 0.0)"
     func = program(assumed, ROWS.format("p < lens[i]", "A[i, p]"), params=LENGTHS)
@@ -261,7 +261,7 @@ def check(seed: int) -> None:
             compare.assert_same(func, [v for v, _ in found], inputs)
 
 
-@pytest.mark.parametrize("seed", some(range(12), 2))
+@pytest.mark.parametrize("seed", some(range(12), 1))
 def test_random_stages_keep_their_meaning(seed: int) -> None:
     check(seed)
 
@@ -358,7 +358,7 @@ def test_equal_floats_are_not_the_same_where_zeros_have_signs() -> None:
             ("i < 5", "A[i] + B[i]", "2 * A[i]", 1),
             ("i < 6", "B[i] + A[i] + A[i]", "2 * A[i]", 1),
         ],
-        0.5,
+        0.33,
     ),
 )
 def test_sums_of_equal_elements_are_alike(form: str, cond: str, first: str, second: str, kept: int) -> None:
@@ -395,7 +395,7 @@ def test_sums_of_equal_elements_are_alike(form: str, cond: str, first: str, seco
             (["B[i] = C[i] + D[i]", "F[i] = 2 * B[i]"], ["B[i] = D[i] + C[i]", "F[i] = E[i] + B[i]"], 1),
             (["A[i] = D[i] + 7", "C[i] = A[i] * E[i]"], ["A[i] = 7 + D[i]", "C[i] = 0"], 1),
         ],
-        0.47,
+        0.29,
     ),
 )
 def test_arms_of_several_statements_are_alike_one_after_the_other(then: list[str], other: list[str], kept: int) -> None:
@@ -492,7 +492,7 @@ HANDED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some(HANDED, 0.56))
+@pytest.mark.parametrize("name", some(HANDED, 0.37))
 def test_iterations_hand_on_more_than_numbers(name: str) -> None:
     best = optimize(HANDED[name]).best
     assert not locals_of(best) and not any(isinstance(e, Select) for e in all_exprs(best.body)), to_script(best)

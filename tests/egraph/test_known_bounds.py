@@ -732,7 +732,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", some(CASES, 0.35))
+@pytest.mark.parametrize("name", some(CASES, 0.22))
 def test_the_search_ends_with_what_an_expert_would_write(name: str) -> None:
     case = CASES[name]
     func = case.program()
@@ -1035,7 +1035,7 @@ def _decisions(func: PrimFunc) -> int:
     return selections + sum(isinstance(s, If) for s in walk(func.body))
 
 
-@pytest.mark.parametrize("name", some(TRAPS, 0.48))
+@pytest.mark.parametrize("name", some(TRAPS, 0.32))
 def test_programs_that_only_look_alike_keep_their_guards(name: str) -> None:
     params, body, guards = TRAPS[name]
     func = parse(f"@T.prim_func\ndef f({params}):{body}\n").funcs[0]
@@ -1193,7 +1193,7 @@ SEARCHED = "if X[b, t] > best[0]:\n                    best[0] = X[b, t]\n      
             ("0.0", "0.0", SEARCHED.replace("best[0] =", "X[b, t] = -9.0\n                    best[0] ="), False),
             ("0.0", "0.0", SEARCHED.replace("> best[0]", "> best[1]"), False),
         ],
-        0.42,
+        0.28,
     ),
 )
 def test_what_a_search_has_found_is_no_less_than_what_it_began_with(
@@ -1236,20 +1236,23 @@ def around(place: str) -> str:
 
 @pytest.mark.parametrize(
     ("guard", "then", "goes"),
-    [
-        (f"if 0 <= {PLACE} and {PLACE} < 20", f"Y[i] = X[{around(PLACE)}]", True),
-        (
-            f"if {PLACE} >= 0 and {PLACE} < 16",
-            f"for d in range(3):\n                Y[i] += X[{around(PLACE)} + d]",
-            True,
-        ),
-        (f"p = P[i] * 3.0\n        if 0 <= {OF_LOCAL} and {OF_LOCAL} < 20", f"Y[i] = X[{around(OF_LOCAL)}]", True),
-        (f"if {PLACE} >= -3 and {PLACE} < 20", f"Y[i] = X[{around(PLACE)}]", False),
-        (f"if {PLACE} >= 0", f"P[i] = P[i] - 4.0\n            Y[i] = X[{around(PLACE)}]", False),
-        (f"if {PLACE} >= 0 or P[0] < 1.0", f"Y[i] = X[{around(PLACE)}]", False),
-        (f"if {PLACE} >= 0", f"Y[i] = 1.0\n        Y[i] = X[{around(PLACE)}]", False),
-        (f"if {PLACE.replace('P[i]', 'P[7 - i]')} >= 0", f"Y[i] = X[{around(PLACE)}]", False),
-    ],
+    some(
+        [
+            (f"if 0 <= {PLACE} and {PLACE} < 20", f"Y[i] = X[{around(PLACE)}]", True),
+            (
+                f"if {PLACE} >= 0 and {PLACE} < 16",
+                f"for d in range(3):\n                Y[i] += X[{around(PLACE)} + d]",
+                True,
+            ),
+            (f"p = P[i] * 3.0\n        if 0 <= {OF_LOCAL} and {OF_LOCAL} < 20", f"Y[i] = X[{around(OF_LOCAL)}]", True),
+            (f"if {PLACE} >= -3 and {PLACE} < 20", f"Y[i] = X[{around(PLACE)}]", False),
+            (f"if {PLACE} >= 0", f"P[i] = P[i] - 4.0\n            Y[i] = X[{around(PLACE)}]", False),
+            (f"if {PLACE} >= 0 or P[0] < 1.0", f"Y[i] = X[{around(PLACE)}]", False),
+            (f"if {PLACE} >= 0", f"Y[i] = 1.0\n        Y[i] = X[{around(PLACE)}]", False),
+            (f"if {PLACE.replace('P[i]', 'P[7 - i]')} >= 0", f"Y[i] = X[{around(PLACE)}]", False),
+        ],
+        0.62,
+    ),
 )
 def test_places_that_floats_are_rounded_to_have_bounds(guard: str, then: str, goes: bool) -> None:
     """Pixels that positions lie in: a guard says where no index counts from the end."""

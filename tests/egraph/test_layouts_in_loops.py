@@ -113,14 +113,14 @@ def forced(graph: Graph, most: int) -> Iterator[dict[str, list[Storage]]]:
 
 
 @pytest.mark.parametrize("most", [1, pytest.param(60, marks=pytest.mark.fuzz)])
-@pytest.mark.parametrize("name", some(PROGRAMS, 0.33))
+@pytest.mark.parametrize("name", some(PROGRAMS, 0.22))
 def test_every_way_to_keep_buffers_computes_the_same(name: str, most: int) -> None:
     given = module(PROGRAMS[name])
     check_ways(given, graph_of(given["main"]), most)
 
 
 @pytest.mark.parametrize("most", [1, pytest.param(60, marks=pytest.mark.fuzz)])
-@pytest.mark.parametrize("name", some(PROGRAMS, 0.44))
+@pytest.mark.parametrize("name", some(PROGRAMS, 0.22))
 def test_so_does_every_way_to_keep_what_lies_between_stages_of_a_function(name: str, most: int) -> None:
     given = without_calls(module(PROGRAMS[name])["main"])
     apart = staged(given, alone=True)

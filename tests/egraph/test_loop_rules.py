@@ -53,7 +53,7 @@ def divides(func: PrimFunc) -> bool:
 # Iterations grouped by a layout ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("extent", some(["16", "14", "1", "n"], 0.46))
+@pytest.mark.parametrize("extent", some(["16", "14", "1", "n"], 0.31))
 @pytest.mark.parametrize("start", ["0", "3"])
 @pytest.mark.parametrize("offset", ["", " + 2", " - 1"])
 def test_iterations_are_grouped_as_the_layout_is(
@@ -641,7 +641,7 @@ def test_loops_of_which_a_guard_takes_a_window_are_loops_over_it(guard: str, ext
 
 
 @pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("store", some(WINDOWS, 0.5))
+@pytest.mark.parametrize("store", some(WINDOWS, 0.33))
 def test_loops_over_clipped_windows_are_loops_over_windows_with_guards(store: str, named: bool) -> None:
     start, stop, extent = WINDOWS[store]
     ends = f"a = {start}\n        b = {stop}\n        " if named else ""

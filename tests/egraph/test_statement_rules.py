@@ -64,7 +64,7 @@ def test_there_are_enough() -> None:
             ("overwritten_elsewhere", "are one element"),
             ("exchange_guards", "faults only where the statement does"),
         ],
-        0.5,
+        0.33,
     ),
 )
 def test_counterexamples_are_small_and_name_what_is_missing(name: str, missing: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from ir.errors import LoopsatError
 from plain_runs import assert_same, read, run
+from profiles import some
 
 X = np.array([-6.0, -1.5, -0.3, -1e-9, 0.0, 1e-300, 0.2, 0.9, 3.7, 9.0, 26.0])
 A = np.random.default_rng(1).normal(size=(6, 4))
@@ -99,16 +100,19 @@ def kinds(x):
 
 @pytest.mark.parametrize(
     ("function", "args"),
-    [
-        (factors, (A,)),
-        (triangular, (A,)),
-        (fitted, (A,)),
-        (by_columns, (WHOLE,)),
-        (kinds, (X,)),
-        (lags, (X,)),
-        (divided_differences, (X,)),
-        (sorted_found, (X,)),
-    ],
+    some(
+        [
+            (factors, (A,)),
+            (triangular, (A,)),
+            (fitted, (A,)),
+            (by_columns, (WHOLE,)),
+            (kinds, (X,)),
+            (lags, (X,)),
+            (divided_differences, (X,)),
+            (sorted_found, (X,)),
+        ],
+        0.62,
+    ),
 )
 def test_what_numpy_gives(function: Any, args: tuple[Any, ...]) -> None:
     assert_same(run(function, args), function(*args))

@@ -116,7 +116,7 @@ def powers(x, n):
             (roots, (np.array([1, 2, 3, 3]),)),
             (powers, (X, 13)),
         ],
-        0.38,
+        0.29,
     ),
 )
 def test_functions_that_call_themselves(function: Any, args: tuple[Any, ...]) -> None:

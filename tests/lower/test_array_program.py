@@ -326,7 +326,7 @@ def test_primitives_of_the_library_take_what_its_sources_take() -> None:
 TOLERANCE = {DType.FLOAT32: 2e-5, DType.FLOAT64: 1e-11, DType.INT32: 0.0}  # of the largest value
 
 
-@pytest.mark.parametrize("name", some(PATHS, 6))
+@pytest.mark.parametrize("name", some(PATHS, 4))
 def test_array_programs_of_the_kernels_say_what_the_references_say(name: str) -> None:
     file = load(name)
     sizes = file.sizes["small"]

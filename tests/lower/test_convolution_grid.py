@@ -199,7 +199,7 @@ def assert_equal(case: Case, found: np.ndarray, given: dict[str, np.ndarray], so
     assert np.allclose(expected, found, rtol=1e-4, atol=1e-4), f"{program(case)}\n{source}"
 
 
-@pytest.mark.parametrize("case", some(pairwise_cover(), 3), ids=str)
+@pytest.mark.parametrize("case", some(pairwise_cover(), 2), ids=str)
 def test_any_two_features_of_a_convolution(case: Case) -> None:
     check(case)
 
@@ -245,7 +245,7 @@ def f(
 
 
 @pytest.mark.parametrize(
-    ("dtype", "count", "exact"), some([("int8", 5, True), ("int8", 200, False), ("int16", 5, False)], 0.67)
+    ("dtype", "count", "exact"), some([("int8", 5, True), ("int8", 200, False), ("int16", 5, False)], 0.45)
 )
 def test_sums_of_integers_that_floats_have_are_convolutions(dtype: str, count: int, exact: bool) -> None:
     func = parse(INTEGERS.format(dtype=dtype, count=count)).funcs[0]

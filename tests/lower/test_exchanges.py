@@ -42,7 +42,7 @@ def test_exchanges_are_extremes(cond: str) -> None:
             ("s[0] = 3\n", "C[i, 1] = s[0]\n    ", ""),
             ("", "s[0] = 2\n    ", "C[i, 2] = s[0]"),
         ],
-        0.67,
+        0.45,
     ),
 )
 def test_what_others_read_is_kept(above: str, first: str, last: str) -> None:

@@ -46,7 +46,7 @@ def results(body: str, **options: object) -> tuple[str, str]:
     return kernel.source, compile(func, without=["structure.invariant_reductions"], **options).source  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("name", some(APART, 3))
+@pytest.mark.parametrize("name", some(APART, 2))
 def test_worked_out_once(name: str) -> None:
     with_it, without_it = results(APART[name])
     assert with_it != without_it

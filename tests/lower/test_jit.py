@@ -52,7 +52,7 @@ def assert_same(found: Any, wanted: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(("function", "arguments"), some(PROGRAMS, 3))
+@pytest.mark.parametrize(("function", "arguments"), some(PROGRAMS, 2))
 def test_programs_compute_what_python_computes(function: Any, arguments: Any) -> None:
     given = arguments(np.random.default_rng(0))
     before = copy.deepcopy(given)
@@ -195,7 +195,7 @@ def test_checks_on_request() -> None:
         total(X * np.float32([1, -1, 1, 1]))
 
 
-@pytest.mark.parametrize("path", some(sorted((ROOT / "examples" / "jit").glob("*.py")), 0.67), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", some(sorted((ROOT / "examples" / "jit").glob("*.py")), 0.45), ids=lambda p: p.stem)
 def test_examples_run(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
@@ -214,8 +214,8 @@ def test_it_shows_what_it_made() -> None:
 
 def test_explanations_name_rules_and_places_or_say_that_there_is_nothing_to_explain() -> None:
     @loopsat.jit
-    def doubled(x):
-        return x + x
+    def raised(x):
+        return x + 1
 
     @loopsat.jit
     def left_out(x):
@@ -224,8 +224,8 @@ def test_explanations_name_rules_and_places_or_say_that_there_is_nothing_to_expl
                 x[i] = 2 * x[i] - x[i]
         return x
 
-    doubled(X)
-    assert doubled.explain().startswith("the program as it is written: no rule found anything cheaper\n\n")
+    raised(X)
+    assert raised.explain().startswith("the program as it is written: no rule found anything cheaper\n\n")
     left_out(X)
     first = left_out.explain().splitlines()[0]
     assert (

@@ -64,7 +64,7 @@ REGISTERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("body", REGISTERS.values(), ids=REGISTERS.keys())
+@pytest.mark.parametrize("body", some(REGISTERS.values(), 0.67), ids=REGISTERS.keys())
 def test_elements_that_are_only_accessed_by_number_are_locals_of_their_own(body: str) -> None:
     func = read(body)
     assert not {"r", "p"} & set(shapes(func))
@@ -129,7 +129,7 @@ for t in T.serial(7):
 """
 
 
-@pytest.mark.parametrize("first", some(["1.0", "B[i, 1]", "A[i, 1]"], 2))
+@pytest.mark.parametrize("first", some(["1.0", "B[i, 1]", "A[i, 1]"], 1))
 def test_an_order_keeps_one_copy_of_what_each_step_fills(first: str) -> None:
     """The recurrence of p is for all steps at once, so that another order is chosen; q needs no place for each."""
     text = STEPS.format(first=first).strip().replace("\n", "\n    ")
@@ -183,7 +183,7 @@ VALUES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("body", some(VALUES.values(), 0.67), ids=VALUES.keys())
+@pytest.mark.parametrize("body", some(VALUES.values(), 0.45), ids=VALUES.keys())
 def test_values_of_a_step_are_worked_out_again_where_nothing_changes_them(body: str) -> None:
     func = read(body)
     assert_all_agree(func, random_inputs(func, np.random.default_rng(1)))

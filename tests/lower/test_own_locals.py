@@ -114,7 +114,7 @@ for i in T.serial(8):
 }
 
 
-@pytest.mark.parametrize("body", some(OWN.values(), 0.5), ids=OWN.keys())
+@pytest.mark.parametrize("body", some(OWN.values(), 0.33), ids=OWN.keys())
 def test_locals_of_one_iteration_say_nothing_about_others(body: str) -> None:
     func = read(INTEGERS, body)
     check(func, drawn(func), CPU, EAGER, replace(EAGER, name="mask", mask=1e4))
@@ -141,7 +141,7 @@ PAST = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("inside", PAST.values(), ids=PAST.keys())
+@pytest.mark.parametrize("inside", some(PAST.values(), 0.67), ids=PAST.keys())
 def test_a_variable_holds_the_past_only_where_all_of_it_is_of_one_iteration(inside: str) -> None:
     func = read(
         FLOATS,

@@ -283,7 +283,7 @@ def f(X: T.Buffer((12, 5), "float32"), M: T.Buffer((12, 5), "bool"), S: T.Buffer
             ("M[i, a] and i < b", 0),  # what no b reads need not be a number
             ("i < b and i < a", 0),
         ],
-        0.67,
+        0.45,
     ),
 )
 def test_conditions_on_several_factors_go_to_each(condition: str, products: int) -> None:

@@ -12,7 +12,7 @@ from ir.semantics.interpret import interpret
 from lower import compile
 from lower.nest.normalize import normalize
 from lower.storage.scalar_promotion import work_in_place
-from profiles import few
+from profiles import few, some
 
 HEAD = "from ir import script as T\n\n@T.prim_func\ndef f({params}):\n    w = T.alloc_buffer((1,), 'float32')\n"
 PARAMS = "A: T.Buffer((6, 6), 'float32'), x: T.Buffer((6,), 'float32')"
@@ -68,7 +68,7 @@ def test_work_is_done_in_the_element(body: str) -> None:
     check(func)
 
 
-@pytest.mark.parametrize("body", KEPT.values(), ids=KEPT.keys())
+@pytest.mark.parametrize("body", some(KEPT.values(), 0.67), ids=KEPT.keys())
 def test_copies_that_somebody_could_tell_apart_stay(body: str) -> None:
     func = read(body)
     assert locals_left(func) > 0

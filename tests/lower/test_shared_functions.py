@@ -59,7 +59,7 @@ def source(body: str) -> str:
     return kernel.source
 
 
-@pytest.mark.parametrize("name", some(SHARED, 0.5))
+@pytest.mark.parametrize("name", some(SHARED, 0.38))
 def test_functions_are_taken_of_each_element_once(name: str) -> None:
     body, arrays = SHARED[name]
     text = source(body)

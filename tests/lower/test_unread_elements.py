@@ -84,7 +84,7 @@ def check(seed: int) -> None:
         assert_agrees(func, compile(form), inputs, 2e-4)
 
 
-@pytest.mark.parametrize("seed", some(range(20), 2))
+@pytest.mark.parametrize("seed", some(range(20), 1))
 def test_programs_do_not_show_what_they_never_read(seed: int) -> None:
     check(seed)
 

@@ -258,7 +258,7 @@ for r in T.serial(3):
                 id="sweeps",
             ),
         ],
-        3,
+        2,
     ),
 )
 def test_tables_become_steps_over_diagonals(params: str, body: str, form: str) -> None:
