@@ -351,6 +351,16 @@ def items_that_change_once_popped(a):
     return total
 
 
+@program(lambda r: (r.integers(0, 9, (3, 4)),))
+def rows_of_lists_of_lists(a):
+    rows, total = a.tolist(), 0
+    rows[0][1] = 20
+    ends = rows[0] + rows[2]
+    for row in a.tolist():
+        total += max(row) * 2 + sum(row) + row[-1] + len(row)
+    return np.array(ends), len(rows[1]), total, a[0, 1]
+
+
 @pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs_compute_what_python_does(function: Any, arguments: Any) -> None:
     check(function, arguments)
@@ -496,9 +506,17 @@ def popped_and_changed(n: Any) -> Any:
     return a
 
 
+def a_row_twice(n: int) -> int:
+    total = 0
+    for row in np.ones((n, n)).tolist():
+        total += len(row * 2)
+    return total
+
+
 @pytest.mark.parametrize(
     ("function", "text"),
     [
+        (a_row_twice, "np.array(x)"),
         (appended_in_turns, "A[:] = B"),
         (appended_again_and_again, "x.copy()"), (appended_and_changed, "x.copy()"), (popped_and_changed, "x.copy()"),
         (times_a_list, "np.array(x)"), (the_same_row, "[[0] * m for _ in range(n)]"),

@@ -32,7 +32,7 @@ from ir.script.plain.library.ordered import is_searched, ordered, place_of
 from ir.script.plain.library.ragged import ragged_of
 from ir.script.plain.library.rounding import rounded
 from ir.script.plain.promotion import Number, Weak
-from ir.script.plain.tuples import Items, items_kind, lists_in, stands_for_list
+from ir.script.plain.tuples import Items, items_kind, lists_in, nested, stands_for_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -345,7 +345,9 @@ def _library(read: Evaluator, name: str, function: object, node: ast.Call) -> Va
         case "isinstance":
             return records.is_instance(read, node)
         case "tuple" | "list":
-            return _items_of(read, only(read, node, name), node)
+            items = only(read, node, name)
+            lists = nested(read, node)
+            return _items_of(read, items, node) if lists is None else lists
         case "min" | "max":
             return _extremum(read, name, node)
         case "math.floor" | "math.ceil" | "math.trunc" | "round":

@@ -32,6 +32,7 @@ from ir.script.plain.tuples import (
     check_new_item,
     check_own_rows,
     items_kind,
+    nested,
     of_tuple,
     stands_for_list,
 )
@@ -218,13 +219,16 @@ class Comprehensions(Struct, frozen=True):
             items = tuple(read.items(value.elts, read.value))
             plain = depth(value) > 1 or all(map(is_number, items))
             return self.arrays.table(items, None, value, Stands(key, depth(value))) if plain else items
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and not isinstance(value.args[0], ast.Name):
+        lists = nested(read, value) if isinstance(value, ast.Call) else None
+        called = lists is None and isinstance(value, ast.Call) and isinstance(value.func, ast.Name)
+        if called and isinstance(value, ast.Call) and not isinstance(value.args[0], ast.Name):
             item = ast.copy_location(ast.Name("item", ast.Load()), value)
             target = ast.copy_location(ast.Name("item", ast.Store()), value)
             head = ast.comprehension(target, value.args[0], [], 0)
             return self.array(ast.copy_location(ast.ListComp(item, [head]), value), Stands(key, 1))
-        array = self._items(value)
-        check_own_rows(read, array, value)
+        array = self._items(value) if lists is None else lists
+        if lists is None:
+            check_own_rows(read, array, value)
         if isinstance(array, tuple):
             return self.arrays.table(array, None, value, Stands(key, 1))
         source = read.program.listed.get(array.buffer) if isinstance(array, View) else None

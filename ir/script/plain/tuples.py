@@ -16,6 +16,7 @@ from ir.script.plain.arrays import Elementwise, View, is_number, same, shown_sha
 from ir.script.plain.frames import Value, shown
 from ir.script.plain.program import Stands, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.script.plain.syntax.lists import OF_LISTS
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -74,6 +75,13 @@ def stands_for_list(read: Evaluator, value: Value) -> bool:
     if stands is None or not isinstance(value, View):
         return False
     return bool(value.shape) and len(value.buffer.shape) - len(value.shape) < stands.depth
+
+
+def nested(read: Evaluator, node: ast.Call) -> View | None:
+    """The list of lists that `tolist` makes of an array of several dimensions."""
+    array = read.value(node.args[0]) if getattr(node, OF_LISTS, False) else None
+    several = isinstance(array, (View, Elementwise)) and len(array.shape) > 1
+    return read.caller.as_list([array], node, len(array.shape)) if several else None
 
 
 def of_tuple(read: Evaluator, value: Value) -> int:

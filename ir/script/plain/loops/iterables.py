@@ -24,7 +24,7 @@ from ir.script.plain.library.ragged import ragged_of, row
 from ir.script.plain.library.selected import compacted
 from ir.script.plain.loops.counting import HINT, Counting, Steps
 from ir.script.plain.promotion import Interval, Number, Weak, expr_of, interval_of
-from ir.script.plain.tuples import MAX_ITEMS
+from ir.script.plain.tuples import MAX_ITEMS, nested
 from ir.traverse import has_loads, loads, stmt_exprs, walk
 
 _RANGES = ("range", "loopsat.prange")
@@ -129,6 +129,8 @@ class Iterables(Struct, frozen=True):
         """The array whose items a list has, as it is before the loop."""
         match node:
             case ast.Call(func=ast.Name(id="list") as function, args=[given], keywords=[]):
+                if (lists := nested(self.read, node)) is not None:
+                    return lists
                 called, array = self.read.value(function), self.read.value(given)
                 builtin = isinstance(called, Named) and called.value is list
                 if builtin and isinstance(array, (View, Elementwise)) and array.shape:

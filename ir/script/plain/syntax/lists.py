@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from ir.script.plain.syntax.cells import names_of
 
 CHANGES = "changes"  # says of a dictionary that its items do
+OF_LISTS = "of_lists"  # attribute of a call of `list` whose items are lists too, as those of `tolist`
 
 
 class Listed(ast.expr):
@@ -179,7 +180,7 @@ def copies(value: ast.expr) -> bool:
         case ast.Subscript(slice=ast.Slice()) | ast.Call(func=ast.Attribute(attr="copy"), args=[]):
             return True
         case ast.Call(func=ast.Name(id="list")):
-            return True
+            return not getattr(value, OF_LISTS, False)
         case _:
             return False
 

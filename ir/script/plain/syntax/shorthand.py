@@ -25,7 +25,7 @@ from ir.script.plain.syntax.counted import selects
 from ir.script.plain.syntax.counters import late_nodes
 from ir.script.plain.syntax.filled import Filled, Put
 from ir.script.plain.syntax.kinds import Meaning
-from ir.script.plain.syntax.lists import is_list
+from ir.script.plain.syntax.lists import OF_LISTS, is_list
 from ir.script.scope import Source
 
 _HEAPS = (heapq.heappush, heapq.heappop, heapq.heapify)
@@ -379,7 +379,9 @@ class _Shorthand(ast.NodeTransformer):
         self.generic_visit(node)
         match node:
             case ast.Call(func=ast.Attribute(value=array, attr="tolist"), args=[], keywords=[]):
-                return at_place(ast.Call(ast.Name("list", ast.Load()), [array], []), node)
+                items = at_place(ast.Call(ast.Name("list", ast.Load()), [array], []), node)
+                setattr(items, OF_LISTS, True)
+                return items
             case _:
                 pass
         match self.called(node), node.args:
