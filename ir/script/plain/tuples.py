@@ -80,8 +80,9 @@ def stands_for_list(read: Evaluator, value: Value) -> bool:
 def nested(read: Evaluator, node: ast.Call) -> View | None:
     """The list of lists that `tolist` makes of an array of several dimensions."""
     array = read.value(node.args[0]) if getattr(node, OF_LISTS, False) else None
-    several = isinstance(array, (View, Elementwise)) and len(array.shape) > 1
-    return read.caller.as_list([array], node, len(array.shape)) if several else None
+    if not isinstance(array, (View, Elementwise)) or len(array.shape) < 2:
+        return None
+    return read.caller.as_list([array], node, len(array.shape))
 
 
 def of_tuple(read: Evaluator, value: Value) -> int:
