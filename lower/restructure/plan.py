@@ -109,6 +109,8 @@ class _Scheduler(Forms):
             if not carried_update and not own_read:
                 edges.append(Edge(d.source, d.sink, d.level, d))
         for buffer, users in self.users.items():
+            if not users:  # those that it had are written in another way
+                continue
             # A local cannot get an axis for a loop without static bounds: its users stay in one such loop.
             first = min(users)
             for level, loop in enumerate(self.by_position[first].loops[: self.program.depth[buffer]]):
