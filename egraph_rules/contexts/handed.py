@@ -145,11 +145,7 @@ def _stores(stmt: Stmt, buffer: Buffer, conds: tuple[Expr, ...]) -> Iterator[tup
 
 def _of_element(store: Store, conds: Collection[Expr]) -> list[Expr]:
     """Conditions around a store, over the coordinates of its element."""
-    names: dict[Var, Expr] = {}
-    for axis, index in enumerate(store.indices):
-        if isinstance(index, Var):
-            names.setdefault(index, held.coordinate(axis, index.dtype))
-    return [substitute_expr(cond, names) for cond in conds]
+    return [held.over_coordinates(cond, store.indices) for cond in conds]
 
 
 def stays(cond: Expr, var: Var) -> bool:

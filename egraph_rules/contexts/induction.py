@@ -34,7 +34,6 @@ from ir.traverse import (
     loads,
     stmt_children,
     stores_in,
-    substitute_expr,
     walk,
     without_names,
 )
@@ -106,17 +105,13 @@ def _gated(stmt: Stmt, buffer: Buffer, number: Const, f: Facts, var: Var | None)
 
 def _gates(store: Store, f: Facts) -> Iterator[Expr]:
     """Conditions on data without which a store reads known numbers, over the coordinates of the element."""
-    names: dict[Var, Expr] = {}
-    for axis, index in enumerate(store.indices):
-        if isinstance(index, Var):
-            names.setdefault(index, held.coordinate(axis, index.dtype))
     for load in loads(store.value):
         for value, _ in f.values_of(load.buffer):
             match value:
                 case Select(cond=cond, then=Load(buffer=own), other=Const()) if own == load.buffer != store.buffer:
                     here = held.at(cond, load.indices)
                     if here is not None:
-                        yield substitute_expr(here, names)
+                        yield held.over_coordinates(here, store.indices)
                 case _:
                     pass
 

@@ -107,13 +107,16 @@ def stored(indices: tuple[Expr, ...], value: Expr) -> Value | None:
     """What `B[indices] = value` leaves there, over coordinates as far as indices are variables; None for no value."""
     if not is_function(value):
         return value
-    if node_count(value) > MAX_NODES:
-        return None
+    return over_coordinates(value, indices) if node_count(value) <= MAX_NODES else None
+
+
+def over_coordinates(expr: Expr, indices: tuple[Expr, ...]) -> Expr:
+    """An expression where an element has these indices, with coordinates in place of the variables that are indices."""
     names: dict[Var, Expr] = {}
     for axis, index in enumerate(indices):
         if isinstance(index, Var):
             names.setdefault(index, coordinate(axis, index.dtype))
-    return substitute_expr(value, names)
+    return substitute_expr(expr, names)
 
 
 def at(value: Value, indices: tuple[Expr, ...]) -> Expr | None:

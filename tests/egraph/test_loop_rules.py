@@ -127,14 +127,11 @@ MEDIAN = "T.max(T.min(A[i - 1], A[i]), T.min(T.max(A[i - 1], A[i]), A[i + 1]))"
 
 @pytest.mark.parametrize(
     "body",
-    some(
-        [
-            f"if i == 0 or i == 99: B[i] = A[i]\n        else: B[i] = {MEDIAN}",
-            f"if 0 < i and i < 99: B[i] = {MEDIAN}\n        else: B[i] = 0.0",
-            f"B[i] = T.if_then_else(i == 0 or i == 99, A[i], {MEDIAN})",
-        ],
-        0.67,
-    ),
+    [
+        f"if i == 0 or i == 99: B[i] = A[i]\n        else: B[i] = {MEDIAN}",
+        f"if 0 < i and i < 99: B[i] = {MEDIAN}\n        else: B[i] = 0.0",
+        f"B[i] = T.if_then_else(i == 0 or i == 99, A[i], {MEDIAN})",
+    ],
 )
 def test_loops_are_split_where_elements_begin_to_be_there(body: str) -> None:
     """Else all that is read is padded, and the padding is computed with."""

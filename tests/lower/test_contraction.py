@@ -12,7 +12,6 @@ from ir.nodes import Alloc
 from ir.semantics.inputs import random_inputs
 from ir.traverse import walk
 from lowered import assert_agrees, read
-from profiles import some
 
 F = '"float32"'
 PARAMS = f"A: T.Buffer((7, 7), {F}), b: T.Buffer((7,), {F}), x: T.Buffer((7,), {F})"
@@ -38,7 +37,7 @@ def dimensions(func: PrimFunc) -> int:
     return sum(len(s.buffer.shape) for s in walk(form.body) if isinstance(s, Alloc))
 
 
-@pytest.mark.parametrize("start", some(["b[i]", "1.5", "A[t, i]"], 0.67))
+@pytest.mark.parametrize("start", ["b[i]", "1.5", "A[t, i]"])
 def test_what_each_of_two_loops_fills_anew_has_a_place_for_neither(start: str) -> None:
     func = read(PARAMS, SWEEPS.format(start=start))
     assert dimensions(func) == 0

@@ -94,9 +94,7 @@ def test_a_guard_that_cuts_too_often_is_kept_and_said() -> None:
     assert any(f"guards cut its axes {MAX_CUTS} times" in line for line in kernel.report)
 
 
-@pytest.mark.parametrize(
-    ("loops", "guard"), some([(GRID, NEVER[3]), (TRIANGLE, SELDOM[0]), (SHIFTED, SELDOM[4])], 0.67)
-)
+@pytest.mark.parametrize(("loops", "guard"), [(GRID, NEVER[3]), (TRIANGLE, SELDOM[0]), (SHIFTED, SELDOM[4])])
 def test_kernels_of_such_guards_agree(loops: str, guard: str) -> None:
     compared(program(loops, guard, STORES[0]), 6)
 
