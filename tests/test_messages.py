@@ -193,7 +193,7 @@ def doubled(A):  # pyright: ignore
     return B
 
 
-@pytest.mark.parametrize("folder", some(["ir", "egraph_rules", "lower"], 0.45))
+@pytest.mark.parametrize("folder", some(["ir", "egraph_rules", "lower"], 0.23))
 def test_messages_point_at_nothing_that_is_not_installed(folder: str) -> None:
     for path in sorted((ROOT / folder).rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))

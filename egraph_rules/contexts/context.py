@@ -259,7 +259,7 @@ class Contexts:
             self._first_priority[number] = same[0]
         self._alike_facts.setdefault((number if home < 0 else home, told), []).append(number)
         self._domain_of.append(number if home < 0 else home)
-        self._facts.append(facts if home < 0 else replace(facts, domain=self._facts[home].domain))
+        self._facts.append(facts if home < 0 else facts.moved_to(self._facts[home]))
         if home < 0:
             self._domains.setdefault(hash(facts.domain), []).append(number)
         return number

@@ -136,6 +136,12 @@ class Facts(Struct, frozen=True, eq=False, dict=True):
             self._spots[indices] = None if spot is None else spot.intersect_params(self.domain)
         return self._spots[indices]
 
+    def moved_to(self, home: Facts) -> Facts:
+        """The same under the very domain of other facts, with all that has been found of it."""
+        moved = replace(self, domain=home.domain)
+        vars(moved)["_spots"] = home._spots
+        return moved
+
     def conditions_on(self, buffer: Buffer) -> list[tuple[Expr, isl.Set]]:
         """What is known to hold of elements of a buffer, and of which."""
         if not self._conditions:

@@ -42,6 +42,7 @@ class Truths:
         self._contexts = contexts
         self._values = values
         self._ranges = ranges
+        self._inside: dict[tuple[int, int], tuple[bool, isl.Set, isl.Set]] = {}  # by identity: sets that live as long
         self._nested = 0  # conditions on elements that are asked about for the sake of others
 
     def by_sets(self, facts: int, cond: Expr) -> bool | str | None:
@@ -86,7 +87,10 @@ class Truths:
     def names(self, facts: int, spot: isl.Set | None, region: isl.Set, indices: tuple[Expr, ...]) -> bool:
         """Whether indices, of which `spot` is what sets say of their place, name an element of a region."""
         if spot is not None:
-            return spot.is_subset(region)
+            key = id(spot), id(region)
+            if key not in self._inside:
+                self._inside[key] = spot.is_subset(region), spot, region
+            return self._inside[key][0]
         cond = membership(self._contexts.facts(facts), region, indices)
         return cond is not None and all(self.of(facts, part) for part in conjuncts_of(cond))
 

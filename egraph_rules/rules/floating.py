@@ -17,6 +17,7 @@ from ir.dtypes import DType, float_tiny
 from ir.floats import Floats
 from ir.fold import computed
 from ir.nodes import (
+    FLOAT_FUNCTIONS,
     SKIP,
     Alloc,
     Binary,
@@ -156,6 +157,24 @@ def narrowed(expr: Expr, here: Here) -> Iterator[Expr]:
         new = _rounded(expr.operand, expr.dtype)
         if new is not None:
             yield new
+
+
+@rewrite_expr(
+    law="cast(t, f(x))  =  f(cast(t, x))   where t holds x and f is a function such as exp or cos",
+    because="a function of a narrower type is off by some units in its last place, where the wider one is rounded once",
+    family="floating",
+    floats=Floats.APPROXIMATE,
+)
+def narrowed_functions(expr: Expr, here: Here) -> Iterator[Expr]:
+    """Functions of a narrower type, where no digit of the wider result is looked at."""
+    del here
+    match expr:
+        case Cast(dtype=dtype, operand=Unary(op=op, operand=x) as wide) if op in FLOAT_FUNCTIONS:
+            value = _exactly(x, dtype) if _is_wider(wide.dtype, dtype) else None
+            if value is not None:
+                yield replace(wide, operand=value)
+        case _:
+            pass
 
 
 def _rounded(expr: Expr, dtype: DType) -> Expr | None:
@@ -520,4 +539,4 @@ FLOAT_RULES = (
     min_covers,
     div_sqrt,
 )
-SCALING_RULES: tuple[Rule, ...] = (rescaled_sums, scaled_twice, narrowed, narrowed_names)
+SCALING_RULES: tuple[Rule, ...] = (rescaled_sums, scaled_twice, narrowed, narrowed_functions, narrowed_names)

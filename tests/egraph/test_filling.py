@@ -323,11 +323,14 @@ def f(X: T.Buffer((4, 6), "float32"), n: T.Buffer(4, "int32"), s: T.Buffer(4, "f
 
 @pytest.mark.parametrize(
     ("store", "first", "second"),
-    [
-        ("Y[q, k] = T.sqrt(T.abs(X[q, k]))", "Y[q, k]", "Y[q, k] * Y[q, k]"),
-        ("Y[q, k] = T.exp(X[q, k]) + T.sin(X[q, k])", "(Y[q, k] * Y[q, k] + Y[q, k])", "T.max(Y[q, k], 0.0)"),
-        ("if X[q, k] > 0.0:\n                Y[q, k] = T.exp(X[q, k])", "T.tanh(Y[q, k])", "T.abs(Y[q, k])"),
-    ],
+    some(
+        [
+            ("Y[q, k] = T.sqrt(T.abs(X[q, k]))", "Y[q, k]", "Y[q, k] * Y[q, k]"),
+            ("Y[q, k] = T.exp(X[q, k]) + T.sin(X[q, k])", "(Y[q, k] * Y[q, k] + Y[q, k])", "T.max(Y[q, k], 0.0)"),
+            ("if X[q, k] > 0.0:\n                Y[q, k] = T.exp(X[q, k])", "T.tanh(Y[q, k])", "T.abs(Y[q, k])"),
+        ],
+        0.67,
+    ),
 )
 def test_rows_whose_lengths_are_data_are_filled_once_for_all_readers(store: str, first: str, second: str) -> None:
     func = read(ROWS.format(store=store, first=first, second=second))

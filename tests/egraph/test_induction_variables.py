@@ -40,7 +40,7 @@ IN_ORDER = "X[p[0]] = A[i, j]\n            p[0] = p[0] + 1"
         ("0, n; 0, i + 1", IN_ORDER),
         ("0, 4; 0, 4", "if A[i, j] > 0.0:\n                X[p[0]] = A[i, j]\n            p[0] = p[0] + 1"),
         ("0, 4; 0, 4", "for k in range(3):\n                p[0] += 1\n            X[p[0]] = A[i, j]"),
-    ], 0.24),
+    ], 0.12),
 )  # fmt: skip
 def test_counters_are_sums(loops: str, body: str, dtype: str) -> None:
     rows, columns = loops.split("; ")

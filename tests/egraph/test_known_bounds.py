@@ -732,7 +732,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", some(CASES, 0.22))
+@pytest.mark.parametrize("name", some(CASES, 0.12))
 def test_the_search_ends_with_what_an_expert_would_write(name: str) -> None:
     case = CASES[name]
     func = case.program()
@@ -1035,7 +1035,7 @@ def _decisions(func: PrimFunc) -> int:
     return selections + sum(isinstance(s, If) for s in walk(func.body))
 
 
-@pytest.mark.parametrize("name", some(TRAPS, 0.32))
+@pytest.mark.parametrize("name", some(TRAPS, 0.16))
 def test_programs_that_only_look_alike_keep_their_guards(name: str) -> None:
     params, body, guards = TRAPS[name]
     func = parse(f"@T.prim_func\ndef f({params}):{body}\n").funcs[0]
@@ -1193,7 +1193,7 @@ SEARCHED = "if X[b, t] > best[0]:\n                    best[0] = X[b, t]\n      
             ("0.0", "0.0", SEARCHED.replace("best[0] =", "X[b, t] = -9.0\n                    best[0] ="), False),
             ("0.0", "0.0", SEARCHED.replace("> best[0]", "> best[1]"), False),
         ],
-        0.28,
+        0.14,
     ),
 )
 def test_what_a_search_has_found_is_no_less_than_what_it_began_with(
@@ -1294,7 +1294,7 @@ def _pointwise(value: str, dtype: str = "float32") -> PrimFunc:
     return parse(f"@T.prim_func\ndef f({params}):\n{bounds}    for i in range(16):\n        O[i] = {text}\n").funcs[0]
 
 
-@pytest.mark.parametrize(("choice", "extreme"), EXTREMES)
+@pytest.mark.parametrize(("choice", "extreme"), some(EXTREMES, 0.5))
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_choices_by_a_comparison_are_extremes(choice: str, extreme: str, dtype: str) -> None:
     func, wanted = _pointwise(choice, dtype), _pointwise(extreme, dtype)

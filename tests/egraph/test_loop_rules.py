@@ -53,7 +53,7 @@ def divides(func: PrimFunc) -> bool:
 # Iterations grouped by a layout ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("extent", some(["16", "14", "1", "n"], 0.31))
+@pytest.mark.parametrize("extent", some(["16", "14", "1", "n"], 0.15))
 @pytest.mark.parametrize("start", ["0", "3"])
 @pytest.mark.parametrize("offset", ["", " + 2", " - 1"])
 def test_iterations_are_grouped_as_the_layout_is(

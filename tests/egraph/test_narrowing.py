@@ -14,10 +14,10 @@ from texts import read
 PARAMS = 'A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32"), C: T.Buffer((32,), "float32")'
 
 
-def best(body: str) -> str:
-    """The result of a search with no freedom of floats, after a comparison with the program."""
+def best(body: str, floats: Floats = Floats.STRICT) -> str:
+    """The result of a search with few freedoms of floats, after a comparison with the program."""
     func = read(f"def f({PARAMS}):\n    for i in range(32):\n{body}")
-    result = optimize(func, floats=Floats.STRICT)
+    result = optimize(func, floats=floats)
     assert assert_refines(func, result.best, np.random.default_rng(0)) > 0
     return to_script(result.best).split("\n", 2)[2]
 
@@ -57,3 +57,24 @@ def test_digits_that_count_are_kept(name: str) -> None:
 
 def test_a_narrower_step_on_the_way_is_kept() -> None:
     assert "float16" in best('        B[i] = T.cast(T.cast(A[i], "float16"), "float32")')
+
+
+FUNCTIONS = {
+    "a function": '        B[i] = T.cast(T.exp(T.cast(A[i], "float64")), "float32")',
+    "a name": """
+        c = T.cos(T.cast(A[i], "float64"))
+        B[i] = T.cast(c, "float32")
+        C[i] = A[i] * T.cast(c, "float32")""",
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_narrow_where_the_policy_lets_them_be_off_in_the_last_place(name: str) -> None:
+    assert "float64" not in best(FUNCTIONS[name], Floats.APPROXIMATE)
+    assert "float64" in best(FUNCTIONS[name])
+
+
+def test_functions_of_numbers_that_are_wide_stay_so() -> None:
+    assert "float64" in best(
+        '        B[i] = T.cast(T.cos(T.cast(A[i], "float64") * 0.1), "float32")', Floats.APPROXIMATE
+    )

@@ -29,7 +29,7 @@ def test_wrong_rules_are_refuted(item: Pair) -> None:
     assert verdict.counterexample.holds()
 
 
-@pytest.mark.parametrize("item", some(PAIRS, 11), ids=lambda p: p.name)
+@pytest.mark.parametrize("item", some(PAIRS, 6), ids=lambda p: p.name)
 def test_right_rules_are_not_refuted(item: Pair) -> None:
     assert not check_rule(item.right, examples=5).refuted
 

@@ -111,7 +111,7 @@ def kinds(x):
             (divided_differences, (X,)),
             (sorted_found, (X,)),
         ],
-        0.62,
+        0.37,
     ),
 )
 def test_what_numpy_gives(function: Any, args: tuple[Any, ...]) -> None:

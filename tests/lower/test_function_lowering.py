@@ -87,13 +87,13 @@ def permuted(A: T.Buffer((16,), "float32"), n: T.int32, B: T.Buffer((16,), "floa
 FUNCS = (activation, lengths, dots, permuted)
 
 
-@pytest.mark.parametrize("func", some(FUNCS, 2), ids=lambda f: f.name)
+@pytest.mark.parametrize("func", some(FUNCS, 1), ids=lambda f: f.name)
 def test_kernels_agree_with_the_interpreter(func: PrimFunc) -> None:
     for seed in range(3):
         check(func, seed)
 
 
-@pytest.mark.parametrize("func", FUNCS, ids=lambda f: f.name)
+@pytest.mark.parametrize("func", some(FUNCS, 0.5), ids=lambda f: f.name)
 def test_emitted_source_runs_with_jax_alone(func: PrimFunc) -> None:
     source = emit(func)
     assert not re.search(r"^(from|import) (?!jax|functools)", source, re.M)

@@ -29,7 +29,7 @@ from profiles import some
 KERNELS = {e.written.name: e.written for e in library()}
 
 
-@pytest.mark.parametrize("name", some([*KERNELS], 4))
+@pytest.mark.parametrize("name", some([*KERNELS], 2))
 def test_texts_of_the_library_compute_what_the_bodies_say(name: str) -> None:
     assert check_instruction(KERNELS[name], examples=8) > 0
 

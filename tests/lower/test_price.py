@@ -245,7 +245,7 @@ QUICK = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some(QUICK, 0.45))
+@pytest.mark.parametrize("name", some(QUICK, 0.27))
 def test_no_program_is_dearer_as_a_whole_than_the_one_given(name: str) -> None:
     func = PROGRAMS[name]
     result = optimize(func, whole=pricing(func))

@@ -70,7 +70,7 @@ def agree(func: PrimFunc, seed: int = 0) -> str:
                 "t[0] * T.uint32(65536) + s[0]",
             ),
         ],
-        0.45,
+        0.23,
     ),
 )
 def test_checksums_are_prefix_sums(x: str, r: str, first: str, second: str, last: str) -> None:

@@ -166,7 +166,7 @@ SCANS = {
 
 
 @pytest.mark.parametrize(
-    "value", some(["B[j] + B[j - 1] * 0.25", "T.max(B[j], B[j - 1] + A[i])", "B[j] * 0.25 + B[j - 2]"], 0.38)
+    "value", some(["B[j] + B[j - 1] * 0.25", "T.max(B[j], B[j - 1] + A[i])", "B[j] * 0.25 + B[j - 2]"], 0.19)
 )
 @pytest.mark.parametrize(
     "order", ["for j in range(2, 20):\n    for i in range(3):", "for i in range(3):\n    for j in range(2, 20):"]
@@ -176,7 +176,7 @@ def test_a_step_that_goes_on_from_what_it_stored_is_not_one_step(value: str, ord
         check(read(VECTORS, f"{order}\n        B[j] = {value}"), target=target)
 
 
-@pytest.mark.parametrize("target", some([CPU, EAGER, LEVELS, PASSES, GPU], 0.31), ids=lambda t: t.name)
+@pytest.mark.parametrize("target", some([CPU, EAGER, LEVELS, PASSES, GPU], 0.15), ids=lambda t: t.name)
 @pytest.mark.parametrize("value", ["B[i - 1, j] + s[0]", "T.max(B[i - 1, j], s[0])", "B[i - 1, j] * 0.5 + s[0]"])
 def test_what_continues_along_both_axes_of_a_table_is_no_step_at_once(value: str, target: Target) -> None:
     """The sum along a row, and that of those above it: of statements that need each other, none is a scan alone."""
@@ -196,7 +196,7 @@ def test_loops_that_are_closer_than_scans_stay(name: str) -> None:
     assert scans(check(read(*SCANS[name]))) == 0
 
 
-@pytest.mark.parametrize("name", some([n for n in SCANS if n not in LOOPS], 3))
+@pytest.mark.parametrize("name", some([n for n in SCANS if n not in LOOPS], 2))
 def test_scans(name: str) -> None:
     report = check(read(*SCANS[name]))
     assert scans(report) > 0, report
@@ -368,7 +368,7 @@ NO_SCANS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("params", "body"), some(NO_SCANS.values(), 0.29), ids=NO_SCANS.keys())
+@pytest.mark.parametrize(("params", "body"), some(NO_SCANS.values(), 0.17), ids=NO_SCANS.keys())
 def test_near_misses_stay_right(params: str, body: str) -> None:
     check(read(params, body))
 
@@ -447,7 +447,7 @@ def test_many_random_accumulations(func: PrimFunc) -> None:
             "T.Select(A[i] > 0.0, B[i - 1] + T.sqrt(A[i]), 0.25)",
             "T.Select(A[i] == 0.0, A[i - 1], T.tanh(1.0 / A[i]) * B[i - 1] + 1.0 / A[i])",
         ],
-        0.25,
+        0.12,
     ),
 )
 def test_what_a_recurrence_does_not_look_at_where_it_begins_anew_has_no_derivative(step: str, target: Target) -> None:

@@ -243,7 +243,7 @@ def f(A: T.Buffer((13, 12), "float32"), D: T.Buffer((7, 6, 3, 3), "float32")):
             ("-9.0", "T.max(D[i, j, u, v], A[i + p + 1, j + q] * A[i + u + p, j + 2 * v + q])"),
             ("0.0", "D[i, j, u, v] + A[2 * i - i + p, j + u + q + v] * A[i + p, j + q]"),
         ],
-        2,
+        1,
     ),
 )
 def test_windows_over_what_has_to_be_gathered(start: str, update: str) -> None:

@@ -32,7 +32,7 @@ from lowered import assert_agrees, read, small_numbers
 from profiles import some
 
 
-@pytest.mark.parametrize("rule", TENSOR_RULES, ids=lambda r: r.name)
+@pytest.mark.parametrize("rule", some(TENSOR_RULES, 0.51), ids=lambda r: r.name)
 def test_rules_hold(rule: Rule) -> None:
     assert check_rule(rule, examples=100).status == "tested"
 
@@ -181,7 +181,7 @@ def f(A: T.Buffer((64, 512), "float32"), x: T.Buffer((512,), "float32"), B: T.Bu
             "T.if_then_else(16 * o + i < 60 and A[r, o, i] > 0.5, 1.0, 0.0)",
             "T.if_then_else(16 * o + i >= 60 or A[r, o, i] > 0.5, 1.0, 0.0)",
         ],
-        0.5,
+        0.25,
     ),
 )
 def test_what_a_choice_does_not_read_may_hold_anything(later: str) -> None:

@@ -30,7 +30,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("body", some(PROGRAMS.values(), 0.24), ids=PROGRAMS.keys())
+@pytest.mark.parametrize("body", some(PROGRAMS.values(), 0.12), ids=PROGRAMS.keys())
 @pytest.mark.parametrize("floats", ["default", "strict"])
 def test_zero_times_undef_is_zero(body: str, floats: str) -> None:
     func = read(PARAMS, LOCAL + body)

@@ -89,7 +89,7 @@ class Callers(Struct):
             return Callers((*self.functions, function), decided=decided)
         program.learned.loop(_within(function.name, home) if isinstance(function, Inner) else identity_of(function))
         if program.given:
-            raise NeedsValue(program.given)
+            raise NeedsValue(frozenset(program.given.values()))
         return None
 
 

@@ -258,7 +258,7 @@ class Program(Struct):
     """The statements written so far, and the place that the next one goes to."""
 
     learned: Learned
-    given: frozenset[str]  # integer parameters whose value could be known
+    given: dict[str, str]  # integer parameters whose value could be known, by their names in the program
     ranges: dict[Var, tuple[int, int]] = field(default_factory=lambda: dict[Var, tuple[int, int]]())  # of parameters
     taken: frozenset[str] = frozenset()  # names of variables on the path to here
     used: set[str] = field(default_factory=lambda: set[str]())  # all names so far

@@ -211,7 +211,8 @@ def _whole_number(read: Evaluator, value: Value, node: ast.expr) -> Number:
 def needs_value(read: Evaluator, value: Number) -> None:
     """Start again with the numbers of parameters in a value, where it decides about shapes and loops."""
     expr = expr_of(value)
-    names = frozenset(v.name for v in free_vars(expr)) & read.program.given if expr is not None else frozenset()
+    given, used = read.program.given, free_vars(expr) if expr is not None else ()
+    names = frozenset(given[v.name] for v in used if v.name in given)
     if names:
         raise NeedsValue(names)
 
@@ -225,13 +226,13 @@ def _needs_range(read: Evaluator, index: Number, extent: Number, node: ast.AST) 
         if read.program.at_most(low, index, typer) and read.program.at_most(index, high, typer):
             return
     expr = expr_of(index)
-    names = {v.name for v in free_vars(expr)} & read.program.given if expr is not None else set[str]()
+    given = read.program.given
     terms = {} if expr is None else polynomial(expr)
     for var, (lowest, most) in read.program.ranges.items():
-        if isinstance(extent, int) and var.name in names and terms.keys() <= {(), (var,)} and terms.get((var,)) == 1:
+        if isinstance(extent, int) and var.name in given and terms.keys() <= {(), (var,)} and terms.get((var,)) == 1:
             cuts = tuple(c - terms.get((), 0) for c in (-extent, 0, extent))
             if any(lowest < c <= most for c in cuts):
-                raise NeedsRange(var.name, cuts)
+                raise NeedsRange(given[var.name], cuts)
     needs_value(read, index)
 
 

@@ -119,10 +119,11 @@ def _once(
     if opened.rest:
         message = f"{function.__name__} takes any number of arguments"
         raise frame.source.error("unsupported", message, nodes[0], help="name each parameter, or pass a tuple")
-    program = Program(learned, frozenset(n for n in given if isinstance(types[n], ScalarType)))
+    program = Program(learned, {})
     sizes = {n: Var(n, DType.INT32) for t in types.values() if isinstance(t, ArrayType) for n in t.shape
              if isinstance(n, str)}  # fmt: skip
     own = {name: program.fresh(name, alone=True) for name, kind in types.items() if not isinstance(kind, Known)}
+    program.given |= {own[n]: n for n in given if isinstance(types[n], ScalarType)}
     for size in sizes:
         program.taken |= {size}
         program.used.add(size)

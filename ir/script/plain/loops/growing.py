@@ -281,7 +281,7 @@ def _of_any_length(body: Body, growing: Growing, node: ast.AST) -> Exception:
         NeedsValue: integers that callers give may tell how long it becomes.
     """
     if body.program.given:
-        raise NeedsValue(body.program.given)
+        raise NeedsValue(frozenset(body.program.given.values()))
     name = growing.key[1].removeprefix("list ")
     hint = f"say where it is appended to, or at the start of the loop, as in loopsat.assume(len({name}) <= 1000)"
     return body.read.error("shape", f"no bound is found of how long `{name}` becomes", growing.place or node, hint)
