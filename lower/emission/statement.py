@@ -178,7 +178,8 @@ class StatementWriter(StoreWriter):
 
     def _with_what_it_reads(self, job: Job, work: float) -> float:
         """What an element costs with those of other statements that it is made of, where readers compute all anew."""
-        read = [load for e in job.exprs() for load in loads(e)]
+        own = [] if job.op is None else [Load(job.buffer, job.indices)]
+        read = [*own, *(load for e in job.exprs() for load in loads(e))]
         places = self.target.read_by_data * sum(any(map(has_loads, load.indices)) for load in read)
         names = [self.names.of(b) for b in dict.fromkeys(load.buffer for load in read) if b not in self.again]
         again = sum(self.scope.chains.get(name, 0.0) for name in names)

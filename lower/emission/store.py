@@ -157,6 +157,8 @@ class StoreWriter(ValueWriter):
         replaced, base = self._replaced(place, masked, steady, needed=op is not None or mask is not None)
         nodes = before.nodes if replaced and before is not None and mask is not None else ()
         beside = buffer in self.scope.parked
+        if base is None and mask is not None:
+            base = self._filled(place)
         if base is not None:
             value = value if op is None else self._combine(op, base, value)
             value = value if mask is None else self.translator.select(mask, value, base, buffer.dtype)
@@ -302,6 +304,19 @@ class StoreWriter(ValueWriter):
     def _key(self, place: Place, mask: Value | None) -> Region:
         dims = [(g.dims, None if g.dims == 1 else self.accessor.size(g.size)) for g in place.view]
         return Region(place.marks, tuple(dims) if place.marks else (), None if mask is None else mask.code)
+
+    def _filled(self, place: Place) -> Value | None:
+        """The number that a place holds by a fill which is held back; then the buffer's variable is as it needs it."""
+        buffer = self.job.buffer
+        fill = self.scope.fills.get(buffer)
+        if fill is None or fill.value.axes or not (fill.whole or fill.place == self._key(place, None)):
+            return None
+        if place.marks:
+            self.scope.current(buffer)
+        else:
+            del self.scope.fills[buffer]
+            self.scope.need(buffer, whole=True)
+        return fill.value
 
     def _take_fill(self, key: Region, whole: bool) -> Value | None:
         """The constant that a held-back fill has for exactly this place; any other fill is written out."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ir.analysis.dependence import Loop
-from ir.nodes import Binary, Var, const
+from msgspec.structs import replace
+
+from ir.analysis.dependence import Loop, Statement
+from ir.nodes import Binary, Expr, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import ANY_STEPS, free_vars, shape_vars
 from lower.analysis.linear_forms import Bound, linear, number
@@ -14,6 +16,9 @@ from lower.nest.nodes import (
     extreme,
 )
 from lower.nest.normalize import Program
+
+# How the difference of two sides of a comparison is at most 0: its sign, and what is added.
+_DIFFERENCES = {"lt": ((1, 1),), "le": ((1, 0),), "gt": ((-1, 1),), "ge": ((-1, 0),), "eq": ((1, 0), (-1, 0))}
 
 
 def static_names(program: Program) -> frozenset[Var]:
@@ -60,6 +65,51 @@ def _box(loop: Loop, around: Mapping[Var, Box], static: frozenset[Var], program:
     if extent.is_const and extent.const == ANY_STEPS:  # no array has such an axis
         return None
     return Box(low, high - low, exact=low.equals(start) and high.equals(stop))
+
+
+def trimmed(statements: list[Statement], level: int, boxes: dict[Loop, Box]) -> list[Statement]:
+    """Statements with the loop at a level from where to where their guards let one of them run, which `boxes` then has.
+
+    Distribution leaves guards that were there for the sake of others: of `for j: A; if j > 0: B` the loop of B has a
+    first iteration that does nothing (index-set splitting, with the empty part left out).
+    """
+    loop = statements[0].loops[level]
+    box = boxes.get(loop)
+    if box is None or not box.is_known or any(s.tile is not None for s in statements):
+        return statements
+    whole = box.low.const, box.low.const + box.extent.const
+    ends = [_within_guards(s, loop.var, whole) for s in statements]
+    low, stop = min(a for a, _ in ends), max(b for _, b in ends)
+    if (low, stop) == whole or low >= stop:
+        return statements
+    dtype = loop.var.dtype
+    short = replace(loop, start=const(low, dtype), extent=const(stop - low, dtype))
+    boxes[short] = Box(number(low), number(stop - low), exact=True)
+    found: list[Statement] = []
+    for s in statements:
+        left = tuple(g for g in s.guards if _ends(g, loop.var, (low, stop)) != (low, stop))
+        found.append(replace(s, loops=(*s.loops[:level], short, *s.loops[level + 1 :]), guards=left))
+    return found
+
+
+def _within_guards(statement: Statement, var: Var, ends: tuple[int, int]) -> tuple[int, int]:
+    for guard in statement.guards:
+        ends = _ends(guard, var, ends) or ends
+    return ends
+
+
+def _ends(guard: Expr, var: Var, ends: tuple[int, int]) -> tuple[int, int] | None:
+    """From where to where a variable between some ends fulfils a condition on it alone; None for another condition."""
+    if not (isinstance(guard, Binary) and guard.op in _DIFFERENCES and guard.lhs.dtype.is_integer):
+        return None
+    difference = linear(guard.lhs) - linear(guard.rhs)
+    if difference.terms.keys() != {var}:
+        return None
+    low, stop = ends
+    for sign, more in _DIFFERENCES[guard.op]:  # c * var + rest <= 0
+        c, rest = sign * difference.terms[var], sign * difference.const + more
+        low, stop = (low, min(stop, -rest // c + 1)) if c > 0 else (max(low, -(-rest // -c)), stop)
+    return low, stop
 
 
 def _tight(box: Box, loops: Sequence[Loop]) -> Box:

@@ -7,8 +7,10 @@ no other part of the plan changes, before that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+
+from msgspec.structs import replace
 
 from ir.analysis.dependence import Idle, Loop, Statement, dependences
 from ir.nodes import Buffer, Load
@@ -17,7 +19,7 @@ from lower.analysis.deciding import cheaper, cheapest, placed
 from lower.instructions.cholesky import FACTORS, factored
 from lower.instructions.cholesky_recognition import factorization, takes_roots
 from lower.instructions.deferred_updates import may_delay
-from lower.nest.loop_bounds import static_names
+from lower.nest.loop_bounds import static_names, trimmed
 from lower.nest.nodes import (
     ArrayStatement,
     Node,
@@ -44,6 +46,7 @@ from lower.storage.array_expansion import AHEAD, sums_ahead
 from lower.storage.contraction import CONTRACTION, contracted
 from lower.storage.copy_in_out import COPY_IN_OUT, Tiler
 from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, all_inlined, inlined, worked_out_again
+from lower.storage.row_rotation import ROW_ROTATION, in_rows
 
 _SURELY = 1.1  # times as dear, another order must be cheaper still: prices of steps are off by as much
 
@@ -63,6 +66,9 @@ class Forms(InstructionForms):
     def _best(
         self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge], reason: str
     ) -> tuple[Node, ...]:
+        if group[0].loops[level] not in self.forced_in(group):
+            group = trimmed(group, level, self.boxes)
+            self.by_position = self.by_position | {s.position: s for s in group}
         versions = self._versions(group, level, pending, edges)
         if versions is not None:
             return versions
@@ -99,6 +105,7 @@ class Forms(InstructionForms):
             self._inserted,
             self._at_once,
             self._skewed,
+            self._in_rows,
             self._in_strips_of_steps,
             self._sums_ahead,
             self._substituted,
@@ -369,8 +376,9 @@ class Forms(InstructionForms):
         for wave in wavefronts(nest, self.target, self.new):
             if pending and any(self.program.depth.get(b) for n in wave.before for b in n.statement.buffers()):
                 continue  # such a local has an axis for each of the pending loops
-            nodes = self._in_steps(wave, level, pending)
+            nodes = self._in_steps(wave.statements, {**dict.fromkeys(wave.copies, level), **wave.rows}, level, pending)
             if nodes is not None:
+                nodes = (*wave.before, SequentialLoop(wave.time, nodes, wave.reason), *wave.after)
                 price = self._price(nodes) + wave.diagonals * self.target.gather
                 yield Alternative("wavefronts", price, partial(self._as_waves, wave, nodes, shared[1], level, pending))
 
@@ -387,19 +395,46 @@ class Forms(InstructionForms):
         self.program.tiles.update(wave.copies)
         return nodes
 
-    def _in_steps(self, wave: Wavefront, level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
-        """The loop over a skewed time, with what is around it; None if what is inside needs new arrays."""
+    def _in_rows(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """A loop in order whose steps work on rows of tables, which they hand on."""
+        if pending or group[0].loops[level] in self.forced_in(group) or not self.policy.takes(ROW_ROTATION):
+            return
+        found = in_rows(group, level, self.program.depth, self.boxes, self.new)
+        if found is None:
+            return
+        users = self.users
+        inside = [b for b, d in self.program.depth.items() if d > level]
+        self.users = users | {b: {s.position for s in found.statements if b in s.buffers()} for b in inside}
+        body = self._in_steps(found.statements, found.depth, level, pending)
+        self.users = users
+        if body is None:
+            return
+        nodes = (*found.before, replace(in_order, body=body), *found.after)
+
+        def adopt() -> tuple[Node, ...]:
+            self.program.depth.update(found.depth)
+            self.program.raw.update(found.depth)
+            return nodes
+
+        yield Alternative("rows handed on", self._price(nodes), adopt)
+
+    def _in_steps(
+        self, statements: list[Statement], arrays: Mapping[Buffer, int], level: int, pending: frozenset[Loop]
+    ) -> tuple[Node, ...] | None:
+        """What a loop does whose steps run in order, with new arrays; None if what is inside needs more of them."""
         kept, anti_self = self.program.copied(), self.anti_self
-        self.by_position.update({s.position: s for s in wave.statements if s.position not in self.by_position})
-        deps = dependences(wave.statements, {**self.program.depth, **dict.fromkeys(wave.copies, level), **wave.rows})
+        self.by_position.update({s.position: s for s in statements if s.position not in self.by_position})
+        deps = dependences(statements, {**self.program.depth, **arrays})
         self.anti_self = own_reads(deps)
         rest = [e for e in self.ordering(deps) if e.level is None or e.level > level]
-        body = tuple(self.schedule(wave.statements, level + 1, pending, rest))
+        body = tuple(self.schedule(statements, level + 1, pending, rest))
         self.anti_self = anti_self
         if self.program.copied() != kept:
             self.program.restore(kept)
             return None
-        return (*wave.before, SequentialLoop(wave.time, body, wave.reason), *wave.after)
+        return body
 
     def _flattened(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]

@@ -46,6 +46,7 @@ from lower.runtime.calibration import user_target
 from lower.runtime.platforms import platform_of
 from lower.runtime.switches import FORMS, MESH, switched_off
 from lower.storage.dimension_order import DIMENSION_ORDER
+from lower.storage.row_rotation import ROW_ROTATION
 from lower.storage.shared_functions import SHARED_FUNCTIONS
 from lower.storage.transposed_copy import TRANSPOSED_COPY
 from lower.tensor.prefixes import PREFIXES
@@ -54,7 +55,7 @@ LOOP = "form of a loop"  # the decision among all that a loop may become that mu
 WAYS: dict[str, Form] = {  # which form each of these is
     "strips": STRIP_MINING, "factorization": FACTORS, "another order": PERMUTATION,
     "split at steps": SPLITTING_AT_STEPS, "scans": SCANS, "search": SEARCHES, "sorted insertion": INSERTIONS,
-    "wavefronts": SKEWING,
+    "wavefronts": SKEWING, "rows handed on": ROW_ROTATION,
 }  # fmt: skip
 DECISIONS: dict[str, Form] = {  # which form a decision is about; its first way is to leave things as they are
     "windows": WINDOWS, "places in turn": INTERCHANGE, "common loop": PERMUTATION, "steps in blocks": BLOCKING,

@@ -8,6 +8,7 @@ other rows, which no step has got to or which are finished, stay reads of the ta
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
@@ -15,11 +16,19 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ir.analysis.dependence import Loop, Statement
+from ir.fold import folded
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
 from ir.traverse import map_expr, substitute_expr
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, number, to_expr
 from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, loop_over, loops_over
-from lower.nest.normalize import mapped
+from lower.nest.normalize import mapped, read_by_bounds
+
+ROW_ROTATION = Form(
+    "structure.row_rotation",
+    "for i: A[i, j] = a; A[i, k] = b  =  for i: r = A[i]; r[j] = a; r[k] = b; A[i] = r",
+    "what a step reads of A is its own row, those of the last few steps, or rows that no step of these stores to",
+)
 
 _PAST = 4  # rows of a table that are handed on
 
@@ -36,15 +45,17 @@ class Carried(Struct):
 
 
 class _Table(Struct, frozen=True):
-    """A table that step `time` stores to in row `at`; `rows[c]` is the row of c steps ago, the present one first.
+    """A table that a step stores to in row `at`, which moves by `step` with each; `rows[c]` is the row of c steps ago.
 
     It is not `kept` where only those rows are looked at. What it holds at a place `first` may be known.
     """
 
     buffer: Buffer
     at: Linear
+    step: int
     rows: list[Buffer]
     kept: bool
+    whole: bool  # whether there is a row for each step before the first that rows are handed on from
     first: Callable[[Expr, Expr], Expr] | None = None
 
     def held(self, row: Expr, place: Expr) -> Expr:
@@ -53,7 +64,7 @@ class _Table(Struct, frozen=True):
 
     def ago(self, load: Load) -> int | None:
         """How many steps ago the row of a load was stored to; None if that is not the same for all steps."""
-        distance = self.at - linear(load.indices[0])
+        distance = (self.at - linear(load.indices[0])) * self.step
         return distance.const if distance.is_const and 0 <= distance.const <= _PAST else None
 
 
@@ -65,27 +76,45 @@ def carried(
     time: Loop,
     boxes: dict[Loop, Box],
     new: Fresh,
+    whole: bool = True,
 ) -> Carried | None:
     """The statements of a loop over `time` with rows of `copies` handed on; None if those are no such tables.
 
-    Tables have rank 2, and their first index is the step's; whether what they hold is needed but for its rows is said
-    of each. Statements at positions `later` bring further copies of tables up to date at the end of a step; here they
-    do so at the beginning of the next. What tables hold at `first` may be known as a function of row and place.
+    Tables have rank 2, and rows for all that steps hand on where they are `whole`; their first index is the step's.
+    Whether what they hold is needed but for its rows is said of each. Statements at positions `later` bring further
+    copies of tables up to date at the end of a step; here they do so at the beginning of the next. What tables hold at
+    `first` may be known as a function of row and place.
     """
     tables: dict[Buffer, _Table] = {}
     for s in statements:
         if s.position in later or s.buffer not in copies:
             continue
         at = linear(s.store.indices[0]) if len(s.buffer.shape) == 2 else number(0)
-        if at.terms.get(time.var, 0) != 1 or at.vars() != {time.var}:
+        if abs(at.terms.get(time.var, 0)) != 1 or at.vars() != {time.var}:
             return None
         if s.buffer not in tables:
-            kept = _kept(s.buffer, at, statements, copies)
-            tables[s.buffer] = _Table(s.buffer, at, [], kept, first.get(s.buffer))
+            kept = _kept(s.buffer, at, at.terms[time.var], statements, copies)
+            tables[s.buffer] = _Table(s.buffer, at, at.terms[time.var], [], kept, whole, first.get(s.buffer))
         table = tables[s.buffer]
         if not table.at.equals(at):
             return None
     return _Carrier(statements, later, time, tables, boxes, new).carried()
+
+
+def in_rows(
+    group: Sequence[Statement], level: int, depth: Mapping[Buffer, int], boxes: dict[Loop, Box], new: Fresh
+) -> Carried | None:
+    """The statements of a loop with rows of the tables that several of them store to; None if there are none."""
+    loop = group[0].loops[level]
+    several = Counter(s.buffer for s in group if len(s.buffer.shape) == 2 and depth.get(s.buffer, 0) <= level)
+    tables = {b: True for b, count in several.items() if count > 1}
+    steps = {b: linear(s.store.indices[0]) for s in group for b in tables if s.buffer == b}
+    known = all((linear(place[0]) - steps[b]).is_const for s in group for b in tables for place in s.places(b))
+    steps_known = loop in boxes and boxes[loop].is_known and boxes[loop].extent.const > 0
+    plain = not any(s.tile is not None for s in group) and read_by_bounds(group).isdisjoint(tables)
+    if not (tables and known and steps_known and plain):
+        return None
+    return carried(group, tables, (), {}, loop, boxes, new, whole=False)
 
 
 class _Carrier:
@@ -136,7 +165,7 @@ class _Carrier:
         if not table.kept and table.first is None:
             return
         for c, row in enumerate(table.rows[1:], 1):
-            begin = substitute_expr(self._place(table.at - c), {self.time.var: self.time.start})
+            begin = map_expr(substitute_expr(self._past(table, c), {self.time.var: self.time.start}), folded)
             axis = self._axis(table)
             store = Store(row, (axis.var,), table.held(begin, axis.var))
             self.result.before.append(self._alone(axis, store))
@@ -150,6 +179,17 @@ class _Carrier:
 
     def _place(self, form: Linear) -> Expr:
         return to_expr(form, self.time.var)
+
+    def _past(self, table: _Table, c: int) -> Expr:
+        """Where the row of c steps ago is, or the end of the table before the first step has stored one: what it held
+        is then put back."""
+        place, first = table.at - c * table.step, linear(self.time.start)
+        held = linear(substitute_expr(self._place(place), {self.time.var: to_expr(first, self.time.var)}))
+        end = number(0) if table.step > 0 else linear(table.buffer.shape[0]) - 1
+        beyond = (held - end) * table.step
+        if table.whole or (beyond.is_const and beyond.const >= 0):
+            return self._place(place)
+        return Binary("max" if table.step > 0 else "min", self._place(place), to_expr(end, self.time.var))
 
     def _axis(self, table: _Table) -> Loop:
         size = table.buffer.shape[1]
@@ -165,7 +205,7 @@ class _Carrier:
     def _stored(self, table: _Table) -> Statement:
         """Store what the last step worked out."""
         axis = self._axis(table)
-        store = Store(table.buffer, (self._place(table.at - 1), axis.var), Load(table.rows[1], (axis.var,)))
+        store = Store(table.buffer, (self._past(table, 1), axis.var), Load(table.rows[1], (axis.var,)))
         return self._in_step((axis,), store)
 
     def _begun(self, table: _Table) -> list[Statement]:
@@ -181,15 +221,20 @@ class _Carrier:
         return [s for low, count in parts if not count.equals(0) for s in self._edge(table, low, count)]
 
     def _window(self, table: _Table) -> tuple[Linear, Linear] | None:
-        """The part of a row that every step stores to as a whole."""
+        """The part of a row that every step stores to as a whole, before it reads of the row."""
         found: list[tuple[Linear, Linear]] = []
+        own = sorted((s for s in self.statements if s.position not in self.later), key=lambda s: s.position)
+        reads = (any(e.buffer == table.buffer and table.ago(e) == 0 for e in s.operands()) for s in own)
+        if next(r for s, r in zip(own, reads, strict=True) if r or s.buffer == table.buffer):
+            return None
         for s in self.statements:
             if s.buffer != table.buffer or s.position in self.later:
                 continue
             form, (*_, axis) = linear(s.store.indices[1]), s.loops
             box = self.boxes.get(axis)
             start = form - atom(axis.var)
-            if s.guards or box is None or not box.exact or s.loops[-2] is not self.time or not start.is_const:
+            alone = s.loops[-2:-1] == (self.time,) and not s.guards
+            if not alone or box is None or not box.exact or not start.is_const:
                 return None
             found.append((box.low + start, box.low + start + box.extent))
         first, stop = found[0]
@@ -244,6 +289,6 @@ class _Carrier:
         return replace(changed, store=Store(row, store.indices[1:], store.value, store.span))
 
 
-def _kept(table: Buffer, at: Linear, statements: Sequence[Statement], copies: Mapping[Buffer, bool]) -> bool:
+def _kept(table: Buffer, at: Linear, step: int, statements: Sequence[Statement], copies: Mapping[Buffer, bool]) -> bool:
     own = [load for s in statements for load in s.operands() if load.buffer == table]
-    return copies[table] or any(_Table(table, at, [], True).ago(load) is None for load in own)
+    return copies[table] or any(_Table(table, at, step, [], True, True).ago(load) is None for load in own)

@@ -158,3 +158,18 @@ def test_dear_values_that_several_parts_read_are_kept() -> None:
             kernel(V=v, F=f)[0], np.stack([x / length, 1 / length, 2 - x * length], 1), rtol=1e-5, atol=1e-5
         )
         assert ("= kept(" in kernel.source) == kept, kernel.source
+
+
+FILLED = """for i in range(12):
+    C[i] = 2.0
+for i in range(1, 11):
+    if A[0, i] > 0.5:
+        C[i] {how}= A[1, i - 1] - A[1, i + 1]
+C[0] = A[2, 0]
+C[11] = A[2, 0]"""
+
+
+@pytest.mark.parametrize("how", ["", "+"])
+def test_a_guarded_store_leaves_the_number_that_was_stored_before(how: str) -> None:
+    code = source(FILLED.format(how=how))
+    assert "C[" not in code and ".at[" not in code

@@ -127,6 +127,19 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     "structure.blocking": ("lu", CPU),
     "structure.strip_mining": ("floyd_warshall", CPU),
     "structure.skewing": ("nussinov", CPU),
+    "structure.row_rotation": (
+        (
+            'D: T.Buffer((120, 130), "int32")',
+            """for i in T.serial(1, 120):
+    for j in range(130):
+        D[i, j] = T.min(D[i, j], D[i - 1, j] + 3)
+    for j in range(129):
+        D[i, j] = T.min(D[i, j], D[i - 1, j + 1] + 4)
+    for j in T.serial(1, 130):
+        D[i, j] = T.min(D[i, j], D[i, j - 1] + 3)""",
+        ),
+        CPU,
+    ),
     "structure.coalescing": (
         (RAGGED, "for i in T.serial(7):\n    for k in T.serial(P[i], P[i + 1]):\n        Z[k] = X[k] * S[i]"),
         EAGER,
