@@ -604,7 +604,7 @@ def used_extents(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 
 @rewrite(
-    law="alloc C: s; Y[i + 1] = C[i] for all i  =  s with Y[i + 1] for C[i]   where s stores all of C, and minds no Y",
+    law="alloc C: s; Y[i + 1] = C[i] for all i  =  s with Y[i + 1] for C[i]   where s stores these, and minds no Y",
     because="nobody looks at Y before the copy, nor at C after it",
 )
 def copied_out(stmt: Stmt, here: Here) -> Iterator[Stmt]:
@@ -613,7 +613,7 @@ def copied_out(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return
     small = pb.within_budget(lambda: trimmed(stmt, here.domain), None)
     whole = small if isinstance(small, Alloc) else stmt
-    new = pb.within_budget(lambda: without_copy(whole, here.effects), None)
+    new = pb.within_budget(lambda: without_copy(whole, here.effects, here.domain), None)
     if new is not None:
         yield new
 
