@@ -21,12 +21,10 @@ from egraph_rules.search.numbering import Numbering, Part
 from ir.analysis.effects import EffectAnalysis
 from ir.nodes import (
     FALSE,
-    Alloc,
     AnyStmt,
     Assert,
     Assume,
     Binary,
-    Block,
     Buffer,
     Evaluate,
     Expr,
@@ -36,16 +34,14 @@ from ir.nodes import (
     Load,
     PrimFunc,
     Select,
-    Seq,
     Stmt,
     Store,
     Var,
 )
 from ir.presburger.facts import entry_facts
+from ir.program.edit import Path, statement_at, with_statement_at
 from ir.testing.refinement import REACHED
 from ir.traverse import all_exprs, children, map_stmt, rebuilt, substitute_expr, with_children
-
-Path = tuple[int, ...]
 
 
 class Rewritten(Struct, frozen=True):
@@ -79,8 +75,8 @@ class Prepared:
         """
         walker = _Walker(self.numbering, self.contexts, rule, answers)
         for path, new, way in walker.proposals(self.part, self.roots[priority], NO_PERMISSION):
-            changed = _with(self.part.stmt, path, new)
-            if changed != self.part.stmt:
+            if new != statement_at(self.part.stmt, path):
+                changed = with_statement_at(self.part.stmt, path, new)
                 before, after = self._func(self.part.stmt), self._func(changed)
                 yield Rewritten(before, after, lambda path=path: self._probe(path), way)
 
@@ -88,7 +84,7 @@ class Prepared:
         return replace(self.func, body=readable(body))
 
     def _probe(self, path: Path) -> PrimFunc:
-        return self._func(_with(self.part.stmt, path, Assert(FALSE, REACHED)))
+        return self._func(with_statement_at(self.part.stmt, path, Assert(FALSE, REACHED)))
 
 
 Answers = dict[tuple[str, int], set[bool]]  # by file and line of a question: whether the condition held, or did not
@@ -214,24 +210,6 @@ def ways(rule: Rule) -> frozenset[int]:
         return frozenset()
     found = (i.positions for i in dis.get_instructions(function) if i.opname == "YIELD_VALUE")
     return frozenset(p.lineno for p in found if p is not None and p.lineno is not None)
-
-
-def _with(stmt: Stmt, path: Path, new: Stmt) -> Stmt:
-    """A statement with the one at a path replaced; paths go through canonical sequences of two parts."""
-    if not path:
-        return new
-    match stmt:
-        case Seq(stmts=stmts):
-            parts = tuple(_with(s, path[1:], new) if k == path[0] else s for k, s in enumerate(stmts))
-            return replace(stmt, stmts=parts)
-        case If(then=yes, other=no):
-            if path[0] == 0:
-                return replace(stmt, then=_with(yes, path[1:], new))
-            return replace(stmt, other=_with(no, path[1:], new))
-        case For(body=body) | Let(body=body) | Alloc(body=body) | Block(body=body):
-            return replace(stmt, body=_with(body, path[1:], new))
-        case _:
-            raise ValueError(f"no statement inside {type(stmt).__name__}")
 
 
 def readable(stmt: Stmt) -> Stmt:

@@ -31,7 +31,7 @@ from egraph_rules.cost.worked_out_again import (
     operations_on_values,
 )
 from egraph_rules.rules.affine import without_quotients
-from egraph_rules.rules.lets import Names
+from egraph_rules.rules.statements import chained, chained_choice
 from ir.analysis import contents as held
 from ir.analysis.contents import reads
 from ir.nodes import (
@@ -50,7 +50,6 @@ from ir.nodes import (
     Stmt,
     Store,
     Unary,
-    Undef,
     Var,
     const,
     seq,
@@ -60,6 +59,7 @@ from ir.presburger import sets as pb
 from ir.program.forms import with_buffers
 from ir.transform.storage.contract import trimmed
 from ir.transform.storage.copied_out import is_copied_out, without_copy
+from ir.transform.storage.delinearize import delinearized
 from ir.traverse import (
     all_exprs,
     always_evaluated,
@@ -78,7 +78,6 @@ from ir.traverse import (
     stores_in,
     substitute_expr,
     walk,
-    walk_expr,
     with_children,
 )
 
@@ -590,73 +589,6 @@ def _always_read(stmt: Stmt, domain: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
 
 
 @rewrite(
-    law="A[i] = e; A[i] = f(A[i])  =  A[i] = f(e)   where f reads no other element that may be A[i]",
-    because="nobody looks at the element between the two stores",
-)
-def chained(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Store once what is stored and changed at once: a chain of stores to one element."""
-    if isinstance(stmt, Seq):
-        first, second, *rest = flat(stmt)
-        yield from _stored_once(first, second, rest, here)
-
-
-@rewrite(
-    law="A[i] = e; if c: A[i] = f(A[i])  =  A[i] = select(c, f(e), e)   where f, c read nothing else that may be A[i]",
-    because="nobody looks at the element between the two stores",
-    cuts=True,
-)
-def chained_choice(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """As `chained`, where what changes is under conditions: those that padding does without have gone by then."""
-    if isinstance(stmt, Seq):
-        first, second, *rest = flat(stmt)
-        always = None if isinstance(second, Store) else _always(second)
-        if always is not None:
-            yield from _stored_once(first, always, rest, here)
-
-
-def _stored_once(first: Stmt, second: Stmt, rest: list[Stmt], here: Here) -> Iterator[Stmt]:
-    """Two stores to one element, and what follows them, with one."""
-    if not (isinstance(first, Store) and isinstance(second, Store) and first.buffer == second.buffer):
-        return
-    element = Load(first.buffer, first.indices)
-    if first.value.dtype is not element.dtype or not element.same(Load(second.buffer, second.indices)):
-        return
-    read = [e for i in (second.value, *second.indices) for e in walk_expr(i) if isinstance(e, Load)]
-    own = [e for e in read if e.buffer == first.buffer]
-    times = sum(e.same(element) for e in own)
-    if not times or not all(e.same(element) or _apart(e, element, here) for e in own):
-        return
-    named = times > 1 and node_count(first.value) > 1
-    if named and not here.defined(first.value):
-        return  # a name holds one value, and what is read twice may be any two
-    value = Names.of(seq(first, second, *rest), here).new("value", element.dtype) if named else first.value
-    store = replace(second, value=map_expr(second.value, lambda e: value if e.same(element) else e))
-    yield seq(Let(value, first.value, store) if isinstance(value, Var) and named else store, *rest)
-
-
-def _always(stmt: Stmt, *conditions: Expr) -> Store | None:
-    """A store, under conditions as one that leaves the element as it is elsewhere; None if it is no such thing."""
-    match stmt:
-        case If(cond=cond, then=then, other=other) if other == SKIP:
-            return _always(then, *conditions, *conjuncts_of(cond))
-        case Store(value=value) if conditions:
-            element = Load(stmt.buffer, stmt.indices)
-            if value.dtype is not element.dtype or isinstance(value, Undef):
-                return None
-            return replace(stmt, value=Select(reduce(partial(Binary, "and"), conditions), value, element))
-        case Store():
-            return stmt
-        case _:
-            return None
-
-
-def _apart(a: Load, b: Load, here: Here) -> bool:
-    """Whether two elements of a buffer are surely different ones."""
-    pairs = zip(a.indices, b.indices, strict=True)
-    return any(here.truth(Binary("ne", x, y)) is True for x, y in pairs)
-
-
-@rewrite(
     law="alloc B of n elements: s  =  alloc C of m < n: s with C[i - k] for B[i], and without the stores to the others",
     because="no other element is read (bounds inference, Ragan-Kelley et al. 2013)",
     settles=lambda _stmt, _new, instructs: not instructs,
@@ -672,7 +604,7 @@ def used_extents(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 
 @rewrite(
-    law="alloc C: s; Y[i + 1] = C[i] for all i  =  s with Y[i + 1] for C[i]   where s stores all of C, and minds no Y",
+    law="alloc C: s; Y[i + 1] = C[i] for all i  =  s with Y[i + 1] for C[i]   where s stores these, and minds no Y",
     because="nobody looks at Y before the copy, nor at C after it",
 )
 def copied_out(stmt: Stmt, here: Here) -> Iterator[Stmt]:
@@ -681,9 +613,22 @@ def copied_out(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return
     small = pb.within_budget(lambda: trimmed(stmt, here.domain), None)
     whole = small if isinstance(small, Alloc) else stmt
-    new = pb.within_budget(lambda: without_copy(whole, here.effects), None)
+    new = pb.within_budget(lambda: without_copy(whole, here.effects, here.domain), None)
     if new is not None:
         yield new
 
 
-CONTENTS_RULES = (forwarded, used_extents, copied_out, chained, chained_choice)
+@rewrite(
+    law="alloc B: s  =  alloc C: s with C[i, j] for B[i * (i + 1) // 2 + j]   where no two pairs i, j are one place",
+    because="elements of a local are named by places that are told apart in the same way (Maslov, PLDI 1992)",
+    settles=lambda _stmt, _new, instructs: not instructs,
+)
+def rows_apart(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Give a local an axis for the rows that follow one another in it, of which sets cannot say where they begin."""
+    del here
+    new = delinearized(stmt) if isinstance(stmt, Alloc) else None
+    if new is not None:
+        yield new
+
+
+CONTENTS_RULES = (forwarded, used_extents, copied_out, rows_apart, chained, chained_choice)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
+
+from msgspec.structs import replace
 
 from egraph_rules.authoring.parts import (
     FALSE,
@@ -39,9 +41,10 @@ from egraph_rules.authoring.parts import (
 from egraph_rules.authoring.parts import store_back as stored_back
 from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.rules.algebra import Atoms, is_ring
+from egraph_rules.rules.lets import Names
 from ir.floats import Floats
 from ir.nodes import SKIP as NOTHING
-from ir.nodes import Assert, Assume, Binary, Expr, For, If, Let, Select, Seq, Stmt, Store
+from ir.nodes import Assert, Assume, Binary, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, Undef, Var, seq
 from ir.operators import COMMUTATIVE
 from ir.presburger.polynomials import are_apart
 from ir.transform.stages.totals import worked_out_before
@@ -52,8 +55,12 @@ from ir.traverse import (
     buffers_read,
     buffers_written,
     children,
+    conjuncts_of,
     has_kind,
     loads,
+    map_expr,
+    node_count,
+    walk_expr,
     with_children,
 )
 
@@ -332,6 +339,76 @@ def leaf_without_effect():
 
 
 skip = definition_of_skip("noop.is_skip", because="by definition")
+
+
+@rewrite(
+    law="A[i] = e; A[i] = f(A[i])  =  A[i] = f(e)   where f reads no other element that may be A[i]",
+    because="nobody looks at the element between the two stores",
+    family="contents",
+)
+def chained(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Store once what is stored and changed at once: a chain of stores to one element."""
+    if isinstance(stmt, Seq):
+        first, second, *rest = flat(stmt)
+        yield from _stored_once(first, second, rest, here)
+
+
+@rewrite(
+    law="A[i] = e; if c: A[i] = f(A[i])  =  A[i] = select(c, f(e), e)   where f, c read nothing else that may be A[i]",
+    because="nobody looks at the element between the two stores",
+    family="contents",
+    cuts=True,
+)
+def chained_choice(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """As `chained`, where what changes is under conditions: those that padding does without have gone by then."""
+    if isinstance(stmt, Seq):
+        first, second, *rest = flat(stmt)
+        always = None if isinstance(second, Store) else _always(second)
+        if always is not None:
+            yield from _stored_once(first, always, rest, here)
+
+
+def _stored_once(first: Stmt, second: Stmt, rest: list[Stmt], here: Here) -> Iterator[Stmt]:
+    """Two stores to one element, and what follows them, with one."""
+    if not (isinstance(first, Store) and isinstance(second, Store) and first.buffer == second.buffer):
+        return
+    element = Load(first.buffer, first.indices)
+    if first.value.dtype is not element.dtype or not element.same(Load(second.buffer, second.indices)):
+        return
+    read = [e for i in (second.value, *second.indices) for e in walk_expr(i) if isinstance(e, Load)]
+    own = [e for e in read if e.buffer == first.buffer]
+    times = sum(e.same(element) for e in own)
+    if not times or not all(e.same(element) or _are_others(e, element, here) for e in own):
+        return
+    named = times > 1 and node_count(first.value) > 1
+    if named and not here.defined(first.value):
+        return  # a name holds one value, and what is read twice may be any two
+    value = Names.of(seq(first, second, *rest), here).new("value", element.dtype) if named else first.value
+    store = replace(second, value=map_expr(second.value, lambda e: value if e.same(element) else e))
+    yield seq(Let(value, first.value, store) if isinstance(value, Var) and named else store, *rest)
+
+
+def _always(stmt: Stmt, *conditions: Expr) -> Store | None:
+    """A store, under conditions as one that leaves the element as it is elsewhere; None if it is no such thing."""
+    match stmt:
+        case If(cond=cond, then=then, other=other) if other == NOTHING:
+            return _always(then, *conditions, *conjuncts_of(cond))
+        case Store(value=value) if conditions:
+            element = Load(stmt.buffer, stmt.indices)
+            if value.dtype is not element.dtype or isinstance(value, Undef):
+                return None
+            return replace(stmt, value=Select(reduce(partial(Binary, "and"), conditions), value, element))
+        case Store():
+            return stmt
+        case _:
+            return None
+
+
+def _are_others(a: Load, b: Load, here: Here) -> bool:
+    """Whether two elements of a buffer are surely different ones."""
+    pairs = zip(a.indices, b.indices, strict=True)
+    return any(here.truth(Binary("ne", x, y)) is True for x, y in pairs)
+
 
 STATEMENT_RULES = (
     overcompute_then, overcompute_else, select_then, select_else, branch_true, branch_false, branch_identical,

@@ -194,7 +194,7 @@ class EffectAnalysis:
         ones are one value, so that assumptions on them say which.
         """
         self._over = over
-        self._followed = frozenset(followed)
+        self._followed = frozenset(b.name for b in followed)  # as rules change the shape of some
         self._defined = frozenset(defined)
         self._floats = floats
         self._scope: dict[str, Var] = {}  # variables by name; a name of two dtypes is left out
@@ -291,12 +291,12 @@ class EffectAnalysis:
 
     def follows(self, buffer: Buffer) -> bool:
         """Whether contents of a buffer are known as functions of the place."""
-        return buffer in self._followed
+        return buffer.name in self._followed
 
     def bounded(self, known: Contents, stmt: Stmt, domain: isl.Set) -> Contents:
         """Bounds that a statement keeps, of numbers that were known before, where variables are in a domain."""
         numbers = Floats.FINITE in self._floats
-        written = {b for b in self.of(stmt).may if b in self._followed and (numbers or not b.dtype.is_float)}
+        written = {b for b in self.of(stmt).may if b.name in self._followed and (numbers or not b.dtype.is_float)}
         return held.bounded(known, stmt, written, self._defined, domain)
 
     def kept(self, known: Contents, stmt: Stmt, domain: isl.Set) -> Contents:
@@ -334,14 +334,14 @@ class EffectAnalysis:
 
     def _told(self, contents: Contents) -> Contents:
         """Contents, as far as functions of the place are known of the buffers."""
-        return {(b, v): r for (b, v), r in contents.items() if b in self._followed or not held.is_function(v)}
+        return {(b, v): r for (b, v), r in contents.items() if b.name in self._followed or not held.is_function(v)}
 
     def _tells(self, buffer: Buffer, value: Value) -> bool:
         """Whether to know that an element equals a value is to know the element: zeros are equal and have signs."""
         exact = buffer.dtype.is_float and Floats.NO_SIGNED_ZEROS not in self._floats
         if exact and not held.is_condition(buffer, value):
             return isinstance(value, Undef) or (isinstance(value, Const) and value.value != 0.0)
-        return buffer in self._followed or not held.is_function(value)
+        return buffer.name in self._followed or not held.is_function(value)
 
     @property
     def scalars(self) -> Iterator[Var]:
@@ -360,7 +360,7 @@ class EffectAnalysis:
         reads = unite(*(read_regions(e) for e in (*stmt.indices, stmt.value)))
         if spot is None:
             return Effects(reads=reads, may={stmt.buffer: pb.whole(len(stmt.indices))})
-        told = stmt.buffer in self._followed or not held.is_function(stmt.value)
+        told = stmt.buffer.name in self._followed or not held.is_function(stmt.value)
         known = held.of_store(stmt, spot) if told else {}
         if isinstance(stmt.value, Select):
             known = known | held.of_choice(stmt, spot)

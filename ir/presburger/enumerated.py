@@ -6,7 +6,7 @@ variables, but where loops have known ends and no data says which element, the p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -57,23 +57,23 @@ def carried_by_all(first: Nest, second: Nest, a: Sequence[Expr], b: Sequence[Exp
 
 
 def _accesses(nest: Nest, indices: Sequence[Expr], shared: int) -> _Accesses | None:
-    points = _instances(nest)
+    points = instances(nest.loops, nest.guards)
     if points is None:
         return None
     count = len(next(iter(points.values())))
-    found = [values for index in indices if (values := _values(index, points, count)) is not None]
+    found = [values for index in indices if (values := values_at(index, points, count)) is not None]
     if len(found) < len(indices):
         return None
     empty = np.zeros((0, count), np.int64)
     return _Accesses(np.stack(found), np.stack([points[o.var] for o in nest.loops[:shared]]) if shared else empty)
 
 
-def _instances(nest: Nest) -> Points | None:
+def instances(loops: Sequence[Ranged], guards: Sequence[Expr]) -> Points | None:
     """The variables of all loops in each iteration, from the first to the last; None if there are too many."""
     points: dict[Var, Array] = {}
     count = 1
-    for loop in nest.loops:
-        ends = [_values(e, points, count) for e in (loop.start, loop.extent)]
+    for loop in loops:
+        ends = [values_at(e, points, count) for e in (loop.start, loop.extent)]
         if ends[0] is None or ends[1] is None:
             return None
         start, extent = ends[0], np.maximum(ends[1], 0)
@@ -84,10 +84,10 @@ def _instances(nest: Nest) -> Points | None:
         step = np.arange(count) - np.repeat(np.cumsum(extent) - extent, extent)
         points = {v: x[outer] for v, x in points.items()}
         points[loop.var] = start[outer] + step
-    return _chosen(points, nest.guards, count) if points else None
+    return _chosen(points, guards, count) if points else None
 
 
-def _values(expr: Expr, points: Mapping[Var, Array], count: int) -> Array | None:
+def values_at(expr: Expr, points: Points, count: int) -> Array | None:
     """The values of an expression; None if it depends on more than the points, or may fault."""
     try:
         values, bad = evaluated(expr, points)

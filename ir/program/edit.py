@@ -46,6 +46,8 @@ from ir.traverse import (
 
 ROOT = "root"  # the block name that stands for a whole function body
 
+Path = tuple[int, ...]  # which child it is of each statement around
+
 
 class Changed(Struct, frozen=True):
     """What a primitive gives back: the new function, and the names of the loops or blocks it made."""
@@ -71,6 +73,20 @@ def path_to(root: Stmt, wanted: Callable[[Stmt], bool]) -> tuple[Stmt, ...] | No
         if found is not None:
             return (root, *found)
     return None
+
+
+def statement_at(stmt: Stmt, path: Path) -> Stmt:
+    """The statement at a path."""
+    return statement_at(stmt_children(stmt)[path[0]], path[1:]) if path else stmt
+
+
+def with_statement_at(stmt: Stmt, path: Path, new: Stmt) -> Stmt:
+    """A statement with the one at a path replaced."""
+    if not path:
+        return new
+    parts = [*stmt_children(stmt)]
+    parts[path[0]] = with_statement_at(parts[path[0]], path[1:], new)
+    return with_children(stmt, parts)
 
 
 def loops_of(func: PrimFunc) -> dict[str, For]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,27 @@ OTHERS = {
 }  # fmt: skip
 
 
+TOGETHER = {
+    "in one loop": "s[0] = 0\nr[0] = 0\nfor i in range(64):\n    s[0] = s[0] + x[i]\n    r[0] = r[0] + x[63 - i]",
+    "of rows": "for q in range(8):\n    s[q] = 0\n    r[q] = 0\n    for i in range(8):\n"
+    "        s[q] = s[q] + A[q, i]\n        r[q] = r[q] + A[q, i]",
+    "under one condition": "s[0] = 0\nr[0] = 0\nfor i, j in T.grid(8, 8):\n    if M[i, j]:\n"
+    "        s[0] = s[0] + A[i, j]\n        r[0] = r[0] + A[i, j]",
+    "with another store": "s[0] = 0\nfor i in range(8):\n    s[0] = s[0] + x[i]\nr[0] = 0\nfor i in range(8):\n"
+    "    r[0] = r[0] + x[i]\n    A[0, i] = x[i] + 1",
+}
+APART = {
+    "looked at on the way": "s[0] = 0\nr[0] = 0\nfor i in range(64):\n    s[0] = s[0] + x[i]\n"
+    "    r[0] = r[0] + x[i]\n    A[i // 8, i % 8] = r[0] * 2",
+    "changed on the way": "s[0] = 0\nr[0] = 0\nfor i in range(8):\n    s[0] = s[0] + A[i, 0]\n    A[i, 0] = 1\n"
+    "    r[0] = r[0] + A[i, 0]",
+    "set on the way": "s[0] = 0\nr[0] = 0\nfor i in range(64):\n    s[0] = s[0] + x[i]\n    r[0] = r[0] + x[i]\n"
+    "    if i == 5:\n        r[0] = 1",
+    "of another row": "for q in range(8):\n    s[7 - q] = 0\n    r[q] = 0\n    for i in range(8):\n"
+    "        s[7 - q] = s[7 - q] + A[7 - q, i]\n        r[q] = r[q] + A[q, i]",
+}
+
+
 def _func(body: str, dtype: str) -> PrimFunc:
     known = "" if dtype == "float32" else (
         "for i, j in T.grid(8, 8):\n    T.assume(-100 < A[i, j] and A[i, j] < 100)\n"
@@ -83,6 +106,24 @@ def test_totals_are_copied(body: str, dtype: str) -> None:
 @pytest.mark.parametrize("body", some(OTHERS.values(), 0.5), ids=[*OTHERS])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 def test_other_totals_are_not(body: str, dtype: str) -> None:
+    func = _func(body, dtype)
+    best = optimize(func).best
+    assert not any(line.strip().startswith("r[") and "= s[" in line for line in to_script(best).splitlines()), best
+    assert assert_refines(func, best, np.random.default_rng(0)) > 0
+
+
+@pytest.mark.parametrize("body", TOGETHER.values(), ids=[*TOGETHER])
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_totals_of_one_nest_are_one(body: str, dtype: str) -> None:
+    func = _func(body, dtype)
+    best = optimize(func).best
+    assert len(re.findall(r"([rs]\[\w+\]) = \1 \+", to_script(best))) == 1, best
+    assert assert_refines(func, best, np.random.default_rng(0)) > 0
+
+
+@pytest.mark.parametrize("body", APART.values(), ids=[*APART])
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_totals_of_one_nest_that_are_others(body: str, dtype: str) -> None:
     func = _func(body, dtype)
     best = optimize(func).best
     assert not any(line.strip().startswith("r[") and "= s[" in line for line in to_script(best).splitlines()), best

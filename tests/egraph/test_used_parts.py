@@ -11,7 +11,7 @@ from compare import assert_refines
 from egraph_rules import optimize
 from ir import parse, to_script
 from ir.analysis.effects import EffectAnalysis
-from ir.nodes import Alloc
+from ir.nodes import Alloc, If
 from ir.presburger import sets as pb
 from ir.transform.storage.contract import trimmed
 from ir.transform.storage.copied_out import without_copy
@@ -271,6 +271,39 @@ def f(X: T.Buffer((9,), "float32"), Y: T.Buffer((9,), "float32")):
     assert [str(n) for n in new.buffer.shape] == ["5"]
 
 
+# By name: the shape of blocks, loops over them, which are none of padding, and the row and column of an element.
+BLOCKED = {
+    "rows": ("(4, 4, 6)", "io, ii, j", "io * 4 + ii < 14", "io * 4 + ii", "j", "i // 4, i % 4, j"),
+    "columns": ("(14, 2, 4)", "i, jo, ji", "4 * jo + ji < 6", "i", "jo * 4 + ji", "i, j // 4, j % 4"),
+    "both": (
+        "(4, 2, 4, 4)",
+        "io, jo, ii, ji",
+        "io * 4 + ii < 14 and jo * 4 + ji < 6",
+        "io * 4 + ii",
+        "jo * 4 + ji",
+        "i // 4, j // 4, i % 4, j % 4",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+def test_a_blocked_product_is_computed_where_it_goes(name: str) -> None:
+    shape, loops, guard, row, column, place = BLOCKED[name]
+    func = parse(f"""@T.prim_func
+def f(A: T.Buffer((14, 10), "float32"), B: T.Buffer((10, 6), "float32"), C: T.Buffer((14, 6), "float32")):
+    c = T.alloc_buffer({shape}, "float32")
+    for {loops} in T.grid{shape}:
+        c[{loops}] = 0.0
+        for k in range(10):
+            if {guard}:
+                c[{loops}] = c[{loops}] + A[{row}, k] * B[k, {column}]
+    for i, j in T.grid(14, 6):
+        C[i, j] = c[{place}]""").funcs[0]
+    best = optimize(func).best
+    assert not any(isinstance(s, Alloc | If) for s in walk(best.body)), to_script(best)
+    assert_refines(func, best, np.random.default_rng(0), 3)
+
+
 def _copied(number: int) -> str:
     """A program that computes a local and copies it out, or nearly so."""
     dice = Random(number)
@@ -281,6 +314,10 @@ def _copied(number: int) -> str:
     between = dice.choice((*[""] * 5, "    Y[0, 0] = 3.0\n", "    Z[0, 0] = Y[0, 0]\n", "    Z[0, 0] = H[0, 0]\n"))
     place = dice.choice((*["i, j"] * 3, "j, i", "i, 7 - j", "i + 0, j", "i, i", "i // 2, j", "j, j"))
     rows, columns = dice.choice((*[(8, 8)] * 4, (8, 5), (7, 8)))
+    reads = "j, i", "7 - i, j", "i % 4 * 2 + i // 4, j", "i // 2, i % 2 * 4 + j // 2", "i, i"
+    read = dice.choice((*["i, j"] * 4, *reads))
+    tests = (*[""] * 5, *(f"if {c}:\n            " for c in ("i + j < 8", "i < 6", "j <= i", "X[0, 0] > 0.0")))
+    test = dice.choice(tests)
     after = dice.choice((*[""] * 3, "    Y[1, 1] = 2.0\n", "    Z[1, 1] = H[1, 1]\n", "    Z[1, 1] = Y[1, 1]\n"))
     return f"""@T.prim_func
 def f(X: T.Buffer((8, 8), "float32"), Y: T.Buffer((8, 8), "float32"), Z: T.Buffer((8, 8), "float32")):
@@ -288,7 +325,7 @@ def f(X: T.Buffer((8, 8), "float32"), Y: T.Buffer((8, 8), "float32"), Z: T.Buffe
     for i, j in T.grid(8, 8):
         {guard}H[i, j] = {value}
 {more if dice.random() < 0.6 else ""}{between}    for i, j in T.grid({rows}, {columns}):
-        Y[{place}] = H[i, j]
+        {test}Y[{place}] = H[{read}]
 {after}"""
 
 
@@ -298,7 +335,7 @@ def test_random_locals_that_are_copied_out(number: int) -> None:
     for seed in range(50 * number, 50 * (number + 1)):
         func = parse(_copied(seed)).funcs[0]
         assert isinstance(func.body, Alloc)
-        new = without_copy(func.body, effects.of)
+        new = without_copy(func.body, effects.of, pb.always())
         rng = np.random.default_rng(seed)
         if new is not None:
             gone += 1

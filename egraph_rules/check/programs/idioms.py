@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from msgspec.structs import replace
 
@@ -11,6 +12,7 @@ from egraph_rules.check.programs.repeating import (
     chosen_terms,
     counting,
     extremes,
+    packed,
     remainders,
     repeated_terms,
     sums_apart,
@@ -67,10 +69,7 @@ def nest(w: Writer, body: Callable[[Scope, tuple[Expr, ...], Expr], Stmt]) -> St
 
 
 def _size(w: Writer) -> int:
-    size = 1
-    for extent in w.shape:
-        size *= extent
-    return size
+    return prod(w.shape)
 
 
 def _near(w: Writer, around: int) -> int:
@@ -676,7 +675,7 @@ IDIOMS: tuple[Idiom, ...] = (  # those of bits twice: few of them are what a rul
     stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
     local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling, over_bits,
     relative_sums, repeated_terms, borders, chosen_terms, tiles, unrolled_by_hand, sums_apart, rounded, over_bits,
-    counting, remainders, extremes, totals,
+    counting, remainders, extremes, totals, packed,
 )  # fmt: skip
 
 

@@ -297,3 +297,31 @@ def totals(w: Writer) -> Stmt:
     out = _element(w.written(), number(0))
     body = seq(*parts, Store(out.buffer, out.indices, w.source.pick(own[0] + own[1], own[1] - own[0], own[1])))
     return Alloc(own[0].buffer, Alloc(own[1].buffer, body))
+
+
+def packed(w: Writer) -> Stmt:
+    """Rows of different lengths that follow one another in a local, or nearly so, stored and read again."""
+    rows, flag = w.source.integer(2, 4), w.source.flag
+    local = Buffer("t", (number(rows * (rows + 1) // 2 + w.source.integer(0, 2)),), w.dtype)
+
+    def begins(row: Expr) -> Expr:
+        nearby = row + w.source.pick(*[1] * 12, -1, 2, 3)
+        product = w.source.pick(Binary("mul", row, nearby), Binary("mul", nearby, row))
+        return Binary("floordiv", product, number(2)) if w.source.integer(0, 12) else product
+
+    def nest(k: int) -> Stmt:
+        row, column = w.var("i"), w.var("j")
+        scope = Scope().binding(row, 0, rows).binding(column, 0, rows)
+        other = w.source.pick(row, row, row, row + 1, number(rows - 1) - row)
+        added = w.source.pick(column, column, column, other, other - column, column - 1)
+        place = Load(local, (w.source.pick(Binary("add", begins(other), added), begins(other)),))
+        step: Stmt = Store(local, place.indices, w.value(scope, 1))
+        if k:
+            own = _element(w.written(), w.source.pick(number(0), row % w.shape[-1]))
+            step = Store(own.buffer, own.indices, w.source.pick(place, own + place))
+        if flag(3):
+            step = If(w.source.pick(Binary("le", column, row), w.condition(scope)), step, SKIP)
+        count = w.source.pick(row + 1, row + 1, row, number(rows), w.source.pick(number(1), w.n % rows))
+        return For(row, number(0), number(rows), For(column, number(0), count, step))
+
+    return Alloc(local, seq(nest(0), *((nest(0),) if flag(3) else ()), nest(1)))

@@ -41,19 +41,28 @@ from ir.nodes import (
     Store,
     Unary,
     Var,
+    seq,
 )
 from ir.operators import IDEMPOTENT
 from ir.presburger import sets as pb
-from ir.program.edit import with_children
-from ir.traverse import buffers_written, has_kind, has_undef, loads, reads, stmt_children, substitute_expr, walk
+from ir.program.edit import Path, statement_at, with_children, with_statement_at
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    has_kind,
+    has_undef,
+    loads,
+    reads,
+    stmt_children,
+    stores_in,
+    substitute_expr,
+)
 
 _OPS = ("add", "mul", "min", "max", "bitand", "bitor", "bitxor")  # in any order, with all operands evaluated
 _OTHERS = (Assert, Assume, Evaluate, Block, CallStmt, Alloc, Let)  # what a nest of loops and branches has not
 _ANYWHERE = Statement(0, (), (), Store(Buffer("", (), DType.BOOL, "local"), (), FALSE))
 _DIMS = isl.dim_type.set
 _MOST_STORES = 24  # of a sequence, each of which is compared with all others
-
-Path = tuple[int, ...]  # which child it is of each statement around
 
 
 class _Place(Struct, frozen=True):
@@ -96,7 +105,7 @@ class _Total(Struct, frozen=True):
 
 
 def worked_out_before(stmt: Seq, known: isl.Set, *, floats: bool) -> Stmt | None:
-    """A sequence in which a total that an earlier one equals is a copy of that one, which the first statement begins.
+    """A sequence in which a total that an earlier one equals is a copy of that one.
 
     Totals of `floats` or those of other numbers; terms of floats are taken in in another order.
     """
@@ -104,9 +113,9 @@ def worked_out_before(stmt: Seq, known: isl.Set, *, floats: bool) -> Stmt | None
     if len(places) > _MOST_STORES:
         return None
     totals = [*_totals(places)]
-    for one in (t for t in totals if t.first.top[0] == 0 and t.buffer.dtype.is_float == floats):
+    for one in (t for t in totals if t.buffer.dtype.is_float == floats):
         for other in totals:
-            if other.last.top <= one.last.top or not _is_candidate(one, other, places):
+            if not _is_later(other, one) or not _is_candidate(one, other, places):
                 continue
             new = _copied(stmt, one, other)
             if new is not None and pb.within_budget(lambda one=one, other=other: _are_equal(one, other, known), False):
@@ -172,6 +181,11 @@ def _is_plain(guard: Expr) -> bool:
     """Whether a guard is a condition on variables alone, of which sets say all."""
     known = pb.condition(guard)
     return bool(known.must.is_equal(known.may))
+
+
+def _is_later(other: _Total, one: _Total) -> bool:
+    """Whether a total is known no earlier than another one; of two in one nest, whether both are known after it."""
+    return one.last.top < other.last.top or other.first.top < one.last.top == other.last.top
 
 
 def _is_candidate(one: _Total, other: _Total, places: Sequence[_Place]) -> bool:
@@ -270,34 +284,35 @@ def _in_turn(total: _Total) -> bool:
 
 
 def _copied(stmt: Stmt, one: _Total, other: _Total) -> Stmt | None:
-    """A sequence with a nest that stores what the earlier total is where the later one takes terms in; None if that
-    nest does something else too, or the other has to stay where it is."""
+    """A sequence with a nest that stores what the earlier total is after that where the later one takes terms in, which
+    does so no more; None if it reads that total, or the other has to stay where it is."""
     first, last = other.first, other.last
-    if first.scopes != last.scopes[: len(first.scopes)] or not isinstance(_at(stmt, other.common), Seq):
+    if first.scopes != last.scopes[: len(first.scopes)] or not isinstance(statement_at(stmt, other.common), Seq):
         return None
     start, end = (_nest_in(stmt, other.common, p) if first.top == last.top else p.top for p in (first, last))
-    if sum(isinstance(s, Store) for s in walk(_at(stmt, end))) != 1 or has_kind(_at(stmt, end), *_OTHERS):
+    nest, own = statement_at(stmt, end), other.buffer
+    read = sum(isinstance(e, Load) and e.buffer == own for e in all_exprs(nest))
+    if has_kind(nest, *_OTHERS) or (read, sum(s.buffer == own for s in stores_in(nest))) != (1, 1):
         return None
-    copy = _path_alone(_at(stmt, start), first.path[len(start) :], one.buffer)
-    return _replaced(stmt, end, copy)
+    copy = _path_alone(statement_at(stmt, start), first.path[len(start) :], one.buffer)
+    return with_statement_at(stmt, end, seq(_without(nest, last.path[len(end) :]), copy))
+
+
+def _without(stmt: Stmt, path: Path) -> Stmt:
+    """A statement without the one at a path, and without loops and branches in which nothing is left."""
+    if not path:
+        return SKIP
+    parts = [*stmt_children(stmt)]
+    parts[path[0]] = _without(parts[path[0]], path[1:])
+    return SKIP if all(part == SKIP for part in parts) else with_children(stmt, parts)
 
 
 def _nest_in(stmt: Stmt, around: Path, place: _Place) -> Path:
     """The statement of a sequence, `around`, that a place is in."""
-    depth = next(k for k in range(len(around), len(place.path) + 1) if not isinstance(_at(stmt, place.path[:k]), Seq))
+    depth = next(
+        k for k in range(len(around), len(place.path) + 1) if not isinstance(statement_at(stmt, place.path[:k]), Seq)
+    )
     return place.path[:depth]
-
-
-def _at(stmt: Stmt, path: Path) -> Stmt:
-    return _at(stmt_children(stmt)[path[0]], path[1:]) if path else stmt
-
-
-def _replaced(stmt: Stmt, path: Path, new: Stmt) -> Stmt:
-    if not path:
-        return new
-    parts = [*stmt_children(stmt)]
-    parts[path[0]] = _replaced(parts[path[0]], path[1:], new)
-    return with_children(stmt, parts)
 
 
 def _path_alone(stmt: Stmt, path: Path, buffer: Buffer) -> Stmt:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
 import islpy as isl
@@ -94,14 +94,14 @@ def trimmed(stmt: Alloc, known: isl.Set) -> Stmt | None:
     buffer = stmt.buffer
     if has_kind(stmt.body, Block, CallStmt, Evaluate):
         return None
-    read = _read(stmt.body, buffer, known)
+    read = read_besides(stmt.body, buffer, known)
     if read is None:
         return None
     anywhere = pb.forget(read.intersect(pb.box(buffer.shape)), pb.variables(read))
     axes = _axes(buffer, anywhere, pb.always(), {})
     if axes is None or all(a is None for a in axes):
         return None
-    body = _with_tests(stmt.body, buffer, axes, known)
+    body = tested(stmt.body, buffer, lambda store: _tests(store, axes), known)
     if body == stmt.body and not all(a is None or is_const(a.first, 0) for a in axes):
         return None
     shape = tuple(old if a is None else a.extent for old, a in zip(buffer.shape, axes, strict=True))
@@ -110,7 +110,7 @@ def trimmed(stmt: Alloc, known: isl.Set) -> Stmt | None:
     return replace(stmt, buffer=small, body=moved)
 
 
-def _read(stmt: Stmt, buffer: Buffer, known: isl.Set) -> isl.Set | None:
+def read_besides(stmt: Stmt, buffer: Buffer, known: isl.Set) -> isl.Set | None:
     """What a statement reads of a buffer besides elements that it replaces; None where that is nothing."""
     exprs = [*stmt_exprs(stmt)]
     if isinstance(stmt, Store) and stmt.buffer == buffer:
@@ -119,34 +119,28 @@ def _read(stmt: Stmt, buffer: Buffer, known: isl.Set) -> isl.Set | None:
     found = [read_regions(e, known).get(buffer) for e in exprs]
     for part in stmt_children(stmt):
         if buffer in buffers_accessed(part):
-            inside = _read(part, buffer, known.intersect(learned(stmt, part)))
+            inside = read_besides(part, buffer, known.intersect(learned(stmt, part)))
             name = stmt.var.name if isinstance(stmt, For | Let) else None
             found.append(inside if inside is None or name is None else pb.forget(inside, (name,)))
     return reduce(lambda a, b: b if a is None else a if b is None else a.union(b), found, None)
 
 
-def _with_tests(stmt: Stmt, buffer: Buffer, axes: Sequence[_Axis | None], known: isl.Set) -> Stmt:
-    """A statement whose stores to elements that the buffer does not keep have a condition."""
-
-    def inside(part: Stmt) -> Stmt:
-        return _with_tests(part, buffer, axes, known.intersect(learned(stmt, part)))
-
-    match stmt:
-        case Store() if stmt.buffer == buffer:
-            return _tested(stmt, axes, known)
-        case _:
-            return with_children(stmt, [inside(part) for part in stmt_children(stmt)])
+def tested(stmt: Stmt, buffer: Buffer, tests: Callable[[Store], Iterable[Expr]], known: isl.Set) -> Stmt:
+    """A statement whose stores to a buffer run under `tests`, as far as these are open, given what holds there."""
+    if isinstance(stmt, Store) and stmt.buffer == buffer:
+        left = [test for test in tests(stmt) if not proven(test, known)]
+        return If(conjunction(left), stmt, SKIP) if left else stmt
+    inside = [tested(part, buffer, tests, known.intersect(learned(stmt, part))) for part in stmt_children(stmt)]
+    return with_children(stmt, inside)
 
 
-def _tested(store: Store, axes: Sequence[_Axis | None], known: isl.Set) -> Stmt:
-    """A store under the condition that the buffer keeps the element, as far as that is open."""
-    tests: list[Expr] = []
+def _tests(store: Store, axes: Sequence[_Axis | None]) -> Iterator[Expr]:
+    """That the buffer keeps the element."""
     for index, axis in zip(store.indices, axes, strict=True):
         if axis is not None:
             first, extent = of_dtype(axis.first, index.dtype), of_dtype(axis.extent, index.dtype)
-            bounds = Binary("ge", index, first), Binary("lt", index, folded(Binary("add", first, extent)))
-            tests += [test for test in bounds if not proven(test, known)]
-    return If(conjunction(tests), store, SKIP) if tests else store
+            yield Binary("ge", index, first)
+            yield Binary("lt", index, folded(Binary("add", first, extent)))
 
 
 class _Axis(Struct, frozen=True, eq=False):
