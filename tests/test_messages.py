@@ -110,6 +110,9 @@ def test_the_command_line_suggests_what_was_meant(tmp_path: Path, capsys: pytest
     assert "did you mean `--target`?" in run(capsys, "optimize", str(script), "--targt", "cpu")
     assert "did you mean `cpu`?" in run(capsys, "optimize", str(script), "--target", "CPU")
     assert "unrecognized arguments: more" in run(capsys, "optimize", str(script), "more")
+    assert "did you mean `--target`?" in run(capsys, "optimize", str(script), "--targt=gpu")
+    far = run(capsys, "optimize", str(script), "--bogus")  # which shares nothing with `--layouts` but dashes
+    assert "loopsat optimize --help" in far and "did you mean" not in far
     donated = run(capsys, "optimize", str(script), "--donate", "C", "--emit", "jax")
     assert "`C` cannot be donated" in donated and "f writes B" in donated
     script.write_bytes(b"# one\n# caf\xe9\n")

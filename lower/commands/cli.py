@@ -64,8 +64,7 @@ def main(arguments: Sequence[str] | None = None, loaded: Callable[[], object] = 
     # What begins with a dash is an option to argparse, but for the dash alone; `./-` is the same path.
     options, unknown = parser.parse_known_args([f"./{a}" if a.startswith(f"{STDIN}:") else a for a in given])
     if unknown:
-        near = suggest(unknown[0], re.findall(r"--[\w-]+", options.usage))
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}" + (f"\nhelp: {near}" if near else ""))
+        parser.error(_of_unknown(unknown, options.command, options.usage))
     codecs.register_error("loopsat", spelled_out)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal need not have all characters
@@ -96,6 +95,14 @@ def main(arguments: Sequence[str] | None = None, loaded: Callable[[], object] = 
         return 2
     except Exception as error:  # the last line of defence: no traceback from our internals
         return _internal(error)
+
+
+def _of_unknown(unknown: Sequence[str], command: str, usage: str) -> str:
+    """What is said of arguments that a command does not have; all options begin with dashes, which say nothing."""
+    word, known = unknown[0].partition("=")[0], re.findall(r"--([\w-]+)", usage)
+    near = suggest(word.lstrip("-"), known).replace("`", "`--", 1) if word.startswith("-") else ""
+    help = near or f"`loopsat {command} --help` lists what it takes"
+    return f"unrecognized arguments: {' '.join(unknown)}\nhelp: {help}"
 
 
 def _internal(error: Exception) -> int:

@@ -406,7 +406,7 @@ def greatest_beside(x):
 
 
 def assigned_within(x):
-    return sum(y for v in x if (y := v * 2) > 1)
+    return sum(y for v in x if v > 0 and (y := v * 2) > 1)
 
 
 def assigned_after(x):

@@ -32,7 +32,7 @@ from ir.script.plain.library.ordered import is_searched, ordered, place_of
 from ir.script.plain.library.ragged import ragged_of
 from ir.script.plain.library.rounding import rounded
 from ir.script.plain.promotion import Number, Weak
-from ir.script.plain.tuples import Items, items_kind, lists_in, nested, stands_for_list
+from ir.script.plain.tuples import MAX_ITEMS, Items, items_kind, lists_in, nested, stands_for_list
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -578,7 +578,12 @@ def turned(read: Evaluator, rows: ast.expr, node: ast.AST) -> Value:
         return tuple(tuple(row[k] for row in value if isinstance(row, tuple)) for k in range(min(lengths)))
     if isinstance(value, (View, Elementwise)) and len(value.shape) > 1 and isinstance(count := value.shape[1], int):
         shape = (value.shape[0], *value.shape[2:])
-        return tuple(viewed(value, shape, lambda i, k=k: (i[0], k, *i[1:])) for k in range(count))
+        columns = (viewed(value, shape, lambda i, k=k: (i[0], k, *i[1:])) for k in range(count))
+        if not stands_for_list(read, value):
+            return tuple(columns)
+        if isinstance(size := value.shape[0], int) and size <= MAX_ITEMS:
+            return tuple(tuple(read.row(column, k, node) for k in range(size)) for column in columns)
+        return tuple(Elementwise(c.shape, lambda i, c=c: read.element(c, i, node)) for c in columns)
     raise read.error("unsupported", f"`{shown(node)}` is no value", node, "give it rows whose number is known")
 
 

@@ -31,11 +31,13 @@ from ir.script.plain.tuples import (
     Record,
     check_new_item,
     check_own_rows,
+    depth_of,
     items_kind,
     nested,
     of_tuple,
     stands_for_list,
 )
+from ir.script.plain.tuples import Items as WrittenOut
 from ir.traverse import can_fault, free_vars, stmt_exprs, walk
 
 _Place = tuple[Number, Number]  # of an item of one `for`: which one, counted from zero, and how many there are
@@ -232,17 +234,17 @@ class Comprehensions(Struct, frozen=True):
         if isinstance(array, tuple):
             return self.arrays.table(array, None, value, Stands(key, 1))
         source = read.program.listed.get(array.buffer) if isinstance(array, View) else None
-        first = read.element(array, tuple(0 for _ in array.shape), value)
-        kind = self.learn(key, first, value)
+        kind = self.arrays.learn_all(key, array, value)
         view = self.arrays.array(node.group, array.shape, kept_in(kind), value)
         read.program.listed[view.buffer] = Stands(key, source.depth if source is not None else max(depth(value), 1))
         self.arrays.store(view, array, value)
         return view
 
     def as_list(self, parts: Sequence[Array], node: ast.AST, depth: int = 1, kind: type | None = None) -> View:
-        """A list of the items of arrays, one array after the other; they may be tuples, or records of a class."""
+        """A list of the items of arrays or lists, one after the other; they may be tuples, or records of a class."""
+        depth = max(depth, *(depth_of(self.read, array) for array in parts))
         key, read, numbers = self.key("list", node), self.read, self.read.numbers
-        kinds = [self.learn(key, read.element(a, tuple(0 for _ in a.shape), node), node) for a in parts]
+        kinds = [self.arrays.learn_all(key, array, node) for array in parts]
         size: Number = 0
         places: list[Number] = []
         for array in parts:
@@ -296,8 +298,10 @@ class Comprehensions(Struct, frozen=True):
         shape = (numbers.binary("max", numbers.binary("mul", size, count, node), 0, node),)
         return Elementwise(shape, lambda i: self.read.element(row, (at(i[0]),), node))
 
-    def array(self, node: ast.ListComp, stands: Stands | None = None) -> View:
+    def array(self, node: ast.ListComp, stands: Stands | None = None) -> View | WrittenOut:
         """The array that NumPy makes of a list, or one that `stands` for a list whose items are known by that key.
+
+        A list of nothing is one that is written out.
 
         Raises:
             ParseError: how long the list is depends on data or on loops.
@@ -308,15 +312,17 @@ class Comprehensions(Struct, frozen=True):
             raise self.read.error("shape", f"how long `{shown(node)}` is depends on data", node, hint)
         key = self.key("items", node) if stands is None else stands.key
         shapes: list[tuple[Number, ...]] = []
-        kinds: list[type] = []  # of items that are records
+        items: list[Value] = []  # of which the list is made, as they are before they become rows of an array
         inner: set[Var] = set()  # variables of its loops
 
         def shown_by(places: Sequence[_Place]) -> None:
             inner.update(free_vars(*(expr for at, _ in places if (expr := expr_of(at)) is not None)))
-            shapes.append(self._shape(node, places, key, stands, kinds))
+            shapes.append(self._shape(node, places, key, stands, items))
 
         with program.nested():  # what this writes goes nowhere: it shows what the items are
             self._over(node.generators, (), shown_by)
+        if not shapes and stands is not None:
+            return WrittenOut()
         if not shapes or any(len(s) != len(shapes[0]) or not all(map(same, s, shapes[0])) for s in shapes):
             what = "is empty" if not shapes else "has items of different shapes"
             raise self.read.error("shape", f"`{shown(node)}` {what}", node, "make an array with np.empty(...)")
@@ -327,22 +333,26 @@ class Comprehensions(Struct, frozen=True):
             raise self.read.error("shape", f"`{shown(node)}` has items of different lengths", node, hints.SIZED)
         dtype = kept_in(program.learned.cells[key])
         buffer = self.arrays.allocate("items", shapes[0], dtype, node)
-        if kinds:
-            program.listed[buffer] = replace(stands or Stands(key, 0), of_tuples=True, kind=kinds[0])
-        elif stands is not None:
+        stands = self._stands_with(stands, key, items)
+        if stands is not None:
             program.listed[buffer] = stands
 
         sizes: list[Number] = []  # as they are known here: those of before may have names that went nowhere
 
         def item(places: Sequence[_Place]) -> None:
-            value = self._item(node.elt, stands)
+            row: list[Value] = []
+            value = self._item(node.elt, stands, row)
             sizes.append(places[0][1])
             index = places[0][0]
             for k, count in places[1:]:
                 index = numbers.binary("add", numbers.binary("mul", index, count, node), k, node)
             if isinstance(value, (View, Elementwise)):
-                row = View(buffer, shapes[0][1:], lambda i: (index, *i))
-                self.arrays.store(row, value, node)
+                place = View(buffer, shapes[0][1:], lambda i: (index, *i))
+                if stands is None or not (parts := _numbers(row[0])):
+                    self.arrays.store(place, value, node)
+                    return
+                for k, number in enumerate(parts):
+                    self.arrays.store(self.read.at_row(place, k, node), number, node)
                 return
             self.arrays.learn(buffer, value, node)
             number = numbers.convert(value, dtype, node)
@@ -352,31 +362,48 @@ class Comprehensions(Struct, frozen=True):
             self._over(node.generators, (), item)
         return whole(buffer, (sizes[0], *shapes[0][1:]) if len(node.generators) == 1 else shapes[0])
 
-    def _item(self, node: ast.expr, stands: Stands | None, kinds: list[type] | None = None) -> Array | Number:
+    def _stands_with(self, stands: Stands | None, key: Key, items: Sequence[Value]) -> Stands | None:
+        """What an array of such items stands for: a list if one is wanted, and in any case if they are records."""
+        first = items[0] if items else None
+        if isinstance(first, Record):
+            return replace(stands or Stands(key, 0), of_tuples=True, kind=first.kind)
+        if stands is None:
+            return None
+        if isinstance(first, tuple) and not isinstance(first, WrittenOut):
+            return replace(stands, depth=2, of_tuples=True)
+        return replace(stands, depth=max(stands.depth, 0 if first is None else 1 + depth_of(self.read, first)))
+
+    def _item(self, node: ast.expr, stands: Stands | None, items: list[Value] | None = None) -> Array | Number:
         if isinstance(node, ast.ListComp):
-            return self.array(node, stands)
-        repeated = isinstance(node, ast.BinOp) and is_list(node)
-        value = self._items(node) if repeated else self.read.array_or(node)
-        if isinstance(value, Record) and kinds is not None:
-            kinds.append(value.kind)
+            value: Value = self.array(node, stands)
+        else:
+            repeated = isinstance(node, ast.BinOp) and is_list(node)
+            value = self._items(node) if repeated else self.read.array_or(node)
+        if items is not None:
+            items.append(value)
         if isinstance(value, tuple):
             value = self.read.caller.table(value, None, node)
         if isinstance(value, (View, Elementwise)) and value.shape:
-            if stands is not None and stands_for_list(self.read, value):
+            nested_list = isinstance(node, ast.ListComp)
+            if stands is not None and not nested_list and stands_for_list(self.read, value):
                 check_new_item(self.read, value, node)
             return value
         return self.read.as_number(value, node)
 
     def _shape(
-        self, node: ast.ListComp, places: Sequence[_Place], key: Key, stands: Stands | None, kinds: list[type]
+        self, node: ast.ListComp, places: Sequence[_Place], key: Key, stands: Stands | None, items: list[Value]
     ) -> tuple[Number, ...]:
         """The shape of the array, from one item of it; the dtype of the item is learned, and the class of a record."""
-        value = self._item(node.elt, stands, kinds)
+        value = self._item(node.elt, stands, items)
         inner: tuple[Number, ...] = ()
-        if isinstance(value, (View, Elementwise)):
+        if isinstance(value, (View, Elementwise)) and value.shape:
             inner = value.shape
-            value = self.read.element(value, tuple(0 for _ in inner))
-        self.learn(key, value, node)
+            if stands is None:
+                self.learn(key, self.read.element(value, tuple(0 for _ in inner)), node)
+            else:
+                self.arrays.learn_row(key, _numbers(items[-1]) or value, node)
+        else:
+            self.learn(key, self.read.as_number(value, node), node)
         total: Number = 1
         for _, count in places:
             total = self.read.numbers.binary("mul", total, count, node)
@@ -551,6 +578,11 @@ class _Cells(Struct):
     def store(self, values: Sequence[Number]) -> None:
         for cell, value in zip(self.cells, values, strict=True):
             self.within.store(cell, value, self.place)
+
+
+def _numbers(value: Value) -> tuple[Value, ...]:
+    """The numbers that a tuple or list is written out of, if these are all that it has."""
+    return value if isinstance(value, tuple) and all(map(is_number, value)) else ()
 
 
 def _numbers_of(value: Value) -> int | None:

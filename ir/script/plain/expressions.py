@@ -15,7 +15,7 @@ import ir.presburger.sets as pb
 from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
-from ir.nodes import Binary, Expr, Load, Var, const
+from ir.nodes import Binary, Cast, Const, Expr, Load, Var, const
 from ir.script.expressions import BINARY, MAX_DEPTH
 from ir.script.plain import hints, subscripts
 from ir.script.plain.arrays import (
@@ -35,9 +35,9 @@ from ir.script.plain.frames import Caller, Cell, Frame, Growing, Maybe, Named, V
 from ir.script.plain.library import complexes, dictionaries, records, selected
 from ir.script.plain.library import names as library
 from ir.script.plain.library.arranged import copied, extents_of, flattened, one_of, size_of
-from ir.script.plain.library.ordered import joined
+from ir.script.plain.library.ordered import joined, repeated
 from ir.script.plain.logic import deciding, logical
-from ir.script.plain.program import Program
+from ir.script.plain.program import Program, Stands, kept_in
 from ir.script.plain.promotion import Number, Numbers, Weak
 from ir.script.plain.syntax.counters import Sized
 from ir.script.plain.syntax.desugared import Recorded
@@ -225,6 +225,8 @@ class Evaluator(Struct):
                 return self.call(node)
             case ast.Lambda():
                 return self.caller.define(node)
+            case ast.JoinedStr(values=parts):
+                return Named("".join(map(self._formatted, parts)))
             case Listed():
                 return self.caller.listed(node)
             case Sized():
@@ -233,7 +235,7 @@ class Evaluator(Struct):
                 number = self.numbers.integer(self.number(value), node)
                 return Weak(number.expr, 0, number.high) if isinstance(number, Weak) else number
             case ast.ListComp():
-                return self.caller.as_list([self.array(node)], node)
+                return self.caller.listed(node, items=True)
             case ast.Dict():
                 return dictionaries.written_out(self, node)
             case ast.List(elts=elts):
@@ -242,6 +244,20 @@ class Evaluator(Struct):
                 return of_kind(node.kind if isinstance(node, Recorded) else None, self.items(elts, self.value))
             case _:
                 raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))
+
+    def _formatted(self, node: ast.expr) -> str:
+        """A part of a text, of which all values are known."""
+        if isinstance(node, ast.Constant):
+            return str(node.value)
+        assert isinstance(node, ast.FormattedValue)
+        value = self.value(node.value)
+        known = value.value if isinstance(value, Named) else value
+        spec = "" if node.format_spec is None else self._value(node.format_spec)
+        plain = known is None or isinstance(known, (str, int, float))
+        if not plain or node.conversion not in (-1, ord("s")):
+            message = f"`{shown(node.value)}` in a text is not known when the program is made"
+            raise self.error("unsupported", message, node.value, _hint(node))
+        return format(known, str(spec.value) if isinstance(spec, Named) else "")
 
     def _unassigned(self, name: str, node: ast.AST, before: str) -> ParseError:
         near = suggest(name, (n for n in self.frame.bindings if n != name))
@@ -326,8 +342,8 @@ class Evaluator(Struct):
             return self._of_array(owner, node)
         if dictionaries.dictionary_of(owner) is not None and node.attr in dictionaries.METHODS:
             return Named(owner)  # which is called
-        if isinstance(owner, Selection) and node.attr == "size" and len(owner.array.shape) == len(owner.truths.shape):
-            return selected.counted(self, owner, node)
+        if isinstance(owner, Selection) and node.attr in ("shape", "ndim", "dtype", "size"):
+            return selected.attribute(self, owner, node)
         if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
             for found in library.attribute(owner.value, node.attr):
                 return self.known(found, node)
@@ -404,8 +420,20 @@ class Evaluator(Struct):
         span = None if node is None else self.source.span(node)
         found = Load(array.buffer, self.place(array, indices), span)
         stands = self.program.listed.get(array.buffer)
-        kind = None if stands is None else self.program.learned.cells[stands.key]
-        return found if kind is None else self.numbers.number(found, kind.weak, kind.low, kind.high)
+        return found if stands is None else self._item(found, stands)
+
+    def _item(self, found: Load, stands: Stands) -> Number:
+        """A number in a list; in the rows of a list, each column has a dtype of its own."""
+        last = found.indices[-1] if len(found.indices) > 1 else None
+        column = last.value if isinstance(last, Const) and isinstance(last.value, int) else None
+        own = None if column is None or found.dtype.is_complex else self.program.learned.column(stands.key, column)
+        kind = self.program.learned.cells[stands.key] if own is None else own
+        value: Expr = found
+        if own is not None and own.dtype is DType.BOOL and found.dtype is not DType.BOOL:
+            value = Binary("ne", found, const(0, found.dtype), found.span)
+        elif own is not None and found.dtype.is_float and own.dtype is not found.dtype:
+            value = Cast(kept_in(own), found, found.span)
+        return self.numbers.number(value, kind.weak, kind.low, kind.high)
 
     def dtype_of(self, array: Array, node: ast.AST) -> DType:
         """The dtype of an array's elements."""
@@ -442,6 +470,8 @@ class Evaluator(Struct):
             return Named(text)
         if isinstance(op, ast.Add) and (both := joined(self, a, b, node)) is not None:
             return both
+        if isinstance(op, ast.Mult) and (again := repeated(self, a, b, node)) is not None:
+            return again
         check_no_list(self, (a, b), node)
         if isinstance(a, tuple) and isinstance(b, tuple) and isinstance(op, ast.Add):
             return (*a, *b)

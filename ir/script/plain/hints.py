@@ -9,7 +9,7 @@ CONTAINS = (
     "math; help(loopsat.jit) lists them"
 )
 STATEMENTS: dict[type[ast.stmt], str] = {
-    ast.Try: "test before the call instead",
+    ast.Try: "nothing is caught: test for what may fail, as in `if b != 0:`",
     ast.With: "leave it out of the function",
     ast.ClassDef: "define it outside of this function; arguments are arrays and numbers",
     ast.Delete: "leave it out, or take the item of a list out, as in x.pop(k)",
@@ -23,6 +23,7 @@ EXPRESSIONS: dict[type[ast.expr], str] = {
     ast.DictComp: "give it a name of its own first, as in places = {x: k for k, x in enumerate(A)}",
     ast.NamedExpr: "assign the name in a statement of its own",
     ast.JoinedStr: "leave text out of the function",
+    ast.FormattedValue: "leave text out of the function, but for what assertions say",
     ast.Dict: "give it a name of its own first, as in counts = {}",
     ast.Set: "give it a name of its own first, as in seen = {0}",
     ast.Yield: "store into an array, and return it",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from math import prod
@@ -27,6 +27,7 @@ from ir.traverse import buffers_read, buffers_written, conjuncts_of, has_loads, 
 
 _DIALECT = "T"  # what programs print `T.serial` and the like with
 _PASSES = 3  # after which the bounds of a cell that still grow are given up
+_COLUMNS = 8  # of the rows in a list, at most, that have dtypes of their own
 _SHORT = 12  # nodes of an integer that is written out wherever its name stands
 Key = tuple[tuple[int, ...], str]  # which call of which function, and the name in it
 
@@ -150,6 +151,8 @@ class Learned(Struct):
     counters: dict[Key, int] = field(default_factory=lambda: dict[Key, int]())  # with the most that they reach
     compact: set[Key] = field(default_factory=lambda: set[Key]())  # selections that are wanted as arrays
     measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
+    columns: dict[Key, set[int]] = field(default_factory=lambda: dict[Key, set[int]]())  # of rows in lists
+    together: set[Key] = field(default_factory=lambda: set[Key]())  # what is given numbers of columns not told apart
     passes: int = 0
     changed: bool = False
 
@@ -187,10 +190,38 @@ class Learned(Struct):
         """What a name of an array stands for is copied from each step of a loop to the next."""
         self.carried.setdefault(key, []).append(name)
 
-    def assign(self, key: Key, value: Number, numbers: Numbers, node: ast.AST) -> CellType:
-        """The type of a cell that also holds `value`."""
+    def assign(self, key: Key, value: Number, numbers: Numbers, node: ast.AST, column: int | None = None) -> CellType:
+        """The type of a cell that also holds `value`, or of the items of a list, of which a `column` of its rows does.
+
+        Integers beside floats of other columns are kept in 64 bits: they are integers when they are looked up.
+        """
         if key in self.counters:
             return self._kept(key, CellType(DType.INT32, True, 0, self.counters[key]))
+        if column is None:
+            self.changed = self.changed or (key not in self.together and key in self.columns)
+            self.together.add(key)
+            return self._assigned(key, value, numbers, node)
+        own = self._assigned(_column(key, column), value, numbers, node)
+        columns = self.columns.setdefault(key, set())
+        columns.add(column)
+        found = self._assigned(key, value, numbers, node)
+        kinds = {self.cells[_column(key, k)].dtype.is_float for k in columns}
+        if found.dtype.is_float and (not own.dtype.is_float or len(kinds) > 1):
+            return self._kept(key, CellType(DType.FLOAT64, found.weak, None, None))
+        return found
+
+    def given(self, key: Key, kind: CellType, columns: Mapping[int, CellType]) -> None:
+        """What callers give as the items of a list, and in the columns of its rows, which are told apart if any are."""
+        self.cells.setdefault(key, kind)
+        for k, own in columns.items():
+            self.cells.setdefault(_column(key, k), own)
+            self.columns.setdefault(key, set()).add(k)
+
+    def column(self, key: Key, column: int) -> CellType | None:
+        """The type of a column of the rows in a list; None where it is not told from that of others."""
+        return None if key in self.together else self.cells.get(_column(key, column))
+
+    def _assigned(self, key: Key, value: Number, numbers: Numbers, node: ast.AST) -> CellType:
         old = self.cells.get(key)
         known = [value] if old is None else [value, _example(old)]
         dtype, weak = numbers.kept(known, node)
@@ -211,6 +242,17 @@ class Learned(Struct):
             self.changed = old is not None or self.changed
             self.cells[key] = new
         return new
+
+
+def _column(key: Key, column: int) -> Key:
+    return key[0], f"{key[1]}[{column}]"
+
+
+def columns_of(shape: Sequence[Expr | Number]) -> Sequence[int | None]:
+    """The columns of the rows in an array that are told apart; `None` alone where they are many, or not known."""
+    last = shape[-1] if len(shape) > 1 else None
+    count = last.value if isinstance(last, Const) else last
+    return range(count) if type(count) is int and 0 < count <= _COLUMNS else (None,)
 
 
 class Stands(Struct, frozen=True):

@@ -45,7 +45,8 @@ ArgumentType = ArrayType | ScalarType | Known
 class Form(Struct, frozen=True):
     """An argument that is made of others: a tuple, a record of a class, a dictionary of these keys, or a list.
 
-    A list whose one part is not in a tuple is one of numbers, or of such lists or tuples, which is given as an array.
+    A list whose one part is not in a tuple is one of numbers, or of such lists or tuples, which is given as an array;
+    the keys of one of tuples say so, and which dtypes their items have.
     Lists of different lengths in a list are `Ragged`: their items, and where each of them starts.
     """
 
@@ -65,7 +66,7 @@ def apart(name: str, value: object, leaves: dict[str, object], taken: set[str]) 
     """How an argument is made of arrays, numbers and what is known, which `leaves` has under names of their own."""
     if isinstance(value, list) and (array := _of_numbers(value)) is not None:
         leaves[name] = array
-        return Form(list, name, ("tuples",) if isinstance(value[0], tuple) else ())
+        return Form(list, name, ("tuples", *_columns(value, array)) if isinstance(value[0], tuple) else ())
     if isinstance(value, list) and (items := _flattened(value)):
         ends = np.cumsum([0, *map(len, value)])
         inner = apart(fresh(f"{name}_items", taken), items, leaves, taken)
@@ -81,6 +82,14 @@ def apart(name: str, value: object, leaves: dict[str, object], taken: set[str]) 
         parts.append(apart(fresh(f"{name}_{text if text.isidentifier() or text.isdigit() else len(parts)}", taken),
                            item, leaves, taken))  # fmt: skip
     return Form(type(value), tuple(parts), tuple(items) if isinstance(value, dict) else ())
+
+
+def _columns(rows: list[Any], array: np.ndarray) -> tuple[str, ...]:
+    """The dtypes of the items of tuples in a list, where an array of floats has integers of Python too."""
+    if array.ndim != 2 or array.dtype.kind != "f":
+        return ()
+    kinds = [{type(item) for item in column} for column in zip(*rows, strict=True)]
+    return tuple("int64" if found == {int} else array.dtype.name for found in kinds)
 
 
 def _items(value: Any) -> Mapping[object, object] | None:

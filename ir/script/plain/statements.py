@@ -47,7 +47,7 @@ from ir.script.plain.promotion import Number, expr_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.plain.syntax.counters import Appended, Changed, Popped, Same
 from ir.script.plain.syntax.desugared import Recorded
-from ir.script.plain.syntax.lists import Listed, copies
+from ir.script.plain.syntax.lists import Listed, copies, depth
 from ir.script.plain.tuples import (
     Record,
     alike_list,
@@ -115,10 +115,10 @@ class Body(Struct, dict=True):
         if isinstance(last.value, ast.Call):
             return self._result(last.value)
         if isinstance(last.value, ast.Tuple) and not isinstance(last.value, Recorded):
-            found = self.read.items(last.value.elts, self.read.array_or)
+            found = self.read.items(last.value.elts, self.read.value)
             results = tuple(self.settled("result", value, last) for value in found)
             return self._or_none(results, last) if self.frame.maybe else results
-        found = self.read.array_or(last.value)
+        found = self.read.value(last.value)
         return self.settled("result", found, last) if isinstance(found, Record) else found
 
     def _or_none(self, results: tuple[Value, ...], node: ast.AST) -> Value:
@@ -231,9 +231,12 @@ class Body(Struct, dict=True):
         """The item of a comprehension that is first, by a function if one is given."""
         return self.comprehensions.best_by(name, rank, node, place)
 
-    def listed(self, node: ast.ListComp | Listed) -> Value:
-        """The array that NumPy makes of a list, or that stands for it."""
-        return self.comprehensions.of_list(node) if isinstance(node, Listed) else self.comprehensions.array(node)
+    def listed(self, node: ast.ListComp | Listed, *, items: bool = False) -> Value:
+        """The array that NumPy makes of a list, or that stands for it; for a comprehension it does if that is said."""
+        if isinstance(node, Listed):
+            return self.comprehensions.of_list(node)
+        key = self.comprehensions.key("list", node)
+        return self.comprehensions.array(node, Stands(key, depth(node)) if items else None)
 
     def copied(self, array: Array, node: ast.AST) -> Array:
         """A part of a list, which is a list of its own."""
@@ -419,9 +422,9 @@ class Body(Struct, dict=True):
             self.arrays.store(target, value, node)
             return
         found = self.read.as_number(value, node)
-        self.arrays.learn(target.buffer, found, node)
-        number = self.frame.numbers.convert(found, target.buffer.dtype, node)
         place = self.read.place(target, ())
+        self.arrays.learn(target.buffer, found, node, place[-1] if place else None)
+        number = self.frame.numbers.convert(found, target.buffer.dtype, node)
         self.program.emit(Store(target.buffer, place, number, self.source.span(node)))
 
     # Statements ------------------------------------------------------------------------------------------------------

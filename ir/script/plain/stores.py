@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Undef, Var, const
+from ir.nodes import Binary, Buffer, Const, Expr, For, Load, Store, Undef, Var, const
 from ir.script.plain.arrays import (
     MOST_ITEMS,
     Array,
@@ -27,14 +27,19 @@ from ir.script.plain.arrays import (
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Value, shown
 from ir.script.plain.library.selected import alike, beside
-from ir.script.plain.program import Again, Stands, kept_in
-from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.script.plain.program import Again, CellType, Key, Stands, columns_of, kept_in
+from ir.script.plain.promotion import Number, Weak, expr_of, interval_of
 from ir.script.plain.tuples import check_no_list, collected, stands_for_list
 from ir.traverse import all_same, free_vars, has_loads, loads, reads
 
 _SUMS = {"sum": "add", "mean": "add", "prod": "mul", "min": "min", "max": "max", "any": "or", "all": "and"}
 _STARTS = {"prod": 1, "all": True}  # of nothing; that of others is 0
 _INDICES = ("i", "j", "k", "l")
+
+
+def _looks_up(number: Number) -> bool:
+    expr = expr_of(number)
+    return expr is not None and has_loads(expr)
 
 
 class ArrayStores(Struct):
@@ -93,17 +98,42 @@ class ArrayStores(Struct):
         found = whole(buffer, shape)
         return found if all(self.settled(e, node) for e in shape) else replace(found, whole=False)
 
-    def learn(self, buffer: Buffer, item: Number, node: ast.AST) -> None:
-        """An item is stored into a buffer, whose dtype is that of all items if it stands for a list.
+    def learn(self, buffer: Buffer, item: Number, node: ast.AST, column: Expr | None = None) -> None:
+        """An item is stored into a buffer, whose dtype is that of all items if it stands for a list; if it is a list of
+        rows, to a column of them.
 
         Raises:
             Again: it has another one by now.
         """
         stands = self.read.program.listed.get(buffer)
-        if stands is not None:
-            kind = self.read.program.learned.assign(stands.key, item, self.read.numbers, node)
-            if kept_in(kind) is not buffer.dtype:
-                raise Again
+        if stands is None:
+            return
+        columns = columns_of(buffer.shape)
+        if columns != (None,) and isinstance(column, Const) and isinstance(column.value, int):
+            columns = (column.value,)
+        kinds = [self.read.program.learned.assign(stands.key, item, self.read.numbers, node, k) for k in columns]
+        if kept_in(kinds[-1]) is not buffer.dtype:
+            raise Again
+
+    def learn_all(self, key: Key, array: Array, node: ast.AST) -> CellType:
+        """What is known of the items of a list that has those of an array, too: that of each column of its rows."""
+        learned, numbers = self.read.program.learned, self.read.numbers
+        first = tuple(0 for _ in array.shape[:-1])
+        places = [(*first, k or 0)[: len(array.shape)] for k in columns_of(array.shape)]
+        items = [self.read.element(array, place, node) for place in places]
+        return [learned.assign(key, v, numbers, node, k) for v, k in zip(items, columns_of(array.shape), strict=True)][
+            -1
+        ]
+
+    def learn_row(self, key: Key, row: tuple[Value, ...] | Array, node: ast.AST) -> CellType:
+        """What is known of the items of a list that has a row more: a tuple of numbers, or an array."""
+        if not isinstance(row, tuple):
+            rows = Elementwise((1, *row.shape), lambda i: self.read.element(row, i[1:], node))
+            return self.learn_all(key, rows, node)
+        numbers = [self.read.as_number(part, node) for part in row]
+        assign, columns = self.read.program.learned.assign, columns_of((1, len(row)))
+        told = columns if len(columns) == len(row) else [None] * len(row)
+        return [assign(key, v, self.read.numbers, node, k) for v, k in zip(numbers, told, strict=True)][-1]
 
     def kept(self, name: str, array: Array, node: ast.AST) -> View:
         """An array in a buffer of its own."""
@@ -125,10 +155,11 @@ class ArrayStores(Struct):
                 hint = "store as many items as there are, or loop over the places"
                 raise read.error("shape", "items of a list become more or fewer", node, hint)
         if not isinstance(value, (View, Elementwise)):
-            value = read.as_number(value, node)
-            number = read.numbers.convert(value, target.buffer.dtype, node)
-            filling = read.program.frozen("value", number, read.source.span(node)) if has_loads(number) else number
-            value = Elementwise((), lambda _: filling)
+            number = read.as_number(value, node)
+            if target.buffer not in read.program.listed:  # whose items are known as what they are
+                number = read.numbers.convert(number, target.buffer.dtype, node)
+            kept = read.program.frozen("value", number, read.source.span(node)) if _looks_up(number) else number
+            value = Elementwise((), lambda _: kept)
         self._check_shapes(target, value, node)
         if self._overlaps(target, value, node):
             value = self.kept(f"{target.buffer.name}_old", value, node)
@@ -140,11 +171,28 @@ class ArrayStores(Struct):
                 written: Expr = Undef(target.buffer.dtype, read.source.span(node))
             else:
                 number = read.element(source, broadcast_index(source.shape, indices), node)
-                self.learn(target.buffer, number, node)
+                self.learn(target.buffer, number, node, place[-1] if place else None)
                 written = read.numbers.convert(number, target.buffer.dtype, node)
             read.program.emit(Store(target.buffer, place, written, read.source.span(node)))
 
-        self.over(target.shape, element, node)
+        columns = self._columns(target, source, node)
+        if columns == (None,):
+            self.over(target.shape, element, node)
+        else:
+            for column in columns:
+                self.over(target.shape[:-1], lambda i, k=column: element((*i, k or 0)), node)
+
+    def _columns(self, target: View, source: Array, node: ast.AST) -> Sequence[int | None]:
+        """The columns of a list of rows that are stored to one by one, since they are not of one kind."""
+        read, columns, first = self.read, columns_of(target.buffer.shape), tuple(0 for _ in target.shape[:-1])
+        listed = target.buffer in read.program.listed and columns != (None,)
+        if not listed or not target.shape or len(source.shape) != len(target.shape):
+            return (None,)
+        last = read.place(target, (*first, len(columns) - 1))[-1]
+        if not same(target.shape[-1], len(columns)) or not isinstance(last, Const) or last.value != len(columns) - 1:
+            return (None,)
+        kinds = {read.numbers.dtype_of(read.element(source, (*first, k or 0), node)).is_float for k in columns}
+        return columns if len(kinds) > 1 else (None,)
 
     def truths(self, index: ast.expr) -> Array | None:
         """The array of truths that an index is, if it is one."""
@@ -287,10 +335,10 @@ class ArrayStores(Struct):
             raise read.error("shape", "the rows of an array have different lengths", node)
         common, weak = read.numbers.kept([n for _, n in found], node)
         if stands is not None:
-            common, weak = (
-                kept_in([read.program.learned.assign(stands.key, n, read.numbers, node) for _, n in found][-1]),
-                False,
-            )
+            told = columns_of(shape) != (None,)
+            kinds = [read.program.learned.assign(stands.key, n, read.numbers, node, place[-1] if told else None)
+                     for place, n in found]  # fmt: skip
+            common, weak = kept_in(kinds[-1]), False
         natural = DType.INT64 if weak and common.is_integer else common
         view = whole(self.allocate("table", shape, natural if dtype is None else dtype, node), shape)
         if stands is not None:

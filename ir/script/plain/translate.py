@@ -189,8 +189,9 @@ def _formed(body: Body, form: str | Form, given: Mapping[str, Value]) -> Value:
         array, key = given[form.parts], ((), f"list {form.parts}")
         assert isinstance(array, View)
         weak = array.buffer.dtype in (DType.INT64, DType.FLOAT64)
-        body.program.learned.cells[key] = CellType(array.buffer.dtype, weak)
-        body.program.listed[array.buffer] = Stands(key, len(array.shape), form.keys == ("tuples",))
+        columns = {k: CellType(DType(str(name)), weak) for k, name in enumerate(form.keys[1:])}
+        body.program.learned.given(key, CellType(array.buffer.dtype, weak), columns)
+        body.program.listed[array.buffer] = Stands(key, len(array.shape), form.keys[:1] == ("tuples",))
         return array
     if form.kind is Ragged:
         items, starts = (_formed(body, part, given) for part in form.parts)

@@ -14,7 +14,7 @@ from ir.nodes import Expr, Var, const
 from ir.printing.printer import to_script
 from ir.script.plain.arrays import Elementwise, View, is_number, same, shown_shape, whole
 from ir.script.plain.frames import Value, shown
-from ir.script.plain.program import Stands, kept_in
+from ir.script.plain.program import Stands, columns_of, kept_in
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.syntax.lists import OF_LISTS
 
@@ -71,10 +71,15 @@ def alike_list(value: tuple[Value, ...], items: tuple[Value, ...]) -> tuple[Valu
 
 def stands_for_list(read: Evaluator, value: Value) -> bool:
     """Whether a value is a list, or a list in one, of which there is an array."""
+    return depth_of(read, value) > 0
+
+
+def depth_of(read: Evaluator, value: Value) -> int:
+    """How many dimensions of a value are those of lists, or of lists in lists, of which there is an array."""
     stands = read.program.listed.get(value.buffer) if isinstance(value, View) else None
     if stands is None or not isinstance(value, View):
-        return False
-    return bool(value.shape) and len(value.buffer.shape) - len(value.shape) < stands.depth
+        return 0
+    return max(0, min(len(value.shape), stands.depth - (len(value.buffer.shape) - len(value.shape))))
 
 
 def nested(read: Evaluator, node: ast.Call) -> View | None:
@@ -102,10 +107,7 @@ def check_no_list(read: Evaluator, values: Sequence[Value], node: ast.AST) -> No
 
 def lists_in(read: Evaluator, value: Value) -> bool:
     """Whether a value is a list of lists."""
-    stands = read.program.listed.get(value.buffer) if isinstance(value, View) else None
-    if stands is None or not isinstance(value, View):
-        return False
-    return len(value.buffer.shape) - len(value.shape) < stands.depth - 1
+    return depth_of(read, value) > 1
 
 
 def check_own_rows(read: Evaluator, value: Value, node: ast.AST) -> None:
@@ -240,9 +242,12 @@ def _constants(read: Evaluator, items: tuple[Value, ...], node: ast.AST) -> View
     numbers = [v for _, v in flat if isinstance(v, (bool, int, float))]
     if shape is None or len(numbers) < len(flat) or len({isinstance(v, bool) for v in numbers}) > 1:
         return None
+    told = columns_of(shape) != (None,)
     held = f"{shape} {numbers}"
     key = (read.frame.path, held)
-    kind = [read.program.learned.assign(key, v, read.numbers, node) for v in numbers][-1]
+    columns = [place[-1] if told else None for place, _ in flat]
+    kinds = [read.program.learned.assign(key, v, read.numbers, node, k) for v, k in zip(numbers, columns, strict=True)]
+    kind = kinds[-1]
     dtype = kept_in(kind)
     values = [const(float(v) if dtype.is_float else v, dtype) for v in numbers]
     buffer = read.program.table(held, shape, dtype, values)

@@ -228,6 +228,28 @@ def searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
     return np.reshape(found, np.shape(v))
 
 
+def bisect_left(a: Any, x: Any, lo: Any = 0, hi: Any = None) -> Any:
+    low, high = lo, len(a) if hi is None else hi
+    while low < high:
+        middle = (low + high) // 2
+        if a[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def bisect_right(a: Any, x: Any, lo: Any = 0, hi: Any = None) -> Any:
+    low, high = lo, len(a) if hi is None else hi
+    while low < high:
+        middle = (low + high) // 2
+        if x < a[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
 def digitize(x: Any, bins: Any, right: Any = False) -> Any:
     bins = np.asarray(bins)
     side = "left" if right else "right"
@@ -447,7 +469,8 @@ BODIES: dict[str, Callable[..., Any]] = {
         *ELEMENTS, *SHAPES, *STORING, *CHOSEN,
     )},
     "np.lib.stride_tricks.sliding_window_view": sliding_window_view, "np.linalg.norm": norm, **MATRICES,
-    "sorted": sorted_items, **OF_MATH, **OF_UFUNCS, **UPDATES, **FUNCTIONAL,
+    "sorted": sorted_items, "bisect.bisect_left": bisect_left, "bisect.bisect_right": bisect_right,
+    **OF_MATH, **OF_UFUNCS, **UPDATES, **FUNCTIONAL,
 }  # fmt: skip
 PUT_IN_PLACE = {**BODIES, **OWN, "A[m]": kept, "sorted.reverse": falling_order, "sorted.rows": falling_lexsort}
 FINITE = (

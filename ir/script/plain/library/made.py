@@ -7,6 +7,8 @@ import math
 from functools import reduce
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ir.dtypes import DType
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, is_number
 from ir.script.plain.frames import Named, Value, shown
@@ -18,9 +20,18 @@ if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
 
 
+def _spelled(value: object) -> object:
+    """What is named by a text such as "f4" or "<i8", which is as NumPy takes it; other values as they are."""
+    try:
+        return np.dtype(value) if isinstance(value, str) and not value.startswith(">") else value
+    except TypeError:
+        return value
+
+
 def dtype_at(read: Evaluator, node: ast.expr) -> DType:
     value = read.value(node)
-    found = library.dtype_named(value.value) if isinstance(value, Named) else None
+    value = _spelled(value.value) if isinstance(value, Named) else None
+    found = None if value is None else library.dtype_named(value)
     if found is None:
         raise read.error("unknown-dtype", f"`{shown(node)}` is not a dtype", node, "as in np.float32")
     return found

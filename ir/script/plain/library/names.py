@@ -5,6 +5,7 @@ Objects are looked up and compared, never called.
 
 from __future__ import annotations
 
+import bisect
 import builtins
 import cmath
 import functools
@@ -37,7 +38,7 @@ _ROOTS = {
 }
 _HOMES = (
     (np, "np"), (math, "math"), (cmath, "cmath"), (np.linalg, "np.linalg"), (stride_tricks, "np.lib.stride_tricks"),
-    (functools, "functools"), (itertools, "itertools"), (operator, "operator"), (heapq, "heapq"),
+    (functools, "functools"), (itertools, "itertools"), (operator, "operator"), (heapq, "heapq"), (bisect, "bisect"),
 )  # fmt: skip
 _LIBRARIES = ("numpy", "jax", "scipy", "numba", "random", "time")  # of which only some has a meaning here
 _FLOATS = (

@@ -73,8 +73,11 @@ def _items(read: Evaluator, given: ast.expr, node: ast.AST) -> tuple[Array, bool
     """What is to be sorted, as an array, and whether items are tuples, each of which is a row."""
     tuples = isinstance(given, ast.ListComp) and isinstance(given.elt, ast.Tuple)
     called = given.func.id if isinstance(given, ast.Call) and isinstance(given.func, ast.Name) else None
-    if called is not None or isinstance(given, ast.ListComp):
-        return _listed(read, ast.Name(_ITEM, ast.Load()), given, given), tuples or called in _TUPLES
+    if called is not None:
+        return _listed(read, ast.Name(_ITEM, ast.Load()), given, given), called in _TUPLES
+    if isinstance(given, ast.ListComp):
+        found = read.caller.listed(given, items=True)
+        return read.array(given) if isinstance(found, tuple) else _array(found), tuples or lists_in(read, found)
     found = read.value(given)
     if isinstance(found, tuple):
         return read.caller.table(found, None, node), all(isinstance(v, tuple) for v in found)
@@ -166,6 +169,21 @@ def joined(read: Evaluator, a: Value, b: Value, node: ast.AST) -> Value | None:
         return None
     parts = [read.caller.table(v, None, node) if isinstance(v, tuple) else _array(v) for v in (a, b) if v != ()]
     return read.caller.as_list(parts, node)
+
+
+def repeated(read: Evaluator, a: Value, b: Value, node: ast.AST) -> Value | None:
+    """`x * n` of a list of numbers that an array stands for; None for others."""
+    items, times = (a, b) if stands_for_list(read, a) else (b, a)
+    if isinstance(items, tuple) or not is_list(read, items) or not is_number(times):
+        return None
+    array, numbers, count = _array(items), read.numbers, read.as_number(times, node)
+    read.needs_value(count)
+    whole = numbers.binary("max", numbers.binary("mul", array.shape[0], count, node), 0, node)
+
+    def element(i: Indices) -> Number:
+        return read.element(array, (numbers.binary("floormod", i[0], array.shape[0], node), *i[1:]), node)
+
+    return read.caller.as_list([Elementwise((whole, *array.shape[1:]), element)], node)
 
 
 def equal(read: Evaluator, a: Value, b: Value, node: ast.AST) -> bool | Expr | None:

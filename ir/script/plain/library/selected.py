@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ir.dtypes import DType
 from ir.nodes import Assert, Const, Expr, Var, const
 from ir.script.plain.arrays import Array, Elementwise, Indices, Selection, View, is_number, same, shown_shape
+from ir.script.plain.frames import Named
 from ir.script.plain.program import Again
 from ir.script.plain.promotion import Number, Weak
 
@@ -66,6 +68,20 @@ def counted(read: Evaluator, part: Selection, node: ast.AST) -> Number:
     found = read.as_number(read.caller.reduce("sum", Elementwise(part.truths.shape, one), None, node), node)
     expr = read.numbers.natural(found, node)
     return Weak(expr, 0)
+
+
+def attribute(read: Evaluator, part: Selection, node: ast.Attribute) -> Value:
+    """`A[truths].shape` and the like."""
+    items = part.array.shape[len(part.truths.shape) :]
+    match node.attr:
+        case "ndim":
+            return 1 + len(items)
+        case "dtype":
+            return Named(read.dtype_of(part.array, node))
+        case "shape":
+            return (counted(read, part, node), *items)
+        case _:
+            return reduce(lambda a, b: read.numbers.binary("mul", a, b, node), (counted(read, part, node), *items))
 
 
 def total(read: Evaluator, name: str, part: Selection, axes: tuple[int, ...] | None, node: ast.AST) -> Value:

@@ -91,14 +91,15 @@ def append(body: Body, growing: Growing, node: ast.expr, size: Number | None = N
         parts = [body.read.as_number(v, node) for v in (item if isinstance(item, tuple) else (item,)) if is_number(v)]
         whole = all(body.frame.numbers.dtype_of(v).is_integer for v in parts)
         known.reached(tuple(map(body.program.reach, parts)) if parts and whole else ((None, None),))
-    if isinstance(item, tuple):
-        if known.stored and not isinstance(node, (ast.List, ast.ListComp, ast.Call, ast.BinOp)):
-            name = growing.key[1].removeprefix("list ")
-            hint = f"append a list of its own, as in {name}.append([*{shown(node)}])"
-            raise body.read.error("unsupported", f"an item of `{name}`, whose items change, has a name", node, hint)
+    if rows and known.stored and not isinstance(node, (ast.List, ast.ListComp, ast.Call, ast.BinOp)):
+        name = growing.key[1].removeprefix("list ")
+        hint = f"append a list of its own, as in {name}.append([*{shown(node)}])"
+        raise body.read.error("unsupported", f"an item of `{name}`, whose items change, has a name", node, hint)
+    row = item if isinstance(item, tuple) and item and all(map(is_number, item)) else None
+    if isinstance(item, tuple) and row is None:
         item = body.read.caller.table(item, None, node)
     array = item if isinstance(item, (View, Elementwise)) and item.shape else None
-    shape = tuple(n for n in array.shape if isinstance(n, int)) if array is not None else ()
+    shape = tuple(n for n in array.shape if isinstance(n, int)) if array is not None else (len(row),) if row else ()
     if array is not None and len(shape) < len(array.shape):
         learned.apart(body.frame.identity(), growing.key[1].removeprefix("list "))
         raise body.read.error("shape", "the length of an item depends on loops or data", node, hints.SIZED)
@@ -106,8 +107,10 @@ def append(body: Body, growing: Growing, node: ast.expr, size: Number | None = N
         if known.shape not in (None, shape):
             learned.apart(body.frame.identity(), growing.key[1].removeprefix("list "))
             raise body.read.error("shape", "items of the list have different shapes", node, hints.SIZED)
-        first = body.read.element(array, tuple(0 for _ in shape), node) if array is not None else item
-        learned.assign(growing.key, body.read.as_number(first, node), body.frame.numbers, node)
+        if (items := row or array) is None:
+            learned.assign(growing.key, body.read.as_number(item, node), body.frame.numbers, node)
+        else:
+            body.arrays.learn_row(growing.key, items, node)
         known.shape, known.depth, known.kind = shape, 1 + rows, kind
         raise Again
     buffer = growing.buffer
@@ -387,9 +390,8 @@ def _same_list(body: Body, node: Same) -> None:
         raise Again
     if known.shape != other.shape:
         raise body.read.error("shape", "items of the lists have different shapes", node)
-    first = body.read.element(view, tuple(0 for _ in view.shape), node)
     old = learned.cells[to.key]
-    if learned.assign(to.key, first, body.frame.numbers, node) != old:
+    if body.arrays.learn_all(to.key, view, node) != old:
         raise Again
     body.program.grants.append(Grant(to.key, other.size, to.appended, body.program.loops))
     with sharing.changing("names"):

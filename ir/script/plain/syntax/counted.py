@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ir.script.plain.loops.counting import at_place
 from ir.script.plain.syntax.cells import names_of
-from ir.script.plain.syntax.lists import names_of_lists
+from ir.script.plain.syntax.lists import is_list, names_of_lists
 
 CHANGING = ("append", "extend", "insert", "pop", "remove", "clear")
 
@@ -96,10 +96,12 @@ def _is_collection(value: ast.expr) -> bool:
     match value:
         case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.Constant(value=None):
             return True
-        case ast.Call(func=ast.Name(id="list" | "dict" | "set" | "deque" | "defaultdict" | "Counter")):
+        case ast.DictComp() | ast.SetComp():
+            return True
+        case ast.Call(func=ast.Name(id="list" | "dict" | "set" | "deque" | "defaultdict" | "Counter" | "sorted")):
             return True
         case _:
-            return False
+            return is_list(value)
 
 
 def _grows(node: ast.AST, name: str) -> bool:

@@ -10,11 +10,13 @@ import ast
 import builtins
 import copy
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
 
-from ir.script.plain.syntax.cells import names_of
+from ir.naming import fresh
+from ir.script.plain.loops.counting import at_place
+from ir.script.plain.syntax.cells import all_names, names_of
 
 CHANGES = "changes"  # says of a dictionary that its items do
 OF_LISTS = "of_lists"  # attribute of a call of `list` whose items are lists too, as those of `tolist`
@@ -66,6 +68,75 @@ def with_arrays(node: ast.FunctionDef, wanted: Collection[str] = ()) -> ast.Func
                 part.value = ast.copy_location(Listed(value), value)
                 part.value.group = found[name]
                 part.value.grows = name in grown
+            case _:
+                pass
+    return node
+
+
+def with_extensions(node: ast.FunctionDef) -> ast.FunctionDef:
+    """A function in which names of nothing but lists are extended by a method: `out += list(x)` is an `extend`."""
+    bound = {target: stmt for stmt in ast.walk(node) for target in _bound_to_lists(stmt)}
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    others = {n.id for n in names if n not in bound} | {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)}
+    lists = {n.id for n, stmt in bound.items() if isinstance(stmt, ast.Assign) and n.id not in others}
+    extending = _Extending(lists)
+    if not any(map(extending.extends, ast.walk(node))):
+        return node
+    return cast(ast.FunctionDef, extending.visit(copy.deepcopy(node)))
+
+
+def _bound_to_lists(stmt: ast.AST) -> tuple[ast.Name, ...]:
+    """The names that a statement binds to lists that are written out, or adds items to."""
+    match stmt:
+        case ast.Assign(targets=[ast.Name() as name], value=ast.List()):
+            return (name,)
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+            pairs = zip(names, values, strict=True)
+            return tuple(n for n, v in pairs if isinstance(n, ast.Name) and isinstance(v, ast.List))
+        case ast.AugAssign(target=ast.Name() as name, op=ast.Add()):
+            return (name,)
+        case _:
+            return ()
+
+
+class _Extending(ast.NodeTransformer):
+    """Writes a method for updates of lists by what is not written out."""
+
+    def __init__(self, lists: Collection[str]) -> None:
+        self.lists = lists
+
+    def extends(self, node: ast.AST) -> bool:
+        match node:
+            case ast.AugAssign(target=ast.Name(id=name), value=value) if name in self.lists:
+                # an array would be added element by element
+                return not isinstance(value, ast.List) and is_list(value, self.lists)
+            case _:
+                return False
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        if not self.extends(node):
+            return node
+        assert isinstance(node.target, ast.Name)
+        method = ast.Attribute(ast.Name(node.target.id, ast.Load()), "extend", ast.Load())
+        return at_place(ast.Expr(ast.Call(method, [node.value], [])), node)
+
+
+def with_names_of_lists(node: ast.FunctionDef) -> ast.FunctionDef:
+    """A function with another name for a parameter from where that becomes a list of its own, as in `x = list(x)`."""
+    params = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    inner = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and n is not node]
+    params -= {n.id for i in inner for n in ast.walk(i) if isinstance(n, ast.Name)}
+    for k, stmt in enumerate(node.body):
+        match stmt:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in params and is_list(value):
+                node = copy.deepcopy(node)
+                given = node.body[k]
+                assert isinstance(given, ast.Assign)
+                new = fresh(name, all_names(node))
+                for part in (n for s in (*given.targets, *node.body[k + 1 :]) for n in ast.walk(s)):
+                    if isinstance(part, ast.Name) and part.id == name:
+                        part.id = new
+                params.remove(name)
             case _:
                 pass
     return node

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import builtins
 import collections
 import copy
@@ -25,10 +26,11 @@ from ir.script.plain.syntax.counted import selects
 from ir.script.plain.syntax.counters import late_nodes
 from ir.script.plain.syntax.filled import Filled, Put
 from ir.script.plain.syntax.kinds import Meaning
-from ir.script.plain.syntax.lists import OF_LISTS, is_list
+from ir.script.plain.syntax.lists import OF_LISTS, is_list, names_of_lists, with_extensions, with_names_of_lists
 from ir.script.scope import Source
 
 _HEAPS = (heapq.heappush, heapq.heappop, heapq.heapify)
+_INSERTS = (bisect.insort, bisect.insort_left)
 _LOOPS = (
     itertools.product, itertools.combinations, itertools.combinations_with_replacement, itertools.permutations,
     itertools.pairwise,
@@ -55,82 +57,14 @@ def without_shorthand(node: ast.FunctionDef, source: Source, outer: Meaning) -> 
     if any(isinstance(part, ast.Attribute) and part.attr == "mgrid" for part in ast.walk(node)):
         node = copy.deepcopy(node)
         node.body = [_Grids(outer).visit(stmt) for stmt in node.body]
-    node = _with_whole_dictionaries(_with_extensions(_with_names_of_lists(node)))
+    node = _with_whole_dictionaries(with_extensions(with_names_of_lists(node)))
     if not any(_is_shorthand(part, called) for part in ast.walk(node)):
         return node
     heaps = _heaps(node, called, source)
-    written = _Shorthand(called, all_names(node), heaps).visit(copy.deepcopy(node))
+    lists = {n for n, made in names_of_lists(node).items() if all(isinstance(v, ast.List) or is_list(v) for v in made)}
+    written = _Shorthand(called, all_names(node), heaps, _read_outside(node), lists).visit(copy.deepcopy(node))
     assert isinstance(written, ast.FunctionDef)
     return written
-
-
-def _with_extensions(node: ast.FunctionDef) -> ast.FunctionDef:
-    """A function in which names of nothing but lists are extended by a method: `out += list(x)` is an `extend`."""
-    bound = {target: stmt for stmt in ast.walk(node) for target in _bound_to_lists(stmt)}
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    others = {n.id for n in names if n not in bound} | {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)}
-    lists = {n.id for n, stmt in bound.items() if isinstance(stmt, ast.Assign) and n.id not in others}
-    extending = _Extending(lists)
-    if not any(map(extending.extends, ast.walk(node))):
-        return node
-    return cast(ast.FunctionDef, extending.visit(copy.deepcopy(node)))
-
-
-def _bound_to_lists(stmt: ast.AST) -> tuple[ast.Name, ...]:
-    """The names that a statement binds to lists that are written out, or adds items to."""
-    match stmt:
-        case ast.Assign(targets=[ast.Name() as name], value=ast.List()):
-            return (name,)
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
-            pairs = zip(names, values, strict=True)
-            return tuple(n for n, v in pairs if isinstance(n, ast.Name) and isinstance(v, ast.List))
-        case ast.AugAssign(target=ast.Name() as name, op=ast.Add()):
-            return (name,)
-        case _:
-            return ()
-
-
-class _Extending(ast.NodeTransformer):
-    """Writes a method for updates of lists by what is not written out."""
-
-    def __init__(self, lists: Collection[str]) -> None:
-        self.lists = lists
-
-    def extends(self, node: ast.AST) -> bool:
-        match node:
-            case ast.AugAssign(target=ast.Name(id=name), value=value) if name in self.lists:
-                # an array would be added element by element
-                return not isinstance(value, ast.List) and is_list(value, self.lists)
-            case _:
-                return False
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        if not self.extends(node):
-            return node
-        assert isinstance(node.target, ast.Name)
-        method = ast.Attribute(ast.Name(node.target.id, ast.Load()), "extend", ast.Load())
-        return at_place(ast.Expr(ast.Call(method, [node.value], [])), node)
-
-
-def _with_names_of_lists(node: ast.FunctionDef) -> ast.FunctionDef:
-    """A function with another name for a parameter from where that becomes a list of its own, as in `x = list(x)`."""
-    params = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-    inner = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and n is not node]
-    params -= {n.id for i in inner for n in ast.walk(i) if isinstance(n, ast.Name)}
-    for k, stmt in enumerate(node.body):
-        match stmt:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in params and is_list(value):
-                node = copy.deepcopy(node)
-                given = node.body[k]
-                assert isinstance(given, ast.Assign)
-                new = fresh(name, all_names(node))
-                for part in (n for s in (*given.targets, *node.body[k + 1 :]) for n in ast.walk(s)):
-                    if isinstance(part, ast.Name) and part.id == name:
-                        part.id = new
-                params.remove(name)
-            case _:
-                pass
-    return node
 
 
 def _with_whole_dictionaries(node: ast.FunctionDef) -> ast.FunctionDef:
@@ -225,6 +159,8 @@ def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
             return True
         case ast.ListComp() if selects(node):
             return True
+        case ast.comprehension(ifs=[ast.expr(), *_] as tests) if _assigned_first(tests[0]) is not None:
+            return True
         case ast.comprehension(iter=ast.GeneratorExp()) | ast.For(iter=ast.GeneratorExp()):
             return True
         case ast.Call(func=ast.Name(id="map" | "filter")):
@@ -238,7 +174,7 @@ def _is_shorthand(node: ast.AST, called: Callable[[ast.Call], object]) -> bool:
         case ast.Call(func=ast.Attribute()) if _by_columns(node):
             return True
         case ast.Call():
-            return any(called(node) is one for one in (*_LOOPS, *_HEAPS, deque, functools.reduce, math.fsum))
+            return any(called(node) is one for one in (*_LOOPS, *_HEAPS, *_INSERTS, deque, functools.reduce, math.fsum))
         case _:
             return False
 
@@ -288,8 +224,15 @@ class _Grids(ast.NodeTransformer):
 
 
 class _Shorthand(ast.NodeTransformer):
-    def __init__(self, called: Callable[[ast.Call], object], taken: set[str], heaps: set[str]) -> None:
-        self.called, self.taken, self.heaps = called, taken, heaps
+    def __init__(
+        self,
+        called: Callable[[ast.Call], object],
+        taken: set[str],
+        heaps: set[str],
+        outside: Collection[str],
+        lists: Collection[str],
+    ) -> None:
+        self.called, self.taken, self.heaps, self.outside, self.lists = called, taken, heaps, outside, lists
 
     # Statements ------------------------------------------------------------------------------------------------------
 
@@ -311,9 +254,22 @@ class _Shorthand(ast.NodeTransformer):
         self.generic_visit(node)
         return node.body if len(plain) == len(node.items) else node
 
-    def visit_Delete(self, node: ast.Delete) -> ast.stmt:
-        """Names may stay; items of lists are for `pop`."""
-        return at_place(ast.Pass(), node) if all(isinstance(t, ast.Name) for t in node.targets) else node
+    def visit_Delete(self, node: ast.Delete) -> ast.stmt | list[ast.stmt]:
+        """Names may stay; items of lists are taken out by `pop`."""
+        self.generic_visit(node)
+        found: list[ast.stmt] = []
+        for target in node.targets:
+            match target:
+                case ast.Name():
+                    found.append(at_place(ast.Pass(), node))
+                case ast.Subscript(value=ast.Name(id=name) as items, slice=place) if (
+                    name in self.lists and not isinstance(place, ast.Slice)
+                ):
+                    pop = ast.Attribute(ast.Name(items.id, ast.Load()), "pop", ast.Load())
+                    found.append(at_place(ast.Expr(ast.Call(pop, [place], [])), node))
+                case _:
+                    found.append(ast.copy_location(ast.Delete([target]), node))
+        return found
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         self.generic_visit(node)
@@ -390,6 +346,11 @@ class _Shorthand(ast.NodeTransformer):
             case heapq.heappop, [ast.Name(id=name) as heap]:
                 pop = ast.Attribute(heap, "pop", ast.Load())
                 return at_place(ast.Call(pop, [self._least(name, node)], []), node)
+            case bisect.insort | bisect.insort_left as insort, [ast.Name() as items, item] if not node.keywords:
+                text = "OTHER < ITEM" if insort is bisect.insort_left else "not ITEM < OTHER"
+                names: dict[str, str | ast.expr] = {"ITEMS": items, "ITEM": item, "OTHER": fresh("other", self.taken)}
+                place = Filled(names).expression(f"sum(1 for OTHER in ITEMS if {text})", node)
+                return at_place(ast.Call(ast.Attribute(items, "insert", ast.Load()), [place, item], []), node)
             case math.fsum, [items]:
                 total = ast.Call(ast.Name("sum", ast.Load()), [items, ast.Constant(0.0)], [])
                 return at_place(total, node)
@@ -499,6 +460,17 @@ class _Shorthand(ast.NodeTransformer):
                 before.ifs, head.ifs = head.ifs, []
             found += heads
             found[-1].ifs = part.ifs
+            while (
+                found[-1].ifs
+                and (given := _assigned_first(found[-1].ifs[0])) is not None
+                and (given.target.id not in self.outside)
+            ):
+                test, *tests = found[-1].ifs
+                found[-1].ifs = []
+                over = at_place(ast.Tuple([given.value], ast.Load()), given)
+                named = ast.copy_location(ast.Name(given.target.id, ast.Load()), given)
+                tests.insert(0, named if test is given else cast(ast.expr, Put(given, named).visit(test)))
+                found.append(ast.comprehension(given.target, over, tests, 0))
         return found
 
     def _heads(self, target: ast.expr, over: ast.expr) -> list[ast.comprehension] | None:
@@ -588,6 +560,30 @@ class _Shorthand(ast.NodeTransformer):
         test: ast.expr = item if none else ast.Call(function, [ast.Name(name, ast.Load())], [])
         head = ast.comprehension(ast.Name(name, ast.Store()), items, [test], 0)
         return at_place(ast.GeneratorExp(item, _flat([head])), node)
+
+
+def _read_outside(node: ast.FunctionDef) -> set[str]:
+    """Names that are read elsewhere than in comprehensions which assign them by `:=`."""
+    within: Counter[str] = Counter()
+    for part in ast.walk(node):
+        if isinstance(part, (ast.ListComp, ast.GeneratorExp)):
+            names = {n.target.id for n in ast.walk(part) if isinstance(n, ast.NamedExpr)}
+            within.update(n.id for n in ast.walk(part) if isinstance(n, ast.Name) and n.id in names)
+    everywhere = Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    return {name for name, count in everywhere.items() if count != within[name]}
+
+
+def _assigned_first(test: ast.expr) -> ast.NamedExpr | None:
+    """The assignment that a condition of a comprehension begins with, which always runs: `if (y := f(x)) > 0`."""
+    match test:
+        case ast.NamedExpr():
+            return test
+        case ast.Compare(left=left) | ast.BinOp(left=left):
+            return _assigned_first(left)
+        case ast.BoolOp(values=[first, *_]):
+            return _assigned_first(first)
+        case _:
+            return None
 
 
 def _flat(parts: list[ast.comprehension]) -> list[ast.comprehension]:
