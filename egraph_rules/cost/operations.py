@@ -361,10 +361,10 @@ def stored_by_key(target: Target) -> float:
     return 0.5 * target.scatter
 
 
-def kept_stage(target: Target, elements: float, *, looked_up: bool = False) -> float:
-    """A stage in memory of its own, read once; of elements at places that data say it is several operations (measured
-    on CPU, for 100 to 5000 elements: 3.5 us)."""
-    return moved(target, elements) + target.operation * (8 if looked_up else 1)
+def kept_stage(target: Target, elements: float, *, slow: bool = False) -> float:
+    """A stage in memory of its own, read once; where elements are at places that data say, or are spread along an axis,
+    it is several operations (measured on CPU, for 100 to 5000 elements: 3.5 us)."""
+    return moved(target, elements) + target.operation * (8 if slow else 1)
 
 
 def stored_terms(target: Target, elements: float) -> float:

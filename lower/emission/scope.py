@@ -188,6 +188,7 @@ class Scope(Struct):
     wide: dict[JaxExpr, tuple[str, str]] = field(default_factory=dict[JaxExpr, tuple[str, str]])
     whole: dict[str, tuple[JaxExpr, frozenset[str]]] = field(default_factory=dict[str, tuple[JaxExpr, frozenset[str]]])
     chains: dict[str, float] = field(default_factory=dict[str, float])  # work of an element that readers compute anew
+    tables: set[str] = field(default_factory=set[str])  # what is made of positions and numbers alone
     looked_up: set[str] = field(default_factory=set[str])  # what is made of elements at places that data say
     sizes: dict[str, float] = field(default_factory=dict[str, float])  # elements of those of which `chains` tells
     target: Target = CPU
@@ -265,7 +266,7 @@ class Scope(Struct):
     def _is_kept(self, name: str, reads: int, elements: float) -> bool:
         """Whether so many parts of an array rather read what they have in common from memory."""
         work, elements = self.chains.get(name, 0.0), min(elements, self.sizes.get(name, elements))
-        return work > 0 and is_kept(work, reads, elements, self.target, looked_up=name in self.looked_up)
+        return work > 0 and is_kept(work, reads, elements, self.target, slow=name in self.looked_up)
 
     def hold(self, buffer: Buffer, fill: Fill) -> None:
         """Keep a fill back until its buffer is read or stored to."""

@@ -185,6 +185,12 @@ class StatementWriter(StoreWriter):
         again = sum(self.scope.chains.get(name, 0.0) for name in names)
         return work + places + again if work or self._copies(job) else 0.0
 
+    def _is_table(self, job: Job) -> bool:
+        """Whether what a statement stores is the same in all calls: it is made of positions and numbers."""
+        positions = {a.var for a in job.axes}
+        read = {self.names.of(load.buffer) for e in job.exprs() for load in loads(e)}
+        return job.op is None and free_vars(*job.exprs()) <= positions and read <= self.scope.tables
+
     @staticmethod
     def _copies(job: Job) -> bool:
         """Whether each element is one of another buffer."""
@@ -222,6 +228,10 @@ class StatementWriter(StoreWriter):
         if any(has_loads(i) for e in job.exprs() for load in loads(e) for i in load.indices):
             self.scope.looked_up.add(self.name)
         self.scope.sizes[self.name] = self._elements(kept)
+        if whole and self._is_table(job):  # which is worked out while the program is compiled
+            self.scope.tables.add(self.name)
+        else:
+            self.scope.tables.discard(self.name)
         self.scope.chains[self.name] = self._with_what_it_reads(job, here) if whole else max(here, known)
         self.outside, self.covering = None, ()
         if value is None:

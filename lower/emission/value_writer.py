@@ -161,11 +161,17 @@ class ValueWriter:
     def _read_again(self, chosen: Sequence[Axis]) -> set[Buffer]:
         """Buffers that another statement computes, and this one reads so often that it rather does so from memory."""
         found: set[Buffer] = set()
-        for buffer, reads in ({} if self.scope.loop_vars else rereads(self.job, chosen)).items():
-            work = self.scope.chains.get(self.names.of(buffer), 0.0)
+        for buffer, (places, times) in ({} if self.scope.loop_vars else rereads(self.job, chosen)).items():
+            name = self.names.of(buffer)
+            work = self.scope.chains.get(name, 0.0)
             shape = buffer_shape(buffer, self.bounds)
             elements = prod(float(n.about(self.target.default_extent)) for n in shape)
-            if work and reads > 1 and buffer != self.job.buffer and is_kept(work, reads, elements, self.target):
+            if not work or buffer == self.job.buffer:
+                continue
+            spread = times > places and name not in self.scope.tables
+            if (places > 1 and is_kept(work, places, elements, self.target)) or (
+                spread and is_kept(work, times, elements, self.target, slow=True)
+            ):
                 found.add(buffer)
         for load in (load for e in self.job.exprs() for load in loads(e) if load.buffer in found):
             if self.accessor.leaving(buffer_shape(load.buffer, self.bounds), load.indices) is not None:

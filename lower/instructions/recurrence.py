@@ -91,12 +91,13 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
     if further is not None:
         return replace(further, restart=restart)
     form = line(value, previous)
-    if form is None or form[0] is None or not tame(form[0], loop):
+    if form is None or form[0] is None:
         return None
     zero = const(0, store.value.dtype)
     if isinstance(form[0], Const) and form[0].value == 1 and form[1] is not None:
         return Recurrence(loop, "add", form[1], None, previous, restart)
-    return Recurrence(loop, "add", zero if form[1] is None else form[1], form[0], previous, restart)
+    term = zero if form[1] is None else form[1]
+    return Recurrence(loop, "add", term, form[0], previous, restart, tame(form[0], loop))
 
 
 def form_of_recurrence(found: Recurrence | Filter) -> Form:

@@ -170,7 +170,7 @@ def forms(scan: Recurrence, size: ScanSize, target: Target) -> dict[ScanForm, fl
     constant = floats and isinstance(scan.factor, Const) and scan.op not in EXTREMES
     factor = scan.factor if isinstance(scan.factor, Const) and constant and scan.restart is None else None
     arrays = 1.0 if scan.factor is None else 2.0 if factor is None else 1.5
-    return operations.scan_forms(
+    found = operations.scan_forms(
         target,
         size,
         arrays=arrays + (scan.restart is not None),
@@ -178,6 +178,7 @@ def forms(scan: Recurrence, size: ScanSize, target: Target) -> dict[ScanForm, fl
         doublings=None if factor is None else passes(factor, size.length),
         cumulative=plain and scan.op in CUMULATIVE,
     )
+    return found if scan.tame else {"in turn": found["in turn"]}
 
 
 def passes(factor: Const, length: float) -> int:

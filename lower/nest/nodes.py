@@ -123,7 +123,8 @@ class Recurrence(Struct, frozen=True):
     """`X[i] = X[i-1] op term`, or `factor * X[i-1] + term`, along a loop; `previous` is the load of `X[i-1]`.
 
     With a factor an extreme is `max(X[i-1] + factor, term)`, the same in the semiring of maxima and sums.
-    Where the condition of a `restart` holds, `X[i]` is its value, whatever was before.
+    Where the condition of a `restart` holds, `X[i]` is its value, whatever was before. Products of a factor that is not
+    `tame` may leave the numbers where no `X[i]` does: it must go in turn.
     """
 
     loop: Loop
@@ -132,6 +133,7 @@ class Recurrence(Struct, frozen=True):
     factor: Expr | None
     previous: Load
     restart: tuple[Expr, Expr] | None = None
+    tame: bool = True
 
     @property
     def value(self) -> Expr:

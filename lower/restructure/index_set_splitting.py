@@ -48,6 +48,7 @@ from lower.nest.nodes import (
 )
 from lower.nest.normalize import Program, read_by_bounds
 from lower.restructure.estimate import estimate
+from lower.restructure.unrolling import in_one_go
 
 INDEX_SET_SPLITTING = Form(
     "structure.index_set_splitting",
@@ -101,6 +102,8 @@ class _Cutter(Struct):
         """The best number of phases of a loop, and what they save; none where that is nothing."""
         box = self.boxes.get(node.loop)
         if box is None or not box.is_known or _has_versions(node.body):
+            return (), 0.0
+        if in_one_go(node, self.boxes, self.program.depth, self.target):  # where each step is compiled by itself
             return (), 0.0
         statements = sum(1 for n in inner_statements(node.body) if n.axes)
         found: dict[int, tuple[tuple[Phase, ...], float]] = {1: ((), 0.0)}  # by their number: phases, and the gain

@@ -119,7 +119,8 @@ def in_one_go(
     places = defaultdict[Buffer, set[tuple[Expr, ...]]](set)
     for n in body:
         places[n.statement.buffer].add(n.statement.store.indices)
-    if not all(_own_elements(n, loop.loop, places, depth.get(n.statement.buffer, 0)) for n in body):
+    few = {o for n in body for o in n.axes if extent(boxes.get(o), target) <= FEW_STEPS}  # whose terms are written out
+    if not all(_own_elements(n, loop.loop, places, depth.get(n.statement.buffer, 0), few) for n in body):
         return False
     elements = max(prod(extent(boxes.get(o), target) for o in n.axes) for n in body)
     return operations.steps(target, 1, target.least_launch + operations.moved(target, elements)) > target.kernel
@@ -167,12 +168,15 @@ def _compiled(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target) 
     )
 
 
-def _own_elements(node: ArrayStatement, loop: Loop, places: Mapping[Buffer, set[tuple[Expr, ...]]], depth: int) -> bool:
-    """Whether a statement, in all steps alike, stores one element for each position of its axes, and reads of what the
-    loop stores those at the same places. A local has a copy for each iteration of the loops to its depth."""
+def _own_elements(
+    node: ArrayStatement, loop: Loop, places: Mapping[Buffer, set[tuple[Expr, ...]]], depth: int, few: set[Loop]
+) -> bool:
+    """Whether a statement, in all steps alike, stores one element for each position of its axes, but for those that
+    have `few`, and reads of what the loop stores those at the same places. A local has a copy for each iteration of the
+    loops to its depth."""
     statement = node.statement
     stored = free_vars(*statement.store.indices) | {o.var for o in statement.loops[:depth] if o in node.axes}
-    if loop.var in stored or not {o.var for o in node.axes} <= stored:
+    if loop.var in stored or not {o.var for o in node.axes if o not in few} <= stored:
         return False
     return all(load.indices in places.get(load.buffer, (load.indices,)) for load in statement.operands())
 

@@ -137,9 +137,14 @@ def _may_go(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffe
 
 
 def _is_short_value(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffer, int]) -> bool:
-    """Whether a local holds a short value for one iteration, that statements read later in it."""
+    """Whether a local holds a short value for one iteration, that statements read later in it; one that is read in one
+    place, and becomes part of a statement that is not large, may be longer."""
     writer = writer_of(local, statements)
-    return writer is not None and is_short(writer.store.value) and _is_value(local, statements, depth)
+    if writer is None or not _is_value(local, statements, depth):
+        return False
+    value, readers = writer.store.value, _readers(local, statements)
+    places = sum(load.buffer == local for r in readers for e in r.exprs() for load in loads(e))
+    return is_short(value) or (places == 1 and not is_large(value) and not is_large(readers[0].store.value))
 
 
 def _is_value(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffer, int]) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from lower import compile
-from lowered import agreeing_source, read
+from lowered import agreeing_source, assert_agrees, kernel_of, read, small_numbers
 from profiles import some
 
 PARAMS = 'A: T.Buffer((40,), "int32"), C: T.Buffer((20,), "int32"), Y: T.Buffer((40,), "int32"), Z: T.Buffer((6, 40), "int32")'
@@ -63,3 +63,20 @@ def test_steps_that_stay_in_registers_are_no_scan() -> None:
     )
     text = compile(read(params, body)).source
     assert "unroll=True" in text and "in_turn" not in text
+
+
+def test_terms_of_short_sums_are_written_out_in_each_step() -> None:
+    params = 'X: T.Buffer((5000,), "float32"), C: T.Buffer((4997,), "int32")'
+    body = """for i in range(4997):
+    C[i] = 0
+    for a in range(4):
+        rank = T.alloc_buffer((), "int32")
+        rank[()] = 0
+        for b in T.serial(a + 1, 4):
+            if X[i + b] < X[i + a]:
+                rank[()] = rank[()] + 1
+        C[i] = C[i] * (4 - a) + rank[()]"""
+    func = read(params, body)
+    kernel = kernel_of(func)
+    assert_agrees(func, kernel, small_numbers(func, 0))
+    assert kernel.source.count("unroll=True") == kernel.source.count("fori_loop") == 1

@@ -467,3 +467,23 @@ def test_accumulators_of_several_lanes_are_no_recurrence_of_each(value: str, see
     body = f"for j, i in T.grid(9, 6):\n    C[i // 2] = {value}\n    {seen}"
     for target in (EAGER, TURNS, CPU):
         check(read(params, body.rstrip()), target=target)
+
+
+SWEEP = """for x in range(2):
+    for i, j in T.grid({n}, {m}):
+        r = T.alloc_buffer((), "float32")
+        r[()] = 0.25 * (U[i, j + 1] + U[i + 2, j + 1] + U[i + 1, j] + U[i + 1, j + 2] - F[i, j] * 0.5)
+        U[i + 1, j + 1] = (1.0 - w) * U[i + 1, j + 1] + w * r[()]"""
+
+
+@pytest.mark.parametrize("m", [56, 59, 62])  # steps in groups of eight, and what is left of them
+def test_a_factor_of_any_size_goes_in_turn(m: int) -> None:
+    params = f'U: T.Buffer((62, {m + 2}), "float32"), F: T.Buffer((60, {m}), "float32"), w: T.float32'
+    func = read(params, SWEEP.format(n=60, m=m))
+    source = emit_function(func).source
+    assert "in_turn(" in source and "associative_scan" not in source and "r[" not in source
+    inputs = {**random_inputs(func, np.random.default_rng(0)), "w": np.float32(1.2)}
+    space: dict[str, Any] = {}
+    exec(source, space)
+    want = interpret(func, **{k: np.copy(v) for k, v in inputs.items()})
+    np.testing.assert_allclose(space[func.name](**inputs)[0], want[0], rtol=1e-4, atol=1e-5)

@@ -113,3 +113,29 @@ def test_reads_that_leave_an_array_on_several_sides_pad_it_once():
     a = np.random.default_rng(1).normal(size=(60, 50)).astype(np.float32)
     for found, want in zip(kernel(a), interpret(func, a), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
+SPREAD = """
+@T.prim_func
+def spread(A: T.Buffer((256, 256, 3), "float32"), C: T.Buffer((256, 256, {n}), "float32")):
+    B = T.alloc_buffer((256, 256), "float32")
+    for i, j in T.grid(256, 256):
+        B[i, j] = {value}
+    for i, j, c in T.grid(256, 256, {n}):
+        C[i, j, c] = {read} * B[i, j]
+"""
+LIGHT = "A[i, j, 0] * T.float32(0.3) + A[i, j, 1] * T.float32(0.6) + A[i, j, 2] * T.float32(0.1)"
+
+
+def test_a_stage_is_worked_out_again_for_each_position_of_a_short_axis():
+    func = parse(SPREAD.format(n=3, value=LIGHT, read="A[i, j, c]")).funcs[0]
+    kernel = compile(func)
+    assert "= kept(B)" in kernel.source
+    a = np.random.default_rng(0).random((256, 256, 3)).astype(np.float32)
+    light = a @ np.array([0.3, 0.6, 0.1], np.float32)
+    np.testing.assert_allclose(kernel(a)[0], a * light[..., None], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("n", "value"), [(300, LIGHT), (3, "T.cast(i * j % 7, 'float32') * T.float32(0.3)")])
+def test_but_not_along_a_long_one_nor_where_it_is_a_table(n: int, value: str):
+    assert "kept(" not in emit(parse(SPREAD.format(n=n, value=value, read="T.cast(c, 'float32')")).funcs[0])
