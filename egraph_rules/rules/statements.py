@@ -44,10 +44,29 @@ from egraph_rules.rules.algebra import Atoms, is_ring
 from egraph_rules.rules.lets import Names
 from ir.floats import Floats
 from ir.nodes import SKIP as NOTHING
-from ir.nodes import Assert, Assume, Binary, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, Undef, Var, seq
+from ir.nodes import (
+    Alloc,
+    Assert,
+    Assume,
+    Binary,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Undef,
+    Var,
+    const,
+    seq,
+)
 from ir.operators import COMMUTATIVE
 from ir.presburger.polynomials import are_apart
-from ir.transform.stages.totals import worked_out_before
+from ir.program.edit import Path, statement_at
+from ir.transform.stages.totals import taken_in_by_terms, worked_out_before
 from ir.traverse import (
     all_exprs,
     all_same,
@@ -255,6 +274,8 @@ def _operands_equal(new: Expr, old: Expr, here: Here) -> bool:
     return commutes and _all_alike(ours[::-1], theirs, here)
 
 
+# Zero times what is arbitrary is zero and infinity times zero no number: a product of all three would depend on order.
+_ANY_ORDER = Floats.REASSOCIATE | Floats.FINITE
 _TOTALS = "s = 0; for i: s = s + x(i); t = 0; for j: t = t + x(f(j))  =  s = 0; for i: s = s + x(i); t = s"
 
 
@@ -274,11 +295,64 @@ def total_known(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     law=_TOTALS + "   of floats",
     because="the same terms in another order",
     family="contents",
-    floats=Floats.REASSOCIATE,
+    floats=_ANY_ORDER,
 )
 def total_known_of_floats(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Copy a total of floats that has been worked out before, be it in other loops."""
     new = worked_out_before(stmt, here.domain, floats=True) if isinstance(stmt, Seq) else None
+    if new is not None:
+        yield new
+
+
+_PARTIAL = "t = 0; for i: t = t + x(i); s = s + t  =  t = 0; for i: t = t + x(i); for i: s = s + x(i)"
+
+
+@rewrite(
+    law=_PARTIAL, because="terms may be taken in one by one, where none of the totals overflows", family="contents"
+)
+def terms_taken_in(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Take in the terms of a total in place of it: of tiles, say, one of which is worked out after the other."""
+
+    def fits(path: Path, count: int) -> bool:
+        return _fits_times(stmt, path, count, here)
+
+    new = taken_in_by_terms(stmt, here.domain, floats=False, fits=fits) if isinstance(stmt, Seq) else None
+    if new is not None:
+        yield new
+
+
+def _fits_times(stmt: Stmt, path: Path, count: int, here: Here | None) -> bool:
+    """Whether so many times what the step of a reduction takes in, at a path, is a number of its dtype."""
+    match stmt:
+        case _ if here is None:
+            return True  # it never runs
+        case Store(value=Binary(lhs=lhs, rhs=rhs)):
+            own = Load(stmt.buffer, stmt.indices)
+            term = rhs if lhs.same(own) else lhs
+            fits = count <= own.dtype.max
+            return fits and here.fits(Binary("mul", term, const(count, own.dtype)))
+        case Seq(stmts=(first, second)):
+            inner = here.between(first, second)[path[0]]
+        case If(cond=cond):
+            inner = here.under(cond, path[0] == 0)
+        case For() | Let():
+            inner = here.inside(stmt)
+        case Alloc():
+            inner = here.within(stmt)
+        case _:
+            return False
+    return _fits_times(statement_at(stmt, path[:1]), path[1:], count, inner)
+
+
+@rewrite(
+    law=_PARTIAL + "   of floats",
+    because="the same terms in another order",
+    family="contents",
+    floats=_ANY_ORDER,
+)
+def float_terms_taken_in(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Take in the terms of a total of floats in place of it."""
+    new = taken_in_by_terms(stmt, here.domain, floats=True) if isinstance(stmt, Seq) else None
     if new is not None:
         yield new
 
@@ -412,6 +486,7 @@ def _are_others(a: Load, b: Load, here: Here) -> bool:
 
 STATEMENT_RULES = (
     overcompute_then, overcompute_else, select_then, select_else, branch_true, branch_false, branch_identical,
-    alike, alike_values, total_known, total_known_of_floats, branch_noop, seq_noop, loop_noop, block_noop, let_noop,
-    alloc_noop, store_back, store_known_int, store_known_float, dead, leaf_without_effect, skip,
+    alike, alike_values, total_known, total_known_of_floats, terms_taken_in, float_terms_taken_in, branch_noop,
+    seq_noop, loop_noop, block_noop, let_noop, alloc_noop,
+    store_back, store_known_int, store_known_float, dead, leaf_without_effect, skip,
 )  # fmt: skip

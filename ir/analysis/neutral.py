@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isfinite
 
-from ir.arith import ArithmeticFault, Scalar, binary_function, fold_cast, rounded, unary_function
+from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.floats import Floats
-from ir.fold import chosen
+from ir.fold import chosen, computed
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, Store, Unary, const
 from ir.operators import Side, neutral, special
 from ir.traverse import children, factors, loads, reads, with_children
@@ -131,22 +131,13 @@ def with_elements(expr: Expr, param: Buffer, value: Const) -> Expr:
 
 def _computed(expr: Expr) -> Const | None:
     """An operation on numbers, or on one that decides it."""
-    try:
-        match chosen(expr):
-            case Const() as arm:
-                return arm
-            case Binary(op=op, lhs=Const() as a, rhs=Const() as b) if op not in ("and", "or"):
-                return const(binary_function(op, a.dtype)(a.value, b.value), expr.dtype)
-            case Unary(op=op, operand=Const() as a):
-                return const(unary_function(op, a.dtype)(a.value), expr.dtype)
-            case Cast(dtype=dtype, operand=Const() as a):
-                return const(fold_cast(a.value, a.dtype, dtype), dtype)
-            case Binary(op=op, lhs=a, rhs=b):
-                laws = [(law, const(number, expr.dtype)) for law, number in special(op, expr.dtype)]
-                sides = {"left": a, "right": b}
-                absorbing = (n for law, n in laws if law.role == "absorbing" for s in law.sides if n.same(sides[s]))
-                return next(absorbing, None)
-            case _:
-                return None
-    except (ArithmeticFault, OverflowError):
-        return None
+    match chosen(expr):
+        case Const() as arm:
+            return arm
+        case Binary(op=op, lhs=a, rhs=b) if not (isinstance(a, Const) and isinstance(b, Const)):
+            laws = [(law, const(number, expr.dtype)) for law, number in special(op, expr.dtype)]
+            sides = {"left": a, "right": b}
+            absorbing = (n for law, n in laws if law.role == "absorbing" for s in law.sides if n.same(sides[s]))
+            return next(absorbing, None)
+        case found:
+            return computed(found)

@@ -11,7 +11,8 @@ from compare import assert_refines
 from egraph_rules import optimize
 from ir import parse, to_script
 from ir.floats import Floats
-from ir.nodes import PrimFunc
+from ir.nodes import Alloc, PrimFunc
+from ir.traverse import walk
 from profiles import some
 
 HEAD = (
@@ -130,7 +131,65 @@ def test_totals_of_one_nest_that_are_others(body: str, dtype: str) -> None:
     assert assert_refines(func, best, np.random.default_rng(0)) > 0
 
 
+# By name: a total that another one takes in, and one that is not made of its terms.
+PARTIAL = {
+    "tiles": ("for i in range(8):", "t[q]", "x[q * 8 + i]", "s[0] = s[0] + t[q]"),
+    "tiles with a tail": ("for i in range(8):", "t[q]", "x[q * 8 + i]", "if q < 7:\n        s[0] = s[0] + t[q]"),
+    "rows of rows": ("for i in range(q + 1):", "t[q]", "A[q, i]", "s[0] = t[q] + s[0]"),
+    "from the end": ("for i in range(8):", "t[q]", "A[q, i]", "s[0] = s[0] + t[7 - q]"),
+}
+WHOLE = {
+    "of half of the tiles": ("for i in range(8):", "t[q // 2]", "x[q * 8 + i]", "s[0] = s[0] + t[q]"),
+    "taken in many times": ("for i in range(8):", "t[q]", "A[q, i]", "s[0] = s[0] + t[0]"),
+    "with a factor": ("for i in range(8):", "t[q]", "A[q, i]", "s[0] = s[0] + t[q] * 2"),
+    "by another operator": ("for i in range(8):", "t[q]", "A[q, i]", "s[0] = T.max(s[0], t[q])"),
+}
+
+
+def _partial(loop: str, total: str, term: str, last: str) -> str:
+    return (
+        't = T.alloc_buffer((8,), "{0}")\ns[0] = 0\n'
+        f"for q in range(8):\n    t[q] = 0\nfor q in range(8):\n    {loop}\n        {total} = {total} + {term}\n"
+        f"for q in range(8):\n    {last}"
+    )
+
+
+@pytest.mark.parametrize("case", PARTIAL.values(), ids=[*PARTIAL])
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_totals_of_totals_take_in_the_terms(case: tuple[str, str, str, str], dtype: str) -> None:
+    func = _func(_partial(*case).format(dtype), dtype)
+    best = optimize(func).best
+    assert not any(isinstance(s, Alloc) for s in walk(best.body)), to_script(best)
+    assert assert_refines(func, best, np.random.default_rng(0)) > 0
+
+
+@pytest.mark.parametrize("case", WHOLE.values(), ids=[*WHOLE])
+def test_totals_that_others_do_not_take_in_stay(case: tuple[str, str, str, str]) -> None:
+    func = _func(_partial(*case).format("float32"), "float32")
+    best = optimize(func).best
+    assert any(isinstance(s, Alloc) for s in walk(best.body)), to_script(best)
+    assert assert_refines(func, best, np.random.default_rng(0)) > 0
+
+
+def test_sums_that_might_overflow_on_the_way_stay() -> None:
+    """2**31 - 1 and its negative are 0 as a tile, and beyond the range after a 1."""
+    tiles = _partial(*PARTIAL["tiles"]).format("int32")
+    func = parse(HEAD.format("int32") + "\n".join("    " + line for line in tiles.splitlines()) + "\n").funcs[0]
+    assert any(isinstance(s, Alloc) for s in walk(optimize(func).best.body))
+
+
+def test_totals_of_other_shapes_are_others() -> None:
+    func = _func(
+        't = T.alloc_buffer((8, 2), "float32")\nfor q, o in T.grid(8, 2):\n    t[q, o] = 0\n    for i in range(4):\n'
+        "        t[q, o] = t[q, o] + A[q, o * 4 + i]\n"
+        "for q in range(8):\n    s[q] = 0\n    for i in range(8):\n        s[q] = s[q] + A[q, i]\n"
+        "for q in range(8):\n    r[q] = t[q, 0] * t[q, 1]",
+        "float32",
+    )
+    assert assert_refines(func, optimize(func).best, np.random.default_rng(0)) > 0
+
+
 def test_floats_are_taken_in_in_another_order_only_if_granted() -> None:
     func = _func(SAME["in tiles"], "float32")
     assert "r[0] = s[0]" not in to_script(optimize(func, floats=Floats.FINITE).best)
-    assert "r[0] = s[0]" in to_script(optimize(func, floats=Floats.REASSOCIATE).best)
+    assert "r[0] = s[0]" in to_script(optimize(func, floats=Floats.REASSOCIATE | Floats.FINITE).best)

@@ -13,6 +13,7 @@ from egraph_rules.check.programs.repeating import (
     counting,
     extremes,
     packed,
+    partial_totals,
     remainders,
     repeated_terms,
     sums_apart,
@@ -675,7 +676,7 @@ IDIOMS: tuple[Idiom, ...] = (  # those of bits twice: few of them are what a rul
     stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
     local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling, over_bits,
     relative_sums, repeated_terms, borders, chosen_terms, tiles, unrolled_by_hand, sums_apart, rounded, over_bits,
-    counting, remainders, extremes, totals, packed,
+    counting, remainders, extremes, totals, packed, partial_totals,
 )  # fmt: skip
 
 

@@ -325,3 +325,35 @@ def packed(w: Writer) -> Stmt:
         return For(row, number(0), number(rows), For(column, number(0), count, step))
 
     return Alloc(local, seq(nest(0), *((nest(0),) if flag(3) else ()), nest(1)))
+
+
+def partial_totals(w: Writer) -> Stmt:
+    """Totals of tiles, or nearly so, which another total takes in, under conditions and with changes between."""
+    w.dtype = w.source.pick(w.dtype, DType.FLOAT32)
+    source, rows, flag = w.read(), w.source.pick(1, 2, 2, 3), w.source.flag
+    local = Buffer("t", (number(rows),), w.dtype)
+    op: BinaryOp = w.source.pick("add", "max", "min", "mul")
+    row, var, other = w.var("i"), w.var("j"), w.var("k")
+    scope = Scope().binding(row, 0, rows).binding(var, 0, w.shape[-1])
+    own = Load(local, (w.source.pick(*[row] * 6, number(0)),))
+    term = w.source.pick(_element(source, var), _element(source, (row * 2 + var) % w.shape[-1]), w.value(scope, 1))
+    start = w.source.pick(*[const(0, w.dtype)] * 2, const(1, w.dtype), w.constant())
+    step: Stmt = Store(local, own.indices, Binary(op, own, term))
+    if flag(3):
+        step = If(w.source.pick(Binary("le", var, row), w.condition(scope), term > const(0, w.dtype)), step, SKIP)
+    count = w.source.pick(number(w.shape[-1]), number(w.shape[-1]), row + 1, w.n % w.shape[-1])
+    inner: Stmt = For(var, number(0), w.source.pick(number(2), count) if w.shape[-1] > 1 else number(1), step)
+    first: Stmt = Store(local, (row,), start)
+    if flag():
+        made: list[Stmt] = [For(row, number(0), number(rows), seq(first, inner))]
+    else:
+        fewer = number(w.source.pick(rows, rows, rows - 1))
+        made = [For(row, number(0), number(rows), first), For(row, number(0), fewer, inner)]
+    total = _element(w.written(), number(0))
+    taken = Load(local, (w.source.pick(other, other, other, number(rows - 1) - other, number(0)),))
+    last: Stmt = Store(total.buffer, total.indices, Binary(w.source.pick(op, op, op, "add"), total, taken))
+    if flag(4):
+        last = If(w.condition(Scope().binding(other, 0, rows)), last, SKIP)
+    between = [w.store(Scope())] if flag(4) else []
+    between += [Store(total.buffer, total.indices, w.source.pick(start, w.constant()))] if flag() else []
+    return Alloc(local, seq(*made, *between, For(other, number(0), number(rows), last)))

@@ -2,12 +2,13 @@
 
 A total is what a buffer holds once a store to it has set its elements to a number and the next one has taken terms in.
 Two of them are equal if they take in the same terms at the same places: terms by the pattern of what is computed, with
-the indices of its operands as points of a set (isl). If no place has a term twice, the sets say all.
+the indices of its operands as points of a set (isl). If no place has a term twice, the sets say all. And a total that
+another one takes in is as good as its terms, taken in one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import islpy as isl
@@ -18,6 +19,7 @@ from ir.analysis.conditions import conjunction
 from ir.analysis.dependence import Loop, Statement, domain, primed_loops
 from ir.analysis.evaluated import pattern_of
 from ir.dtypes import DType
+from ir.naming import fresh
 from ir.nodes import (
     FALSE,
     SKIP,
@@ -43,14 +45,18 @@ from ir.nodes import (
     Var,
     seq,
 )
-from ir.operators import IDEMPOTENT
+from ir.operators import IDEMPOTENT, neutral
 from ir.presburger import sets as pb
+from ir.program.calls import names_mentioned
 from ir.program.edit import Path, statement_at, with_children, with_statement_at
 from ir.traverse import (
     all_exprs,
     buffers_written,
+    free_vars,
     has_kind,
+    has_loads,
     has_undef,
+    is_const,
     loads,
     reads,
     stmt_children,
@@ -193,6 +199,8 @@ def _is_candidate(one: _Total, other: _Total, places: Sequence[_Place]) -> bool:
     first, last = (p.statement.store.value for p in (one.first, other.first))
     if one.buffer == other.buffer or one.op != other.op or not first.same(last):
         return False
+    if len(one.buffer.shape) != len(other.buffer.shape):  # places of one are none of the other
+        return False
     if not _pattern(one, []).same(_pattern(other, [])):
         return False
     read = {load.buffer for load in loads(one.term)}
@@ -323,3 +331,158 @@ def _path_alone(stmt: Stmt, path: Path, buffer: Buffer) -> Stmt:
     if isinstance(stmt, Seq):
         return inner
     return with_children(stmt, [inner if k == path[0] else SKIP for k in range(len(stmt_children(stmt)))])
+
+
+# Totals of totals -----------------------------------------------------------------------------------------------------
+
+
+class _Terms(Struct, frozen=True):
+    """What an element of a buffer is the total of: its first value, and a nest over its terms, by its indices."""
+
+    total: _Total
+    inner: tuple[Loop, ...]
+
+    @staticmethod
+    def of(total: _Total) -> _Terms | None:
+        """None if an element is not named by loops, or these depend on those over its terms."""
+        loops, indices = total.last.statement.loops, total.last.statement.store.indices
+        outer = [v for v in indices if isinstance(v, Var)]
+        inner = tuple(loop for loop in loops if loop.var not in outer)
+        names = {loop.var for loop in inner}
+        named = len({*outer}) == len(outer) and all(isinstance(i, (Var, Const)) for i in indices)
+        plain = all(free_vars(o.start, o.extent).isdisjoint(names) for o in loops if o.var in outer)
+        own = all(loop.var in outer for loop in total.around)
+        return _Terms(total, inner) if inner and named and plain and own else None
+
+    def are_all_in(self, region: isl.Set) -> bool:
+        """Whether elements of a region are set, and are those of the loops that name elements."""
+        first, last = self.total.first.statement, self.total.last.statement
+        outer = tuple(loop for loop in last.loops if loop not in self.inner)
+        named = replace(last, loops=outer, guards=())
+        regions = (_region(s) if _is_exact(s) else None for s in (first, named))
+        return all(found is not None and region.is_subset(found) for found in regions)
+
+    def taken_in(self, store: Store, indices: Sequence[Expr], taken: Collection[str]) -> Stmt:
+        """A nest that takes the terms of an element into another one."""
+        statement, names = self.total.last.statement, {*taken}
+        values = {v: i for v, i in zip(statement.store.indices, indices, strict=True) if isinstance(v, Var)}
+        for loop in self.inner:
+            values[loop.var] = Var(fresh(loop.var.name, names), loop.var.dtype)
+        assert isinstance(store.value, Binary)
+        own = Load(store.buffer, store.indices)
+        term = substitute_expr(_taken(statement.store), values)
+        step: Stmt = replace(store, value=replace(store.value, lhs=own, rhs=term))
+        for guard in reversed(statement.guards):
+            step = If(substitute_expr(guard, values), step, SKIP)
+        for loop in reversed(self.inner):
+            var, start, extent = (substitute_expr(e, values) for e in (loop.var, loop.start, loop.extent))
+            assert isinstance(var, Var)
+            step = For(var, start, extent, step)
+        first = self.total.first.statement.store.value
+        if isinstance(first, Const) and first.value == neutral(self.total.op, first.dtype):
+            return step
+        return seq(replace(store, value=replace(store.value, lhs=own, rhs=first)), step)
+
+
+def taken_in_by_terms(
+    stmt: Seq,
+    known: isl.Set,
+    *,
+    floats: bool,
+    fits: Callable[[Path, int], bool] = lambda _path, _count: False,
+) -> Stmt | None:
+    """A sequence in which a total that later ones take in is taken in term by term.
+
+    Totals of `floats` or those of other numbers: sums that might leave their range if so many times what
+    the step at a path takes in `fits`.
+    """
+    places = [*_places(stmt, _Place((), (), _ANYWHERE), within=False)]
+    if len(places) > _MOST_STORES:
+        return None
+    totals = [*_totals(places)]
+    for total in totals:
+        terms = _Terms.of(total)
+        if terms is None or total.buffer.dtype.is_float != floats:
+            continue
+        for place in places:
+            indices = _element_taken(total, place) if place.top > total.last.top else None
+            if indices is None or not _is_kept(total, place, places):
+                continue
+            if not _stays_in_range(terms, place, totals, known, fits):
+                continue
+            if pb.within_budget(lambda t=terms, p=place, i=indices: _reads_known(t, p, i, known), False):
+                store = place.statement.store
+                return with_statement_at(stmt, place.path, terms.taken_in(store, indices, names_mentioned(stmt)))
+    return None
+
+
+def _stays_in_range(
+    terms: _Terms, place: _Place, totals: Sequence[_Total], known: isl.Set, fits: Callable[[Path, int], bool]
+) -> bool:
+    """Whether a total that takes terms in one by one is a number of its dtype all the time, if it is in the end."""
+    dtype, op = place.statement.buffer.dtype, terms.total.op
+    if dtype.is_float or not dtype.is_signed or op not in ("add", "mul"):
+        return True
+    begins = (terms.total.first, *(t.first for t in totals if t.last is place))
+    if op == "mul" or len(begins) < 2 or not all(is_const(b.statement.store.value, 0) for b in begins):
+        return False
+    count = 1
+    there = ((loop, place.statement) for loop in place.statement.loops)
+    for loop, statement in (*there, *((loop, terms.total.last.statement) for loop in terms.inner)):
+        most = pb.affine(loop.extent)
+        dims = None if most is None else isl.Set.from_pw_aff(most.intersect_domain(known.intersect(statement.domain)))
+        top = None if dims is None else pb.forget(dims, pb.variables(dims)).dim_max_val(0)
+        if top is None or not top.is_int():
+            return False
+        count *= max(top.to_python(), 1)
+    return fits(terms.total.last.path, count)
+
+
+def _taken(store: Store) -> Expr:
+    """What a step of a reduction takes in, as it stands."""
+    assert isinstance(store.value, Binary)
+    own, (a, b) = Load(store.buffer, store.indices), (store.value.lhs, store.value.rhs)
+    return b if a.same(own) else a
+
+
+def _element_taken(total: _Total, place: _Place) -> tuple[Expr, ...] | None:
+    """The element of a total that a step of another one takes in, each one in one iteration only."""
+    statement = place.statement
+    step = _step(statement)
+    if step is None or step[0] != total.op or statement.buffer == total.buffer:
+        return None
+    term = _taken(statement.store)
+    own = total.last.statement.store.indices
+    if not isinstance(term, Load) or term.buffer != total.buffer or any(map(has_loads, term.indices)):
+        return None
+    pairs = zip(own, term.indices, strict=True)
+    fits = all(v.dtype is i.dtype and (isinstance(v, Var) or v.same(i)) for v, i in pairs)
+    once = {loop.var for loop in statement.loops} <= free_vars(*term.indices)
+    return term.indices if fits and once else None
+
+
+def _is_kept(total: _Total, place: _Place, places: Sequence[_Place]) -> bool:
+    """Whether what a total is, and all that it is made of, is the same where it is taken in."""
+    last = total.last
+    read = {load.buffer for e in last.statement.exprs() for load in loads(e)} - {total.buffer}
+    if place.statement.buffer in read or last.scopes != place.scopes[: len(last.scopes)]:
+        return False
+    if any(last.locals.get(b) != place.locals.get(b) for b in (total.buffer, *read)):
+        return False
+    between = [p for p in places if total.first.top <= p.top <= place.top and p not in (total.first, last)]
+    return all(p.statement.buffer not in read and p.statement.buffer != total.buffer for p in between)
+
+
+def _reads_known(terms: _Terms, place: _Place, indices: Sequence[Expr], known: isl.Set) -> bool:
+    """Whether elements that are taken in somewhere are the totals that they are said to be."""
+    statement = place.statement
+    region = _region(replace(statement, store=replace(statement.store, indices=tuple(indices))))
+    return region is not None and _in_turn(terms.total) and terms.are_all_in(region.intersect_params(known))
+
+
+def _region(statement: Statement) -> isl.Set | None:
+    """The elements that a statement may store to; None if they are not known."""
+    places = pb.point(statement.store.indices)
+    if places is None:
+        return None
+    return pb.forget(places.intersect_params(statement.domain), {loop.var.name for loop in statement.loops})
