@@ -86,7 +86,12 @@ def _without_names(stmt: Stmt, here: Here, chosen: Callable[[Expr], bool]) -> It
             yield new
 
 
-@rewrite(law="let v = e: s  =  s   where s does not use v", because="nothing looks at the value", family="let")
+@rewrite(
+    law="let v = e: s  =  s   where s does not use v",
+    because="nothing looks at the value",
+    family="let",
+    settles=lambda _stmt, _new, _instructs: True,
+)
 def unused(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Drop a binding that nothing uses; a value that would fault is a fault less."""
     del here

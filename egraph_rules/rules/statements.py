@@ -283,6 +283,7 @@ _TOTALS = "s = 0; for i: s = s + x(i); t = 0; for j: t = t + x(f(j))  =  s = 0; 
     law=_TOTALS + "   where f gives each i for one j; so for products and extremes, and for all elements of s and t",
     because="the same terms in another order, and none of them overflows in the order of s",
     family="contents",
+    settles=lambda _stmt, _new, _instructs: True,
 )
 def total_known(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Copy a total of integers that has been worked out before, be it in other loops."""
@@ -295,6 +296,7 @@ def total_known(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     law=_TOTALS + "   of floats",
     because="the same terms in another order",
     family="contents",
+    settles=lambda _stmt, _new, _instructs: True,
     floats=_ANY_ORDER,
 )
 def total_known_of_floats(stmt: Stmt, here: Here) -> Iterator[Stmt]:

@@ -606,3 +606,19 @@ def f(A: T.Buffer((8, 8), "int32"), B: T.Buffer((8, 8), "int32"), s: T.int32):
     a = np.arange(64, dtype=np.int32).reshape(8, 8) + 1
     (a[:, 6:] if looked == 0 else a[6:])[...] = 0
     np.testing.assert_array_equal(interpret(result.best, a, s=3)[0], interpret(func, a, s=3)[0])
+
+
+UNUSED = "\n".join(f"    n{k} = A[{k % 8}]" for k in range(10))
+TOTALS = "\n".join(
+    f"    S{k} = T.alloc_buffer((), 'float32')\n    S{k}[()] = 0.0\n    for i in range(8):\n"
+    f"        S{k}[()] += A[i] * A[i]\n    B[{k}] = S{k}[()] * {k + 2}.0" for k in range(7)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "rule"), [(UNUSED, "let.unused"), (TOTALS, "contents.total_known_of_floats")])
+def test_what_is_never_better_left_makes_no_program_of_each_choice(text: str, rule: str) -> None:
+    program = (
+        f'@T.prim_func\ndef f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):\n{text}\n    B[7] = A[0]'
+    )
+    result = optimize(parse(program).funcs[0])
+    assert 0 < result.report.matches[rule] <= 40  # 10 or 6 in each search, not two to the power of that

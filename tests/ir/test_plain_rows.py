@@ -145,6 +145,16 @@ def sorted_with_places(x):
     return order[0][1], x[order[1][1]], total
 
 
+@program(lambda r: (r.integers(-20, 20, 12),))
+def rows_as_results(x):
+    rows = [[i, v * 0.5] for i, v in enumerate(x)]
+    rows[2][0] = 7
+    rows[3][1] = 2
+    rows.sort(key=lambda r: -r[1])
+    both = [(1, 2.5), (3, 4.5)] * 2
+    return np.array(rows), sum(r[0] for r in rows), len(both), x[both[3][0]]
+
+
 @program(V)
 def monotone_stack(x):
     stack = []

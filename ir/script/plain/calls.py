@@ -583,7 +583,7 @@ def turned(read: Evaluator, rows: ast.expr, node: ast.AST) -> Value:
             return tuple(columns)
         if isinstance(size := value.shape[0], int) and size <= MAX_ITEMS:
             return tuple(tuple(read.row(column, k, node) for k in range(size)) for column in columns)
-        return tuple(Elementwise(c.shape, lambda i, c=c: read.element(c, i, node)) for c in columns)
+        return tuple(Elementwise(c.shape, lambda i, c=c: read.item(c, i, node)) for c in columns)
     raise read.error("unsupported", f"`{shown(node)}` is no value", node, "give it rows whose number is known")
 
 

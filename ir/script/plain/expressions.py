@@ -420,11 +420,19 @@ class Evaluator(Struct):
         span = None if node is None else self.source.span(node)
         found = Load(array.buffer, self.place(array, indices), span)
         stands = self.program.listed.get(array.buffer)
-        return found if stands is None else self._item(found, stands)
+        return found if stands is None else self._listed(found, stands, alone=not indices)
 
-    def _item(self, found: Load, stands: Stands) -> Number:
-        """A number in a list; in the rows of a list, each column has a dtype of its own."""
-        last = found.indices[-1] if len(found.indices) > 1 else None
+    def item(self, array: Array, indices: Indices, node: ast.AST | None = None) -> Number:
+        """An element of what may be a list of rows, as the item of a row: its column may have a dtype of its own."""
+        if isinstance(array, Elementwise):
+            return array.element(indices)
+        span = None if node is None else self.source.span(node)
+        found, stands = Load(array.buffer, self.place(array, indices), span), self.program.listed.get(array.buffer)
+        return found if stands is None else self._listed(found, stands, alone=True)
+
+    def _listed(self, found: Load, stands: Stands, *, alone: bool) -> Number:
+        """A number in a list; one that stands `alone` has the dtype of its column in the rows of the list."""
+        last = found.indices[-1] if len(found.indices) > 1 and alone else None
         column = last.value if isinstance(last, Const) and isinstance(last.value, int) else None
         own = None if column is None or found.dtype.is_complex else self.program.learned.column(stands.key, column)
         kind = self.program.learned.cells[stands.key] if own is None else own

@@ -120,7 +120,7 @@ class ArrayStores(Struct):
         learned, numbers = self.read.program.learned, self.read.numbers
         first = tuple(0 for _ in array.shape[:-1])
         places = [(*first, k or 0)[: len(array.shape)] for k in columns_of(array.shape)]
-        items = [self.read.element(array, place, node) for place in places]
+        items = [self.read.item(array, place, node) for place in places]
         return [learned.assign(key, v, numbers, node, k) for v, k in zip(items, columns_of(array.shape), strict=True)][
             -1
         ]
@@ -128,7 +128,7 @@ class ArrayStores(Struct):
     def learn_row(self, key: Key, row: tuple[Value, ...] | Array, node: ast.AST) -> CellType:
         """What is known of the items of a list that has a row more: a tuple of numbers, or an array."""
         if not isinstance(row, tuple):
-            rows = Elementwise((1, *row.shape), lambda i: self.read.element(row, i[1:], node))
+            rows = Elementwise((1, *row.shape), lambda i: self.read.item(row, i[1:], node))
             return self.learn_all(key, rows, node)
         numbers = [self.read.as_number(part, node) for part in row]
         assign, columns = self.read.program.learned.assign, columns_of((1, len(row)))
@@ -170,7 +170,8 @@ class ArrayStores(Struct):
             if isinstance(source, Elementwise) and source.undefined:
                 written: Expr = Undef(target.buffer.dtype, read.source.span(node))
             else:
-                number = read.element(source, broadcast_index(source.shape, indices), node)
+                looked_up = read.item if target.buffer in read.program.listed else read.element
+                number = looked_up(source, broadcast_index(source.shape, indices), node)
                 self.learn(target.buffer, number, node, place[-1] if place else None)
                 written = read.numbers.convert(number, target.buffer.dtype, node)
             read.program.emit(Store(target.buffer, place, written, read.source.span(node)))
@@ -191,7 +192,7 @@ class ArrayStores(Struct):
         last = read.place(target, (*first, len(columns) - 1))[-1]
         if not same(target.shape[-1], len(columns)) or not isinstance(last, Const) or last.value != len(columns) - 1:
             return (None,)
-        kinds = {read.numbers.dtype_of(read.element(source, (*first, k or 0), node)).is_float for k in columns}
+        kinds = {read.numbers.dtype_of(read.item(source, (*first, k or 0), node)).is_float for k in columns}
         return columns if len(kinds) > 1 else (None,)
 
     def truths(self, index: ast.expr) -> Array | None:

@@ -111,10 +111,18 @@ class _Total(Struct, frozen=True):
 
 
 def worked_out_before(stmt: Seq, known: isl.Set, *, floats: bool) -> Stmt | None:
-    """A sequence in which a total that an earlier one equals is a copy of that one.
+    """A sequence in which totals that an earlier one equals are copies of that one.
 
     Totals of `floats` or those of other numbers; terms of floats are taken in in another order.
     """
+    found: Stmt | None = None
+    left: Stmt = stmt
+    while isinstance(left, Seq) and (new := _one_copied(left, known, floats=floats)) is not None:
+        left = found = new
+    return found
+
+
+def _one_copied(stmt: Seq, known: isl.Set, *, floats: bool) -> Stmt | None:
     places = [*_places(stmt, _Place((), (), _ANYWHERE), within=False)]
     if len(places) > _MOST_STORES:
         return None

@@ -42,7 +42,7 @@ def ordered(read: Evaluator, call: ast.Call, node: ast.Call) -> Value:
     order = _array(_order(read, ranks, falls, node))
 
     def element(indices: Indices) -> Number:
-        return read.element(items, (read.element(order, indices[:1], node), *indices[1:]), node)
+        return read.item(items, (read.element(order, indices[:1], node), *indices[1:]), node)
 
     found = Elementwise(items.shape, element)
     kind = items_kind(read, items) or (tuple if of_tuples else None)
