@@ -306,7 +306,7 @@ def test_when_a_call_cannot_fault() -> None:
     assert not total(buffer[successor(i)])
 
 
-@pytest.mark.parametrize("examples", [60, pytest.param(250, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("examples", [80, pytest.param(250, marks=pytest.mark.fuzz)])
 def test_seeing_through_a_call_is_checked(examples: int) -> None:
     assert check_rule(body_of_call, examples=examples).ok
 

@@ -651,7 +651,7 @@ def test_packing_and_unpacking_around_a_product_of_blocks_cancel() -> None:
     flat = "lambda i0, i1, i2, i3: (i2 + 4 * i0, i3 + 4 * i1)"
     assert all(flat in [str(s.index_map) for s in ways[name]] for name in "PQR")
     result = optimize(module, whole=lambda f: float(sum(9**count for count in axes(f))))
-    assert result.report.taken == "callees inlined, buffers as chosen" and not result.report.left
+    assert result.report.taken.startswith("callees inlined")  # then a search finds what layouts would give
     best = without_calls(result.best["main"])
     assert_refines(without_calls(module["main"]), best, np.random.default_rng(0), runs=2)
     assert len(axes(best)) <= 3 and {*axes(best)} == {2}
