@@ -35,7 +35,7 @@ from lower.array.job import (
     verdict,
 )
 from lower.array.padded_reads import Copy, alone, padded_reads
-from lower.array.reduce import COMBINERS, neutral, over_taps, reduction
+from lower.array.reduce import COMBINERS, in_int32, neutral, over_taps, reduction
 from lower.array.values import Translator, Value, dtype_code, ordered, typed
 from lower.array.views import Axis, contiguous
 from lower.emission.available_expressions import Recall
@@ -533,7 +533,11 @@ class ValueWriter:
             return value
         if reduced and sums_as_terms(op, expr.dtype):
             value = writer.prefixes(expr, guards, reduced) if self.base is None else None
-            if value is None:
+            narrow = in_int32(expr, reduced) if value is None and self.base is None else None
+            if narrow is not None:
+                value = writer.sum(narrow, self._masks(guards, mask, reduced), reduced, None)
+                value = Value(method(typed(value, narrow.dtype).code, "astype", dtype_code(expr.dtype)), value.axes)
+            elif value is None:
                 value = writer.sum(expr, self._masks(guards, mask, reduced), reduced, self.base)
                 self.results.append(writer.result)
             for form in writer.forms:

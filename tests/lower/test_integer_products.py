@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from lower.emission.function import emit_function
-from lowered import assert_agrees, kernel_of
+from lowered import assert_agrees, kernel_of, read, unwrapped
 from profiles import some
 
 
@@ -105,3 +105,29 @@ def f(G: T.Buffer((500, 9, 9), "int32"), N: T.Buffer((500,), "int32")):
     kernel = kernel_of(func)
     assert_agrees(func, kernel, {"G": np.random.default_rng(0).integers(1, 10, (500, 9, 9)).astype(np.int32)})
     assert "jnp.sum(" in kernel.source  # of short rows first: a product would store all terms
+
+
+COUNTS = {
+    "truths": ("if A[i, k] > B[k]:\n            S[i] = S[i] + T.int64(1)", True),
+    "one of two": ("S[i] = S[i] + T.if_then_else(A[i, k] > B[k], T.int64(7), T.int64(-3))", True),
+    "bytes times bits": ('S[i] = S[i] + T.cast(C[k], "int64") * T.cast(A[i, k] & 15, "int64")', True),
+    "a rest": ('S[i] = S[i] + T.cast(A[i, k], "int64") % T.int64(10)', True),
+    "any number": ('S[i] = S[i] + T.cast(A[i, k], "int64")', False),
+    "as many as there may be": ("S[i] = S[i] + T.if_then_else(A[i, k] > B[k], T.int64(1073741824), T.int64(0))", False),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_sums_that_fit_in_32_bits_are_counted_in_them(name: str) -> None:
+    text, fits = COUNTS[name]
+    params = (
+        'A: T.Buffer((5, 70), "int32"), B: T.Buffer((70,), "int32"), C: T.Buffer((70,), "uint8"), '
+        'S: T.Buffer((5,), "int64")'
+    )
+    func = read(params, f"for i in range(5):\n    S[i] = T.int64(0)\n    for k in range(70):\n        {text}")
+    rng = np.random.default_rng(0)
+    ends = np.array([-(2**31), 2**31 - 1], np.int32)
+    inputs = {"A": rng.choice(ends, (5, 70)), "B": rng.choice(ends, 70), "C": np.full(70, 255, np.uint8)}
+    kernel = kernel_of(func)
+    assert_agrees(func, kernel, inputs)
+    assert ("type=jnp.int32).astype(jnp.int64)" in unwrapped(kernel.source)) == fits
