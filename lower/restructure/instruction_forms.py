@@ -8,12 +8,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from egraph_rules.cost.operations import FILTER_WIDTH
+from egraph_rules.cost import operations
+from egraph_rules.cost.operations import FILTER_WIDTH, ScanSize
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Idle, Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Load, Var
@@ -35,9 +37,11 @@ from lower.instructions.recurrence import (
     ways_of,
     with_history,
 )
+from lower.instructions.scans import forms
 from lower.instructions.shift_registers import SHIFT_REGISTERS, Register, shift_register
 from lower.instructions.sorted_insertion import INSERTIONS, insertions
 from lower.instructions.updates_by_key import UPDATES_BY_KEY, over_all_keys
+from lower.nest.element_prices import extent
 from lower.nest.linear_combinations import EXPANDED
 from lower.nest.nodes import (
     ArrayStatement,
@@ -279,14 +283,22 @@ class InstructionForms(ABC):
         self, s: Statement, loop: Loop, depth: Mapping[Buffer, int], axes: Collection[Var] | None
     ) -> Recurrence | Filter | None:
         """How a statement continues what its last iterations stored; a filter only where `axes` are given."""
-        dtype = s.buffer.dtype
         found = recurrence(s, loop, depth)
-        if found is not None:
-            form = form_of_recurrence(found)
-            return found if self.policy.may(form, dtype) and self._expandable(s, found) else None
-        if axes is None or (found := filtering(s, loop, axes, depth)) is None:
+        if axes is not None and (found is None or self._rather_in_blocks(found, s, axes)):
+            found = filtering(s, loop, axes, depth) or found
+        if found is None:
             return None
-        return found if self.policy.may(FILTERS, dtype) and self._expandable(s, found) else None
+        form = FILTERS if isinstance(found, Filter) else form_of_recurrence(found)
+        return found if self.policy.may(form, s.buffer.dtype) and self._expandable(s, found) else None
+
+    def _rather_in_blocks(self, found: Recurrence, s: Statement, axes: Collection[Var]) -> bool:
+        """Whether what must go in turn otherwise is better a filter, which begins with what takes as long as a call."""
+        if found.tame:
+            return False
+        rows = prod(extent(self.boxes.get(o), self.target) for o in s.loops if o.var in axes)
+        size = ScanSize(extent(self.boxes.get(found.loop), self.target), rows, innermost=True, inside=False)
+        in_turn = forms(found, replace(size, inside=True), self.target)["in turn"]
+        return operations.filter_in_blocks(self.target, size) < in_turn
 
     def _expandable(self, s: Statement, found: Recurrence | Filter) -> bool:
         """Whether a value may be written as multiples of earlier elements and the rest."""
