@@ -127,14 +127,12 @@ def _most(term: Expr) -> int | None:
             return int(x.dtype.max) + 1
         case Cast(operand=x) if x.dtype.is_integer:
             return _most(x)
-        case Select(then=a, other=b):
-            pair = _most(a), _most(b)
-            return None if pair[0] is None or pair[1] is None else max(pair[0], pair[1])
-        case Binary(op="add" | "sub" | "mul" as op, lhs=a, rhs=b):
-            pair = _most(a), _most(b)
-            if pair[0] is None or pair[1] is None:
+        case Select(then=a, other=b) | Binary(op="add" | "sub" | "mul", lhs=a, rhs=b):
+            x, y = _most(a), _most(b)
+            if x is None or y is None:
                 return None
-            return max(pair[0] * pair[1], *pair) if op == "mul" else pair[0] + pair[1]
+            together = 0 if isinstance(term, Select) else x * y if term.op == "mul" else x + y
+            return max(x, y, together)
         case Binary(op="bitand" | "floormod", rhs=Const(value=value)) if value > 0:
             return int(value)
         case _:
