@@ -170,6 +170,7 @@ def test_padding_is_filled_once_and_kept_by_what_runs_in_a_loop() -> None:
     assert "U filled, " in report
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 def test_parameters_are_copied_in_and_out_where_a_loop_pays_for_it() -> None:
     result = optimize(module(PROGRAMS["parameters"].replace("range(3)", "range(50)")))
     assert not result.layouts["X"].storage.is_plain

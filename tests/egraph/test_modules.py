@@ -527,6 +527,7 @@ def test_crops_meet_pads_in_modules_that_are_not_searched_as_a_whole() -> None:
     assert len(stores) <= 9 and not any(isinstance(s.value, (Load, Select)) for s in stores)  # that only move
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 def test_what_is_read_again_stays_between_calls() -> None:
     """A crop that somebody else reads too, and buffers for which the caller gives maps."""
     module = padded_layers(8, "crop(Q3, H0)")

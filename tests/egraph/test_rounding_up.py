@@ -93,6 +93,7 @@ WITH_COPIES = {
 }
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 @pytest.mark.parametrize("name", some(WITH_COPIES, 1))
 def test_a_nest_with_tails_becomes_calls_on_tiles(name: str) -> None:
     text, wanted = WITH_COPIES[name]

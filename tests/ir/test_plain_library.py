@@ -379,6 +379,7 @@ def not_a_number(A):
     )  # fmt: skip
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 def test_what_is_no_number_is_left_out_where_floats_are_strict() -> None:
     A = np.array([[1.0, np.nan, 2.5], [np.inf, -3.0, -np.inf], [0.5, 0.25, np.nan]])
     with np.errstate(all="ignore"):

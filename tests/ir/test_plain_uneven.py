@@ -84,6 +84,7 @@ def test_lists_of_different_lengths(function: Any) -> None:
     assert_same(run(function, (A,)), function(A))
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 def test_sums_of_parts_are_found_and_run() -> None:
     assert float(loopsat.jit(parts)(A)) == parts(A)
 

@@ -323,6 +323,7 @@ def test_two_statements_must_not_share_what_a_third_reads() -> None:
     assert "cholesky" not in kernel(read(f"{params}, S: T.Buffer((1,), 'float32')", seen)).source
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 def test_matrices_along_an_axis() -> None:
     body = "for b in range(4):" + RIGHT_LOOKING.replace("A[", "A[b, ").replace("\n", "\n    ")
     func = read(f"A: T.Buffer((4, {N}, {N}), 'float32')", body)

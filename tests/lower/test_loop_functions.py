@@ -49,6 +49,7 @@ def test_a_loop_is_one_function(envelope: Kernel) -> None:
     assert_agrees(func, envelope, inputs, rtol=1e-5)
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 def test_derivatives_and_batches_are_those_of_the_loop(envelope: Kernel) -> None:
     plain = Kernel(emit_function(read(*ENVELOPE), without=frozenset(("structure.loop_function",))), jax.devices()[0])
     assert "as_function(" not in plain.source

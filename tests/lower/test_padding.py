@@ -147,6 +147,7 @@ def layered(layers: int) -> PrimFunc:
     return func_of(f"def f(A: T.Buffer((14,), 'float32'), O: T.Buffer((14,), 'float32')):\n{text}")
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 def test_layers_that_want_the_same_are_told_the_same() -> None:
     tried: list[str] = []
     for layers in (2, 3):

@@ -351,6 +351,7 @@ def test_a_local_buffer_that_the_program_does_not_have_must_pay() -> None:
     assert first(90.0) == local.body
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 def test_a_search_begins_with_what_the_price_as_a_whole_has_chosen() -> None:
     """A guard of the one that it takes, in place of what the search itself ranks first, becomes the bound of a loop."""
     func = read(

@@ -95,6 +95,6 @@ def programs(draw: st.DrawFn) -> PrimFunc:
 
 
 @given(programs(), st.integers(0, 5))
-@few(60)
+@few(6)
 def test_rows_hold_what_tables_would(func: PrimFunc, seed: int) -> None:
     assert_all_agree(func, small_numbers(func, seed))

@@ -262,6 +262,7 @@ def test_the_default_policy_is_not_strict() -> None:
     )
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 def test_functions_of_functions_are_written_once() -> None:
     def remainders(A: Any) -> Any:
         out = np.zeros_like(A)

@@ -118,6 +118,7 @@ def test_what_is_read_in_padding_is_no_number_elsewhere(padded: str, value: str)
     check(program(READ + GUARDED.format(padded, value), padded), padded)
 
 
+@pytest.mark.fuzz  # long, and others test most of it
 def test_where_undef_is_stored_nothing_is_a_number() -> None:
     store = f"""
 for i, jo, ji in T.grid(6, 4, 4):
