@@ -19,6 +19,9 @@ from ir.traverse import free_vars, walk_expr
 
 Bound = int | None
 
+# How the difference of the sides of a comparison is at most 0 where it holds: its sign, and what is added.
+AT_MOST_ZERO = {"lt": ((1, 1),), "le": ((1, 0),), "gt": ((-1, 1),), "ge": ((-1, 0),), "eq": ((1, 0), (-1, 0))}
+
 
 class Ranges(Protocol):
     """Inclusive bounds of a variable; None is unbounded."""

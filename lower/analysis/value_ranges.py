@@ -113,6 +113,8 @@ def _bounds(expr: Expr, assumed: Assumed) -> Bounds | None:
             if left is None or right is None:
                 return None
             return _quotient(left, right) if op == "div" else _operation(op, left, right, _wraps(expr))
+        case Cast(operand=a) if a.dtype is DType.BOOL:
+            return 0.0, 1.0
         case Cast(dtype=dtype, operand=a) if dtype.is_float and a.dtype.is_integer:
             return bounds(a, assumed)
         case Cast(dtype=dtype, operand=a) if _widens(a.dtype, dtype):

@@ -36,7 +36,7 @@ from ir.traverse import (
     with_children,
 )
 from lower.analysis.deciding import cheaper
-from lower.analysis.linear_forms import Linear, atom, linear, number, residue, to_expr
+from lower.analysis.linear_forms import AT_MOST_ZERO, Linear, atom, linear, number, residue, to_expr
 from lower.array.access import Bounds, find_view, unbordered_view
 from lower.array.finiteness import positions
 from lower.array.views import Axis, split_terms
@@ -107,18 +107,15 @@ class Job(Struct, frozen=True):
         return tuple(a for a in self.axes if a.var not in used)
 
 
-_FORMS = {"lt": ((1, 1),), "le": ((1, 0),), "gt": ((-1, 1),), "ge": ((-1, 0),), "eq": ((1, 0), (-1, 0))}
-
-
 def inequalities(guard: Expr, bounds: Bounds) -> list[Linear] | None:
     """Linear forms that are all <= 0 exactly where an integer comparison holds."""
-    if not isinstance(guard, Binary) or guard.op not in (*_FORMS, "ne") or not guard.lhs.dtype.is_integer:
+    if not isinstance(guard, Binary) or guard.op not in (*AT_MOST_ZERO, "ne") or not guard.lhs.dtype.is_integer:
         return None
     difference = bounds.linear(guard.lhs) - bounds.linear(guard.rhs)
     if guard.op == "ne":  # what is not 0 is at least 1 where it is never less than 0
         ends = ((bounds.at_least(difference), -1), (bounds.at_most(difference), 1))
         return next(([difference * sign + 1] for end, sign in ends if end == 0), None)
-    return [difference * sign + slack for sign, slack in _FORMS[guard.op]]
+    return [difference * sign + slack for sign, slack in AT_MOST_ZERO[guard.op]]
 
 
 def verdict(guard: Expr, bounds: Bounds) -> bool | None:

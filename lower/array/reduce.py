@@ -18,6 +18,7 @@ from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Select, Var
 from lower.analysis.linear_forms import Linear, number
+from lower.analysis.value_ranges import AnyNumbers, bounds
 from lower.array.values import Translator, Value, aligned, dtype_code, literal, typed, union
 from lower.array.views import Axis
 from lower.program.build import Arg, as_expr, call, infix, method, text
@@ -111,38 +112,14 @@ def in_int32(term: Expr, reduced: Sequence[Axis]) -> Expr | None:
     """
     if term.dtype is not DType.INT64 or not all(a.extent.is_const for a in reduced):
         return None
-    most = _most(term)
-    times = prod(max(a.extent.const, 0) for a in reduced)
-    return _narrow(term) if most is not None and most * max(times, 1) <= DType.INT32.max else None
-
-
-def _most(term: Expr) -> int | None:
-    """How large an integer is at most, or its negative, by what it is made of; None where that says nothing."""
-    match term:
-        case Const(value=value):
-            return abs(int(value))
-        case Cast(operand=x) if x.dtype is DType.BOOL:
-            return 1
-        case Cast(operand=x) if x.dtype.is_integer and x.dtype.bits <= 16:
-            return int(x.dtype.max) + 1
-        case Cast(operand=x) if x.dtype.is_integer:
-            return _most(x)
-        case Select(then=a, other=b) | Binary(op="add" | "sub" | "mul", lhs=a, rhs=b):
-            x, y = _most(a), _most(b)
-            if x is None or y is None:
-                return None
-            together = 0 if isinstance(term, Select) else x * y if term.op == "mul" else x + y
-            return max(x, y, together)
-        case Binary(op="bitand" | "floormod", rhs=Const(value=value)) if value > 0:
-            return int(value)
-        case _:
-            return None
+    known, times = bounds(term, AnyNumbers({})), prod(max(a.extent.const, 1) for a in reduced)
+    return None if known is None or max(map(abs, known)) * times > DType.INT32.max else _narrow(term)
 
 
 def _narrow(term: Expr) -> Expr:
-    """An integer that is known to fit in 32 bits, as are its parts."""
+    """An integer that is known to fit in 32 bits; what its parts have beyond them makes no difference to it."""
     match term:
-        case Const(value=value):
+        case Const(value=value) if DType.INT32.min <= value <= DType.INT32.max:
             return Const(value, DType.INT32)
         case Cast(operand=x):
             return Cast(DType.INT32, x)

@@ -10,15 +10,12 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Expr, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import ANY_STEPS, free_vars, shape_vars
-from lower.analysis.linear_forms import Bound, linear, number
+from lower.analysis.linear_forms import AT_MOST_ZERO, Bound, linear, number
 from lower.nest.nodes import (
     Box,
     extreme,
 )
 from lower.nest.normalize import Program
-
-# How the difference of two sides of a comparison is at most 0: its sign, and what is added.
-_DIFFERENCES = {"lt": ((1, 1),), "le": ((1, 0),), "gt": ((-1, 1),), "ge": ((-1, 0),), "eq": ((1, 0), (-1, 0))}
 
 
 def static_names(program: Program) -> frozenset[Var]:
@@ -100,13 +97,13 @@ def _within_guards(statement: Statement, var: Var, ends: tuple[int, int]) -> tup
 
 def _ends(guard: Expr, var: Var, ends: tuple[int, int]) -> tuple[int, int] | None:
     """From where to where a variable between some ends fulfils a condition on it alone; None for another condition."""
-    if not (isinstance(guard, Binary) and guard.op in _DIFFERENCES and guard.lhs.dtype.is_integer):
+    if not (isinstance(guard, Binary) and guard.op in AT_MOST_ZERO and guard.lhs.dtype.is_integer):
         return None
     difference = linear(guard.lhs) - linear(guard.rhs)
     if difference.terms.keys() != {var}:
         return None
     low, stop = ends
-    for sign, more in _DIFFERENCES[guard.op]:  # c * var + rest <= 0
+    for sign, more in AT_MOST_ZERO[guard.op]:  # c * var + rest <= 0
         c, rest = sign * difference.terms[var], sign * difference.const + more
         low, stop = (low, min(stop, -rest // c + 1)) if c > 0 else (max(low, -(-rest // -c)), stop)
     return low, stop
